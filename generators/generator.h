@@ -1,0 +1,77 @@
+// What a generator is to the rest of the program. A generator's own code is a functor in one header
+// under generators/images or generators/events; this interface is what the registry makes of it.
+// Called by sources, the command line and tests; host only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/params.h"
+#include "kernels/batch.h"
+#include "kernels/stream.h"
+#include "kernels/view.h"
+
+namespace wellspring {
+
+enum class SampleKind : std::uint8_t { image, event };
+
+/// One number a sample was drawn with, as exported beside it.
+struct LatentInfo {
+  std::string name;
+  std::string unit;  ///< "" where dimensionless
+  float low = 0, high = 1;  ///< the range it lies in
+};
+
+struct GeneratorInfo {
+  std::string name;
+  SampleKind kind = SampleKind::image;
+  std::string summary;               ///< one line
+  std::string reference;             ///< the publication or formula it follows
+  std::vector<std::string> classes;  ///< label i means classes[i]
+  std::vector<LatentInfo> latents;
+  std::vector<std::string> features; ///< names of an event's features; empty for images
+};
+
+/// Parameters as text, in the order given: {"sigma", "0.2"}.
+struct ParamSetting {
+  std::string name, value;
+  Place place;
+};
+
+class Generator {
+ public:
+  virtual ~Generator() = default;
+  virtual const GeneratorInfo& info() const = 0;
+  virtual SampleShape shape() const = 0;
+  /// The parameters in force, for reports and checkpoints: YAML mapping text, in table order.
+  virtual std::string parameters_yaml() const = 0;
+
+  /// Enqueues one launch that fills every slot whose `source` equals `source`: x (through `view`),
+  /// label, latents and weight. Slot b goes to row b. Sample bytes are a pure function of
+  /// (generator, parameters, seed, slot.sample, view, slot.ordinal).
+  /// `slots`: device array [batch.size].
+  virtual void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
+                    const ViewSpec& view, const BatchView& batch) const = 0;
+};
+
+/// How the registry knows a generator before it has parameters.
+struct GeneratorEntry {
+  std::string name;
+  SampleKind kind;
+  std::string summary;
+  std::vector<ParamRow> parameters;
+  /// `size`: side of the square image; ignored for events. Errors (config) as ParamTable::set.
+  std::unique_ptr<Generator> (*make)(const std::vector<ParamSetting>& settings, int size);
+};
+
+/// All generators, by name. The table is built on first use and never changes.
+const std::vector<GeneratorEntry>& generator_registry();
+/// Error (config) with the nearest known name when there is none called `name`.
+const GeneratorEntry& find_generator(const std::string& name, const Place& place = {});
+std::unique_ptr<Generator> make_generator(const std::string& name, int size,
+                                          const std::vector<ParamSetting>& settings = {},
+                                          const Place& place = {});
+
+}  // namespace wellspring

@@ -1,0 +1,19 @@
+// Annotations that let one source serve host and device. Host and device.
+#pragma once
+
+#if defined(__CUDACC__)
+/// Callable on host and device.
+#define WS_HD __host__ __device__
+/// Callable on host and device, always inlined: for code inside pixel loops.
+#define WS_INLINE __host__ __device__ __forceinline__
+#else
+#define WS_HD
+#define WS_INLINE inline __attribute__((always_inline))
+#endif
+
+/// Defined while the device pass of nvcc compiles; host-only shortcuts stay outside.
+#if defined(__CUDA_ARCH__)
+#define WS_DEVICE_CODE 1
+#else
+#define WS_DEVICE_CODE 0
+#endif

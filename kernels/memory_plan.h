@@ -1,0 +1,99 @@
+// Two-phase memory: first everything is reserved and printed, then one allocation a space is made
+// and no pointer ever moves. Host only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/device.h"
+
+namespace wellspring {
+
+enum class MemorySpace : std::uint8_t {
+  device,  ///< memory of the plan's device
+  host,    ///< page-locked host memory (ordinary memory on a CPU plan)
+};
+
+/// One line of the printed budget.
+struct Reservation {
+  std::string group;  ///< "parameters", "activations", "data", ...
+  std::string name;
+  std::size_t bytes = 0;
+  std::size_t alignment = 256;
+  MemorySpace space = MemorySpace::device;
+};
+
+namespace detail {
+struct MemoryCell {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  std::string name;
+};
+void* committed(const MemoryCell& cell);  ///< throws std::logic_error before commit
+}  // namespace detail
+
+/// A typed block of a plan: sized now, addressed after MemoryPlan::commit. Copies share the block;
+/// it must not be used after its plan is gone.
+template <class T>
+class Planned {
+ public:
+  Planned() = default;
+  explicit Planned(std::shared_ptr<detail::MemoryCell> cell) : cell_(std::move(cell)) {}
+  T* data() const { return static_cast<T*>(detail::committed(*cell_)); }
+  std::size_t size() const { return cell_ ? cell_->bytes / sizeof(T) : 0; }
+  std::size_t bytes() const { return cell_ ? cell_->bytes : 0; }
+  explicit operator bool() const { return cell_ != nullptr; }
+
+ private:
+  std::shared_ptr<detail::MemoryCell> cell_;
+};
+
+class MemoryPlan {
+ public:
+  explicit MemoryPlan(Device device);
+  ~MemoryPlan();
+  MemoryPlan(const MemoryPlan&) = delete;
+  MemoryPlan& operator=(const MemoryPlan&) = delete;
+
+  Device device() const { return device_; }
+
+  template <class T>
+  Planned<T> reserve(std::string group, std::string name, std::size_t count,
+                     MemorySpace space = MemorySpace::device) {
+    return Planned<T>(reserve_bytes({std::move(group), std::move(name), count * sizeof(T),
+                                     alignof(T) > 256 ? alignof(T) : 256, space}));
+  }
+  std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
+
+  /// Bytes reserved in a space, guard words and padding included.
+  std::size_t total_bytes(MemorySpace space) const;
+  /// The budget as a table, a line a group, largest first, with the total and the limit.
+  std::string table() const;
+  /// One zero-filled allocation a space. Error (device) with the table when it cannot fit in
+  /// `limit_bytes` of device memory (0: what the device has free).
+  void commit(std::size_t limit_bytes = 0);
+  bool committed() const { return committed_; }
+  /// Debug and sanitizer builds put guard words behind every block; throws std::logic_error naming
+  /// the block whose guard was overwritten. Waits for the device. No effect in release builds.
+  void check_guards() const;
+  std::span<const Reservation> reservations() const { return reservations_; }
+
+ private:
+  Device device_;
+  std::vector<Reservation> reservations_;
+  std::vector<std::shared_ptr<detail::MemoryCell>> cells_;
+  void* base_[2] = {nullptr, nullptr};
+  std::size_t limit_bytes_ = 0;
+  bool committed_ = false;
+};
+
+/// How many allocations of device and page-locked memory this process has made so far; must stand
+/// still after step 2 of a run.
+std::uint64_t device_allocation_count() noexcept;
+
+}  // namespace wellspring

@@ -1,0 +1,130 @@
+// Network operations: value-type specs, planned (shapes, workspace, support) apart from run, so
+// planning is tested without a device. Called by train/; host only.
+//
+// Activations are NHWC, rows of the batch first. Weights are KRSC (output channel, row, column,
+// input channel); dense weights are [out, in]. `compute` is the type of activations, weights and
+// weight gradients (f32 or bf16); biases, normalisation parameters, statistics, losses and their
+// gradients are f32. Accumulation is f32 everywhere. All results are equal from run to run on the
+// same device and thread count. Nothing allocates after planning.
+//
+// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are
+// device memory of the stream's device. Workspace may be shared by operations of one stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/device.h"
+#include "kernels/dtype.h"
+#include "kernels/stream.h"
+
+namespace wellspring::ops {
+
+struct Workspace {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+enum class Activation : std::uint8_t { none, relu };
+
+/// 2-D convolution, dilation 1, groups 1. y = act(conv(x, w) + bias).
+struct Conv2dSpec {
+  std::int64_t batch = 1;
+  int in_height = 1, in_width = 1, in_channels = 1, out_channels = 1;
+  int kernel = 3, stride = 1, padding = 1;
+  bool bias = true;
+  Activation activation = Activation::none;
+  DType compute = DType::f32;
+  bool input_gradient = true;  ///< false for the first layer: backward_data is never called
+  int out_height() const { return (in_height + 2 * padding - kernel) / stride + 1; }
+  int out_width() const { return (in_width + 2 * padding - kernel) / stride + 1; }
+  std::string to_string() const;
+};
+
+class Conv2d {
+ public:
+  /// Errors: config when the shapes make no sense; device when the back end does not support them.
+  static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
+  virtual ~Conv2d() = default;
+  virtual std::size_t workspace_bytes() const = 0;
+  /// x [N,H,W,C] w [K,R,S,C] bias [K] (f32) -> y [N,P,Q,K]
+  virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+                       Workspace workspace) = 0;
+  /// dy is the gradient before the activation (see relu_backward). -> dx
+  virtual void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
+                             Workspace workspace) = 0;
+  /// -> dw in the compute type, dbias (f32, may be null). Overwrites, does not add.
+  virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
+                                float* dbias, Workspace workspace) = 0;
+};
+
+/// Dense layer: y = act(x w^T + bias), x [rows, in], w [out, in], y [rows, out].
+struct DenseSpec {
+  std::int64_t rows = 1;
+  int in = 1, out = 1;
+  bool bias = true;
+  Activation activation = Activation::none;
+  DType compute = DType::f32;
+  DType output = DType::f32;   ///< of y: logits are f32 even in bf16 networks
+  bool input_gradient = true;
+};
+
+class Dense {
+ public:
+  static std::unique_ptr<Dense> plan(const DenseSpec& spec, const Stream& stream);
+  virtual ~Dense() = default;
+  virtual std::size_t workspace_bytes() const = 0;
+  virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+                       Workspace workspace) = 0;
+  /// dy is in the compute type, before the activation.
+  virtual void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
+                             Workspace workspace) = 0;
+  virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
+                                float* dbias, Workspace workspace) = 0;
+};
+
+/// Group normalisation over (H, W, channels of the group), with an optional residual added after the
+/// affine part and an optional ReLU last: y = act(gamma * xhat + beta + residual).
+/// Source: Y. Wu, K. He, "Group Normalization", ECCV 2018, eq. 1-4; epsilon 1e-5 as there.
+struct GroupNormSpec {
+  std::int64_t batch = 1;
+  int height = 1, width = 1, channels = 1, groups = 1;
+  float epsilon = 1e-5f;
+  bool residual = false;
+  Activation activation = Activation::none;
+  DType compute = DType::f32;
+};
+/// mean and rstd [batch, groups] are written for the backward pass.
+void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x, const float* gamma,
+                        const float* beta, const void* residual, void* y, float* mean, float* rstd);
+/// dx, dgamma, dbeta; dresidual (may be null; also = dy through the activation). `partials` holds
+/// group_norm_partials(spec) floats.
+void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
+                         const void* dy, const float* gamma, const float* mean, const float* rstd,
+                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
+std::size_t group_norm_partials(const GroupNormSpec& spec);
+
+/// dx = dy where y > 0, else 0; dx may be dy.
+void relu_backward(Stream& stream, DType dtype, std::int64_t n, const void* y, const void* dy,
+                   void* dx);
+/// z = x + y element by element; z may be either.
+void add(Stream& stream, DType dtype, std::int64_t n, const void* x, const void* y, void* z);
+void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to, void* y);
+
+struct PoolSpec {
+  std::int64_t batch = 1;
+  int height = 2, width = 2, channels = 1;  ///< of the input; 2x2 windows, stride 2
+  DType compute = DType::f32;
+};
+/// `winner` [N,H/2,W/2,C] u8: which of the four was largest (the first among equals).
+void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
+                      std::uint8_t* winner);
+void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
+                       const std::uint8_t* winner, void* dx);
+/// Mean over H and W: [N,H,W,C] -> [N,C].
+void global_mean_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y);
+void global_mean_backward(Stream& stream, const PoolSpec& spec, const void* dy, void* dx);
+
+}  // namespace wellspring::ops

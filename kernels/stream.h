@@ -1,0 +1,83 @@
+// Streams, events and copies: an ordered queue of work on a device. Host only.
+//
+// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on the
+// calling thread (with OpenMP inside), or, while a StepGraph records, keeps it as a closure.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/device.h"
+
+namespace wellspring {
+
+/// What a node of a step does; the census counts them.
+enum class NodeKind : std::uint8_t { kernel, memset, copy_on_device, host_to_device, device_to_host, host };
+
+enum class CopyDirection : std::uint8_t { on_device, host_to_device, device_to_host };
+
+/// Receives the work of a CPU stream while it records.
+class WorkRecorder {
+ public:
+  virtual ~WorkRecorder() = default;
+  virtual void add(NodeKind kind, std::string_view name, std::function<void()> work) = 0;
+};
+
+class Stream {
+ public:
+  /// `threads`: CPU threads a launch may use; 0 means all that this process may run on.
+  explicit Stream(Device device, int threads = 0);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const { return device_; }
+  int threads() const { return threads_; }
+  /// The cudaStream_t, as void*; nullptr on the CPU.
+  void* native() const { return native_; }
+
+  /// CPU only: runs `work` now, or hands it to the recorder.
+  void run(NodeKind kind, std::string_view name, std::function<void()> work);
+  /// CPU only: while set, run() records instead of running.
+  void set_recorder(WorkRecorder* recorder) { recorder_ = recorder; }
+  bool recording() const { return recorder_ != nullptr; }
+
+  /// Copies `bytes`; host memory must be pinned for a copy to be asynchronous.
+  void copy(void* destination, const void* source, std::size_t bytes, CopyDirection direction,
+            std::string_view name);
+  void fill_zero(void* destination, std::size_t bytes, std::string_view name);
+  /// Waits until all work so far is done; reports errors of earlier asynchronous work.
+  void synchronize();
+
+ private:
+  Device device_;
+  int threads_;
+  void* native_ = nullptr;
+  WorkRecorder* recorder_ = nullptr;
+};
+
+/// A point in a stream's order. On the CPU, where work runs at once, every event is already past.
+class Event {
+ public:
+  explicit Event(Device device, bool timing = false);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(Stream& stream);
+  void wait(Stream& stream) const;  ///< later work of `stream` waits for this point
+  void synchronize() const;         ///< the calling thread waits
+  bool done() const;
+  /// Milliseconds from `begin` to this event; both made with timing = true and done.
+  double milliseconds_since(const Event& begin) const;
+
+ private:
+  Device device_;
+  void* native_ = nullptr;
+  double host_seconds_ = 0;  ///< CPU: when recorded
+};
+
+}  // namespace wellspring
