@@ -69,6 +69,7 @@ struct DenseSpec {
   DType compute = DType::f32;
   DType output = DType::f32;   ///< of y: logits are f32 even in bf16 networks
   bool input_gradient = true;
+  std::string to_string() const;
 };
 
 class Dense {
@@ -116,9 +117,15 @@ void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to
 struct PoolSpec {
   std::int64_t batch = 1;
   int height = 2, width = 2, channels = 1;  ///< of the input; 2x2 windows, stride 2
+  /// relu: y = max(0, largest of the window), and the backward pass is that of both together, with
+  /// no pass over memory of its own. ReLU and max commute, so the convolution before needs none.
+  Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// `winner` [N,H/2,W/2,C] u8: which of the four was largest (the first among equals).
+/// Winner of a window in which nothing was positive, under Activation::relu.
+inline constexpr std::uint8_t kNoWinner = 4;
+/// `winner` [N,H/2,W/2,C] u8: which of the four, row by row, was largest (the first among equals),
+/// or kNoWinner. An odd last row or column is dropped, as is usual; its gradient is 0.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);
 void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,

@@ -1,0 +1,11 @@
+#include "kernels/ops/cpu/conv2d.h"
+
+#include "core/error.h"
+
+namespace wellspring::ops::cpu {
+
+std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream) {
+  fail(ErrorKind::device, {spec.to_string() + ": not available on " + stream.device().to_string()});
+}
+
+}  // namespace wellspring::ops::cpu
