@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <typeindex>
 
 #include "kernels/device.h"
 
@@ -52,11 +54,21 @@ class Stream {
   /// Waits until all work so far is done; reports errors of earlier asynchronous work.
   void synchronize();
 
+  /// What a library keeps for this stream, such as its handle: T(stream) is made by whoever asks
+  /// first, shared by all who ask later, and released by the stream before it is destroyed.
+  template <class T>
+  std::shared_ptr<T> library() const {
+    std::shared_ptr<void>& slot = libraries_[std::type_index(typeid(T))];
+    if (!slot) slot = std::make_shared<T>(*this);
+    return std::static_pointer_cast<T>(slot);
+  }
+
  private:
   Device device_;
   int threads_;
   void* native_ = nullptr;
   WorkRecorder* recorder_ = nullptr;
+  mutable std::map<std::type_index, std::shared_ptr<void>> libraries_;
 };
 
 /// A point in a stream's order. On the CPU, where work runs at once, every event is already past.

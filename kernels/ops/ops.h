@@ -8,7 +8,8 @@
 // same device and thread count. Nothing allocates after planning.
 //
 // Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are
-// device memory of the stream's device. Workspace may be shared by operations of one stream.
+// device memory of the stream's device, aligned to 16 bytes: inside a flat arena every tensor starts
+// at a multiple of 16 bytes. Workspace may be shared by operations of one stream.
 #pragma once
 
 #include <cstddef>
