@@ -2,17 +2,17 @@
 // Host and device.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/dtype.h"
+
+#include <cstdint>
 
 namespace wellspring {
 
 /// Most sources a mixture can hold.
 inline constexpr int kMaxSources = 16;
 
-/// Which sample fills one slot of a batch: written on the device each step by the assignment, a pure
-/// function of the step. What the emission of each source reads.
+/// Which sample fills one slot of a batch: written on the device each step by the assignment, a
+/// pure function of the step. What the emission of each source reads.
 struct Slot {
   std::uint64_t sample = 0;   ///< sample id within its source: generator id, or index in a data set
   std::uint64_t ordinal = 0;  ///< how many samples the source gave before this one in the run; keys

@@ -39,13 +39,22 @@ CudaStatus cuda_status() noexcept;
 
 /// One GPU, or the CPU, as reports print it.
 struct DeviceDescription {
-  std::string name;                ///< "NVIDIA H200", "AMD EPYC 9555"
+  std::string name;  ///< "NVIDIA H200", "AMD EPYC 9555"
   std::uint64_t memory_bytes = 0;
   std::uint64_t free_bytes = 0;
-  int multiprocessors = 0;         ///< cores usable by this process, on the CPU
-  int compute_capability = 0;      ///< 90 is 9.0; 0 on the CPU
+  int multiprocessors = 0;     ///< cores usable by this process, on the CPU
+  int compute_capability = 0;  ///< 90 is 9.0; 0 on the CPU
   std::uint64_t l2_bytes = 0;
 };
 DeviceDescription describe(Device device);
+
+/// Processors that this process may run on (its affinity mask, not the machine's count).
+int usable_cpu_count();
+
+namespace detail {
+/// Whether a build for `list` (CMAKE_CUDA_ARCHITECTURES, separated by spaces) has code that runs on
+/// a GPU of compute capability `capability` (90 is 9.0).
+bool architecture_in_build(std::string_view list, int capability);
+}  // namespace detail
 
 }  // namespace wellspring

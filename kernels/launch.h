@@ -1,4 +1,5 @@
-// Launchers: the only way from a functor to a device. Host only; the CUDA side is kernels/launch.cuh.
+// Launchers: the only way from a functor to a device. Host only; the CUDA side is
+// kernels/launch.cuh.
 //
 //   map(stream, name, n, f)                       f(i) for i in [0, n), in any order
 //   league(stream, name, n, {size, scratch}, f)   f(team, i) for i in [0, n), a team each
@@ -6,10 +7,15 @@
 // A functor is a named, trivially copyable type that depends on nothing but its members and device
 // memory. For CUDA, a .cu file beside the functor's header instantiates it with one line,
 //
-//   WS_CUDA_MAP(ReluForward<float>)      WS_CUDA_TEAM(DeadLeavesEmit<float>)
+//   WS_CUDA_MAP(wellspring::ops::ReluForward<float>);
+//   WS_CUDA_TEAM(wellspring::DeadLeavesEmit<float>);
 //
-// and the linker reports any that was forgotten.
+// (outside of any namespace), and the linker reports any that was forgotten.
 #pragma once
+
+#include "core/error.h"
+#include "kernels/stream.h"
+#include "kernels/team.h"
 
 #include <cstdint>
 #include <memory>
@@ -17,22 +23,37 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/error.h"
-#include "kernels/stream.h"
-#include "kernels/team.h"
-
 namespace wellspring {
+
+/// Largest team: leaves each thread of a CUDA block 128 registers.
+inline constexpr int kMaxTeamSize = 512;
+/// Most scratch of a team: what a block may have on the smallest of the default architectures
+/// (compute capability 12.0: 99 KiB; CUDA C++ Programming Guide, technical specifications).
+inline constexpr std::size_t kMaxScratchBytes = 99 * 1024;
+/// Largest functor: it travels as a kernel parameter, of which every CUDA device takes 4 KiB.
+inline constexpr std::size_t kMaxFunctorBytes = 4096 - 64;
 
 /// How large a team is on CUDA and how much scratch each has anywhere.
 struct TeamShape {
-  int size = 128;                 ///< threads of a CUDA block, a multiple of 32; hosts use one
-  std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding included
+  int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to kMaxTeamSize;
+                                  ///< hosts use one
+  std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
+                                  ///< included, up to kMaxScratchBytes
 };
+
+namespace detail {
+/// Throws std::logic_error for a shape or count that CUDA would refuse, on every back end, so that
+/// a test without a GPU finds it.
+void check_league(std::string_view name, std::int64_t n, TeamShape shape);
+void check_map(std::string_view name, std::int64_t n);
+}  // namespace detail
 
 namespace cuda {
 // Defined in kernels/launch.cuh, instantiated by WS_CUDA_MAP / WS_CUDA_TEAM.
-template <class F> void launch_map(void* stream, std::int64_t n, const F& f);
-template <class F> void launch_team(void* stream, std::int64_t n, TeamShape shape, const F& f);
+template <class F>
+void launch_map(const Stream& stream, std::int64_t n, const F& f);
+template <class F>
+void launch_team(const Stream& stream, std::int64_t n, TeamShape shape, const F& f);
 }  // namespace cuda
 
 namespace host {
@@ -63,20 +84,23 @@ void run_league(std::int64_t n, int threads, TeamShape shape, const F& f) {
 
 template <class F>
 void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
-  static_assert(std::is_trivially_copyable_v<F>);
+  static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
+  detail::check_map(name, n);
   if (n == 0) return;
 #if WELLSPRING_CUDA
-  if (stream.device().is_cuda()) return cuda::launch_map(stream.native(), n, f);
+  if (stream.device().is_cuda()) return cuda::launch_map(stream, n, f);
 #endif
-  stream.run(NodeKind::kernel, name, [n, threads = stream.threads(), f] { host::run_map(n, threads, f); });
+  stream.run(NodeKind::kernel, name,
+             [n, threads = stream.threads(), f] { host::run_map(n, threads, f); });
 }
 
 template <class F>
 void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape shape, const F& f) {
-  static_assert(std::is_trivially_copyable_v<F>);
+  static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
+  detail::check_league(name, n, shape);
   if (n == 0) return;
 #if WELLSPRING_CUDA
-  if (stream.device().is_cuda()) return cuda::launch_team(stream.native(), n, shape, f);
+  if (stream.device().is_cuda()) return cuda::launch_team(stream, n, shape, f);
 #endif
   stream.run(NodeKind::kernel, name,
              [n, threads = stream.threads(), shape, f] { host::run_league(n, threads, shape, f); });

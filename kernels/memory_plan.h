@@ -2,15 +2,17 @@
 // and no pointer ever moves. Host only.
 #pragma once
 
+#include "core/error.h"
+#include "kernels/device.h"
+
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "core/error.h"
-#include "kernels/device.h"
 
 namespace wellspring {
 
@@ -19,12 +21,22 @@ enum class MemorySpace : std::uint8_t {
   host,    ///< page-locked host memory (ordinary memory on a CPU plan)
 };
 
+/// Every block begins on such a boundary: what cudaMalloc gives, and what wide vector loads want.
+inline constexpr std::size_t kBlockAlignment = 256;
+
+/// Debug and sanitizer builds put guard words behind every block, see MemoryPlan::check_guards.
+#if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
+inline constexpr bool kMemoryGuards = true;
+#else
+inline constexpr bool kMemoryGuards = false;
+#endif
+
 /// One line of the printed budget.
 struct Reservation {
   std::string group;  ///< "parameters", "activations", "data", ...
   std::string name;
   std::size_t bytes = 0;
-  std::size_t alignment = 256;
+  std::size_t alignment = kBlockAlignment;  ///< a power of two, at least kBlockAlignment
   MemorySpace space = MemorySpace::device;
 };
 
@@ -32,19 +44,24 @@ namespace detail {
 struct MemoryCell {
   void* data = nullptr;
   std::size_t bytes = 0;
-  std::string name;
+  std::string name;        ///< "group/name"
+  bool committed = false;  ///< data is valid: the plan is committed and alive
 };
-void* committed(const MemoryCell& cell);  ///< throws std::logic_error before commit
+/// Throws std::logic_error before commit and after the plan's end.
+void* committed(const MemoryCell& cell);
+/// count * size; Error (device) naming the block when that is more than a size_t holds.
+std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
+                          std::size_t size);
 }  // namespace detail
 
 /// A typed block of a plan: sized now, addressed after MemoryPlan::commit. Copies share the block;
-/// it must not be used after its plan is gone.
+/// it must not be used after its plan is gone. A default-made one is no block: size 0, data null.
 template <class T>
 class Planned {
  public:
   Planned() = default;
   explicit Planned(std::shared_ptr<detail::MemoryCell> cell) : cell_(std::move(cell)) {}
-  T* data() const { return static_cast<T*>(detail::committed(*cell_)); }
+  T* data() const { return cell_ ? static_cast<T*>(detail::committed(*cell_)) : nullptr; }
   std::size_t size() const { return cell_ ? cell_->bytes / sizeof(T) : 0; }
   std::size_t bytes() const { return cell_ ? cell_->bytes : 0; }
   explicit operator bool() const { return cell_ != nullptr; }
@@ -65,9 +82,11 @@ class MemoryPlan {
   template <class T>
   Planned<T> reserve(std::string group, std::string name, std::size_t count,
                      MemorySpace space = MemorySpace::device) {
-    return Planned<T>(reserve_bytes({std::move(group), std::move(name), count * sizeof(T),
-                                     alignof(T) > 256 ? alignof(T) : 256, space}));
+    const std::size_t bytes = detail::checked_bytes(group, name, count, sizeof(T));
+    return Planned<T>(reserve_bytes(
+        {std::move(group), std::move(name), bytes, std::max(alignof(T), kBlockAlignment), space}));
   }
+  /// Untyped. Error (std::logic_error) after commit.
   std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
 
   /// Bytes reserved in a space, guard words and padding included.
@@ -84,13 +103,23 @@ class MemoryPlan {
   std::span<const Reservation> reservations() const { return reservations_; }
 
  private:
+  void check_budget(std::size_t limit_bytes) const;
+  [[noreturn]] void refuse(MemorySpace space, std::string why) const;
+  void allocate(MemorySpace space);
+  void release() noexcept;
+
   Device device_;
   std::vector<Reservation> reservations_;
   std::vector<std::shared_ptr<detail::MemoryCell>> cells_;
-  void* base_[2] = {nullptr, nullptr};
+  std::vector<std::size_t> offsets_;                ///< of each block within its space
+  std::array<std::size_t, 2> totals_ = {0, 0};      ///< by MemorySpace
+  std::array<void*, 2> base_ = {nullptr, nullptr};  ///< by MemorySpace
   std::size_t limit_bytes_ = 0;
   bool committed_ = false;
 };
+
+/// "1.50 GiB": three significant digits and a binary unit.
+std::string human_bytes(std::size_t bytes);
 
 /// How many allocations of device and page-locked memory this process has made so far; must stand
 /// still after step 2 of a run.

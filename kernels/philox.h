@@ -1,16 +1,16 @@
 // Philox4x32-10, the counter-based random number generator behind every draw. Host and device.
 //
-// key = 64-bit seed, counter = (draw, purpose tag, 64-bit sample id): sample i is a pure function of
-// (seed, purpose, i), whatever the batch, thread count or device. With draw_lo/draw_hi in words 0/1
-// and the sample in words 2/3 the words equal cuRAND's curand_init(seed, sample, 4 * draw).
+// key = 64-bit seed, counter = (draw, purpose tag, 64-bit sample id): sample i is a pure function
+// of (seed, purpose, i), whatever the batch, thread count or device. With draw_lo/draw_hi in words
+// 0/1 and the sample in words 2/3 the words equal cuRAND's curand_init(seed, sample, 4 * draw).
 //
 // Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 // SC'11; constants of Philox4x32 from table 2 there.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/macros.h"
+
+#include <cstdint>
 
 namespace wellspring {
 
@@ -64,7 +64,7 @@ enum class Purpose : std::uint32_t {
   order = 6,    ///< permutations of data sets and slots
   init = 7,     ///< initial weights
   dropout = 8,
-  mix = 9,      ///< mixup, cutmix
+  mix = 9,  ///< mixup, cutmix
 };
 
 /// Uniform in [0, 1) with 24 bits: every value is a multiple of 2^-24 and exactly representable.
@@ -87,10 +87,10 @@ struct SampleRng {
 
   /// Block `draw` (four words) of the stream for `purpose`.
   WS_INLINE constexpr Philox4 block(Purpose purpose, std::uint32_t draw) const {
-    return philox4x32({{draw, static_cast<std::uint32_t>(purpose),
-                        static_cast<std::uint32_t>(sample),
-                        static_cast<std::uint32_t>(sample >> 32)}},
-                      seed);
+    return philox4x32(
+        {{draw, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(sample),
+          static_cast<std::uint32_t>(sample >> 32)}},
+        seed);
   }
 };
 
@@ -107,7 +107,9 @@ class RngStream {
     return block_.word[lane];
   }
   WS_INLINE constexpr float uniform() { return unit_float(next()); }
-  WS_INLINE constexpr float uniform(float low, float high) { return low + (high - low) * uniform(); }
+  WS_INLINE constexpr float uniform(float low, float high) {
+    return low + (high - low) * uniform();
+  }
   WS_INLINE constexpr std::uint32_t integer(std::uint32_t n) { return below(next(), n); }
   /// Words drawn so far: the draw budget of a test.
   WS_INLINE constexpr std::uint32_t used() const { return used_; }

@@ -3,13 +3,13 @@
 // so loop, ordering, counters and census are tested without a GPU.
 #pragma once
 
+#include "kernels/stream.h"
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "kernels/stream.h"
 
 namespace wellspring {
 

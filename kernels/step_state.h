@@ -7,12 +7,12 @@
 namespace wellspring {
 
 struct StepState {
-  std::uint64_t step = 0;           ///< optimizer steps done; advanced by the last node of a step
-  float learning_rate = 0;          ///< of this step, from the schedule, evaluated on the device
-  float gradient_scale = 1;         ///< of this step, from clipping; 0 skips the update
-  float gradient_norm = 0;          ///< before clipping
-  float loss = 0;                   ///< mean over the batch
-  std::uint32_t nonfinite = 0;      ///< sticky: 1 + the step at which loss or gradient was not finite
+  std::uint64_t step = 0;       ///< optimizer steps done; advanced by the last node of a step
+  float learning_rate = 0;      ///< of this step, from the schedule, evaluated on the device
+  float gradient_scale = 1;     ///< of this step, from clipping; 0 skips the update
+  float gradient_norm = 0;      ///< before clipping
+  float loss = 0;               ///< mean over the batch
+  std::uint32_t nonfinite = 0;  ///< sticky: 1 + the step at which loss or gradient was not finite
   std::uint32_t reserved = 0;
 };
 

@@ -1,8 +1,10 @@
 // Streams, events and copies: an ordered queue of work on a device. Host only.
 //
-// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on the
-// calling thread (with OpenMP inside), or, while a StepGraph records, keeps it as a closure.
+// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on
+// the calling thread (with OpenMP inside), or, while a StepGraph records, keeps it as a closure.
 #pragma once
+
+#include "kernels/device.h"
 
 #include <cstddef>
 #include <functional>
@@ -12,12 +14,17 @@
 #include <string_view>
 #include <typeindex>
 
-#include "kernels/device.h"
-
 namespace wellspring {
 
 /// What a node of a step does; the census counts them.
-enum class NodeKind : std::uint8_t { kernel, memset, copy_on_device, host_to_device, device_to_host, host };
+enum class NodeKind : std::uint8_t {
+  kernel,
+  memset,
+  copy_on_device,
+  host_to_device,
+  device_to_host,
+  host
+};
 
 enum class CopyDirection : std::uint8_t { on_device, host_to_device, device_to_host };
 

@@ -13,10 +13,11 @@
 // Bytes produced must not depend on team.size(). Model: Kokkos' TeamPolicy. Host and device.
 #pragma once
 
+#include "core/error.h"
+#include "kernels/macros.h"
+
 #include <cstddef>
 #include <cstdint>
-
-#include "kernels/macros.h"
 
 namespace wellspring {
 
@@ -42,10 +43,30 @@ class SoloTeam {
   int rank() const { return 0; }
   int size() const { return 1; }
   void sync() const {}
-  template <class T> T* scratch(std::size_t count) { return scratch_.take<T>(count); }
-  template <class I> I atomic_add(I* target, I value) const { I old = *target; *target = old + value; return old; }
-  template <class I> I atomic_max(I* target, I value) const { I old = *target; if (value > old) *target = value; return old; }
-  template <class I> I atomic_or(I* target, I value) const { I old = *target; *target = old | value; return old; }
+  template <class T>
+  T* scratch(std::size_t count) {
+    T* block = scratch_.take<T>(count);
+    WS_EXPECT(scratch_.used <= scratch_.capacity);
+    return block;
+  }
+  template <class I>
+  I atomic_add(I* target, I value) const {
+    const I old = *target;
+    *target = old + value;
+    return old;
+  }
+  template <class I>
+  I atomic_max(I* target, I value) const {
+    const I old = *target;
+    if (value > old) *target = value;
+    return old;
+  }
+  template <class I>
+  I atomic_or(I* target, I value) const {
+    const I old = *target;
+    *target = old | value;
+    return old;
+  }
 
  private:
   ScratchCursor scratch_;

@@ -1,0 +1,29 @@
+#include "kernels/launch.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace wellspring::detail {
+
+void check_map(std::string_view name, std::int64_t n) {
+  if (n < 0) throw std::logic_error(fmt::format("launch '{}' over {} elements", name, n));
+}
+
+void check_league(std::string_view name, std::int64_t n, TeamShape shape) {
+  check_map(name, n);
+  if (shape.size < 32 || shape.size > kMaxTeamSize || shape.size % 32 != 0) {
+    throw std::logic_error(
+        fmt::format("launch '{}': team size {} is not a multiple of 32 in "
+                    "[32, {}]",
+                    name, shape.size, kMaxTeamSize));
+  }
+  if (shape.scratch_bytes > kMaxScratchBytes) {
+    throw std::logic_error(
+        fmt::format("launch '{}': {} bytes of scratch are more than the {} that "
+                    "every supported GPU has",
+                    name, shape.scratch_bytes, kMaxScratchBytes));
+  }
+}
+
+}  // namespace wellspring::detail
