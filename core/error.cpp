@@ -17,11 +17,14 @@ std::string compose(const ErrorText& text) {
 Error::Error(ErrorKind kind, const ErrorText& text)
     : std::runtime_error(compose(text)), kind_(kind) {}
 
-void fail(ErrorKind kind, const ErrorText& text) { throw Error(kind, text); }
+void fail(ErrorKind kind, const ErrorText& text) {
+  throw Error(kind, text);
+}
 
 namespace detail {
 void contract_failed(const char* expression, const char* file, int line) {
-  throw std::logic_error(fmt::format("{}:{}: internal contract broken: {}", file, line, expression));
+  throw std::logic_error(
+      fmt::format("{}:{}: internal contract broken: {}", file, line, expression));
 }
 }  // namespace detail
 

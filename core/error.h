@@ -19,9 +19,9 @@ enum class ErrorKind : int {
 
 /// The parts of a message: problem (why it is one) what to do. Empty parts are left out.
 struct ErrorText {
-  std::string problem;     ///< what is wrong, with the place: "train.yaml:12:3: unknown key 'lr_'"
-  std::string why = {};    ///< why that is a problem
-  std::string advice = {}; ///< what the reader can do about it
+  std::string problem;      ///< what is wrong, with the place: "train.yaml:12:3: unknown key 'lr_'"
+  std::string why = {};     ///< why that is a problem
+  std::string advice = {};  ///< what the reader can do about it
 };
 
 /// The one exception type of the library.
@@ -47,7 +47,7 @@ namespace detail {
 /// An internal contract, checked in debug and sanitizer builds only; never for input from outside,
 /// and never with a side effect.
 #if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
-#define WS_EXPECT(condition)    \
+#define WS_EXPECT(condition)          \
   ((condition) ? static_cast<void>(0) \
                : ::wellspring::detail::contract_failed(#condition, __FILE__, __LINE__))
 #else

@@ -3,27 +3,42 @@
 // Called by whoever declares or reads parameters; host only.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace wellspring {
 
 /// Where a value was written: "train.yaml:12:3", or "command line" for key=value overrides.
 struct Place {
-  std::string file;  ///< file name, or "command line"
+  std::string file;  ///< file name, or "command line"; "" where there is none
   int line = 0;      ///< from 1; 0 where there is none
   int column = 0;    ///< from 1; 0 where there is none
-  std::string to_string() const;
+
+  std::string to_string() const;  ///< "train.yaml:12:3", "command line", ""
+  std::string prefix() const;     ///< the same before a message: "train.yaml:12:3: ", or ""
+};
+
+/// One parameter as somebody wrote it: {"sigma", "0.2", "train.yaml:12:3"}.
+struct ParamSetting {
+  std::string name, value;
+  Place place = {};
 };
 
 enum class ParamType { real, integer, flag, choice, text, real_list };
+
+/// What goes beside a numeric row: {0, 1}, {0} (open above) or {}. Both ends belong to the range.
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
 
 /// One row, as read by help texts and the catalogue.
 struct ParamRow {
@@ -31,42 +46,44 @@ struct ParamRow {
   ParamType type = ParamType::real;
   std::string unit;                  ///< "" where dimensionless
   std::string default_text;          ///< as it would be written in YAML
-  double low = -std::numeric_limits<double>::infinity();   ///< inclusive, numbers only
-  double high = std::numeric_limits<double>::infinity();   ///< inclusive, numbers only
+  double low = Bounds{}.low;         ///< inclusive, numbers only
+  double high = Bounds{}.high;       ///< inclusive, numbers only
   std::vector<std::string> choices;  ///< for ParamType::choice
   std::string help;                  ///< one line
   std::string source;                ///< where the constant or formula comes from; "" for our own
   bool required = false;             ///< no default: must be given
 
-  std::string range_text() const;    ///< "[0, 1]", "one of a, b", ""
-};
-
-/// What goes beside a numeric row. Aggregate, so that tables read as tables.
-struct Bounds {
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
+  std::string type_text() const;   ///< "an integer", "true or false"
+  std::string range_text() const;  ///< "[0, 1]", ">= 0", "one of a, b", ""
 };
 
 namespace detail {
-/// Type-erased row with its setter; `target` points at the struct.
+
+/// What a row holds, apart from its struct. A choice is an index into ParamRow::choices; float is
+/// apart from double so that its shortest text is its own.
+using ParamValue =
+    std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>>;
+
+/// A row and how to reach its member; the pointer is to the table's struct.
 struct BoundRow {
   ParamRow row;
-  std::function<void(void* target, const std::string& text, const Place& place)> set_from_text;
-  std::function<std::string(const void* target)> to_yaml;        ///< round-trips through set
-  std::function<void(const void* target, nlohmann::json& out)> to_json;  ///< out[name] = value
+  std::function<void(void*, const ParamValue&)> put;
+  std::function<ParamValue(const void*)> get;
 };
-void set_by_name(std::span<const BoundRow> rows, void* target, const std::string& section,
-                 const std::string& name, const std::string& text, const Place& place);
-BoundRow real_row(ParamRow row, std::function<double&(void*)> member);
-BoundRow float_row(ParamRow row, std::function<float&(void*)> member);
-BoundRow integer_row(ParamRow row, std::function<std::int64_t(const void*)> get,
-                     std::function<void(void*, std::int64_t)> put);
-BoundRow flag_row(ParamRow row, std::function<bool&(void*)> member);
-BoundRow text_row(ParamRow row, std::function<std::string&(void*)> member);
-BoundRow real_list_row(ParamRow row, std::function<std::vector<double>&(void*)> member);
-BoundRow choice_row(ParamRow row, std::function<int(const void*)> get,
-                    std::function<void(void*, int)> put);
-std::string default_as_yaml(const BoundRow& row, const void* defaults);
+
+/// Text to value, with every check. Errors (config).
+ParamValue parse_param(const ParamRow& row, const std::string& text, const Place& place);
+/// As it would be written in YAML; parse_param reads it back.
+std::string param_text(const ParamRow& row, const ParamValue& value);
+nlohmann::json params_json(std::span<const BoundRow> rows, const void* values);
+std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent);
+const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& section,
+                         const std::string& name, const Place& place);
+/// Sets what is listed (a later setting of the same name wins) and insists on required rows.
+void read_settings(std::span<const BoundRow> rows, void* target, const std::string& section,
+                   std::span<const ParamSetting> settings, const Place& place);
+[[noreturn]] void fail_missing(const std::string& section, const ParamRow& row, const Place& place);
+
 }  // namespace detail
 
 /// The table of a plain struct. The struct's member initialisers are the defaults, so that a value
@@ -74,27 +91,27 @@ std::string default_as_yaml(const BoundRow& row, const void* defaults);
 ///
 ///     struct Params { float sigma = 0.25f; Law law = Law::uniform; };
 ///     static const auto table = ParamTable<Params>("noise")
-///         .real("sigma", &Params::sigma, {0, 1}, "", "standard deviation of the Gaussian", "")
+///         .real("sigma", &Params::sigma, {0, 1}, "", "standard deviation of the Gaussian")
 ///         .choice("law", &Params::law, {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}},
-///                 "law of each value", "");
+///                 "law of each value");
 template <class Struct>
 class ParamTable {
  public:
   explicit ParamTable(std::string section) : section_(std::move(section)) {}
 
   template <class Real>  // float or double
-  ParamTable& real(std::string name, Real Struct::* member, Bounds bounds, std::string unit,
+  ParamTable& real(std::string name, Real Struct::*member, Bounds bounds, std::string unit,
                    std::string help, std::string source = "");
-  template <class Integer>
-  ParamTable& integer(std::string name, Integer Struct::* member, Bounds bounds, std::string unit,
+  template <class Integer>  // values from -2^63 to 2^63 - 1, within the member's own range
+  ParamTable& integer(std::string name, Integer Struct::*member, Bounds bounds, std::string unit,
                       std::string help, std::string source = "");
-  ParamTable& flag(std::string name, bool Struct::* member, std::string help,
+  ParamTable& flag(std::string name, bool Struct::*member, std::string help,
                    std::string source = "");
-  ParamTable& text(std::string name, std::string Struct::* member, std::string help);
-  ParamTable& real_list(std::string name, std::vector<double> Struct::* member, Bounds bounds,
+  ParamTable& text(std::string name, std::string Struct::*member, std::string help);
+  ParamTable& real_list(std::string name, std::vector<double> Struct::*member, Bounds bounds,
                         std::string unit, std::string help, std::string source = "");
   template <class Enum>
-  ParamTable& choice(std::string name, Enum Struct::* member,
+  ParamTable& choice(std::string name, Enum Struct::*member,
                      std::vector<std::pair<std::string, Enum>> choices, std::string help,
                      std::string source = "");
   /// Marks the last row as one that has no default and must be given.
@@ -106,14 +123,29 @@ class ParamTable {
   /// out of range; each with its place.
   void set(Struct& target, const std::string& name, const std::string& text,
            const Place& place) const {
-    detail::set_by_name(rows_, &target, section_, name, text, place);
+    const detail::BoundRow& bound = detail::find_row(rows_, section_, name, place);
+    bound.put(&target, detail::parse_param(bound.row, text, place));
+  }
+  /// The struct with its defaults and these settings. Errors as `set`, and (config) where a
+  /// required parameter is missing; `place` is where the settings as a whole were written.
+  Struct read(std::span<const ParamSetting> settings, const Place& place = {}) const {
+    Struct values{};
+    detail::read_settings(rows_, &values, section_, settings, place);
+    return values;
   }
   /// The values as JSON object / YAML lines "name: value", in table order.
   nlohmann::json to_json(const Struct& values) const;
-  std::string to_yaml(const Struct& values, int indent = 0) const;
+  std::string to_yaml(const Struct& values, int indent = 0) const {
+    return detail::params_yaml(rows_, &values, indent);
+  }
   std::span<const detail::BoundRow> bound_rows() const { return rows_; }
 
  private:
+  /// Adds a row for `member`; Value is the type in ParamValue that stands for it.
+  template <class Value, class Member>
+  ParamTable& add(ParamRow row, Member Struct::*member);
+  ParamTable& add_bound(detail::BoundRow bound);
+
   std::string section_;
   std::vector<detail::BoundRow> rows_;
 };

@@ -34,12 +34,6 @@ struct GeneratorInfo {
   std::vector<std::string> features; ///< names of an event's features; empty for images
 };
 
-/// Parameters as text, in the order given: {"sigma", "0.2"}.
-struct ParamSetting {
-  std::string name, value;
-  Place place;
-};
-
 class Generator {
  public:
   virtual ~Generator() = default;

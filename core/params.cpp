@@ -1,0 +1,303 @@
+#include "core/params.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace wellspring {
+
+std::string Place::to_string() const {
+  return line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file;
+}
+
+std::string Place::prefix() const {
+  return file.empty() ? "" : to_string() + ": ";
+}
+
+std::string ParamRow::type_text() const {
+  switch (type) {
+    case ParamType::real:
+      return "a number";
+    case ParamType::integer:
+      return "an integer";
+    case ParamType::flag:
+      return "true or false";
+    case ParamType::choice:
+      return "one of " + join(choices);
+    case ParamType::text:
+      return "a text";
+    case ParamType::real_list:
+      return "a list of numbers";
+  }
+  return "";
+}
+
+namespace detail {
+namespace {
+
+/// The largest double below which every integer is one: 2^53.
+constexpr double kExactIntegers = 9007199254740992.0;
+
+/// An end of a range that only says what the type can hold is not worth printing.
+bool is_open(const ParamRow& row, double end) {
+  const double limit = row.type == ParamType::integer
+                           ? kExactIntegers
+                           : static_cast<double>(std::numeric_limits<float>::max());
+  return std::abs(end) >= limit;
+}
+
+std::string number_text(const ParamRow& row, double value) {
+  return row.type == ParamType::integer && std::abs(value) < kExactIntegers
+             ? fmt::format("{:.0f}", value)
+             : shortest(value);
+}
+
+[[noreturn]] void fail_type(const ParamRow& row, const std::string& text, const Place& place) {
+  const std::string got = trim(text).empty() ? "nothing" : "'" + text + "'";
+  ErrorText message{
+      fmt::format("{}'{}' wants {}, got {}", place.prefix(), row.name, row.type_text(), got),
+      row.help};
+  if (row.type == ParamType::choice) message.advice = name_advice(text, row.choices);
+  fail(ErrorKind::config, message);
+}
+
+/// Refuses a value beyond `end` of its range. A type's own limit is printed only where it is the
+/// reason.
+[[noreturn]] void fail_range(const ParamRow& row, double end, const std::string& text,
+                             const Place& place) {
+  std::string range = row.range_text();
+  if (is_open(row, end)) {
+    range = fmt::format("[{}, {}]", number_text(row, row.low), number_text(row, row.high));
+  }
+  if (!row.unit.empty()) range += " " + row.unit;
+  fail(ErrorKind::config,
+       {fmt::format("{}{} = {} is out of range {}", place.prefix(), row.name, trim(text), range),
+        row.help});
+}
+
+template <class Number>
+void check_range(const ParamRow& row, Number value, const std::string& text, const Place& place) {
+  if (value < row.low) fail_range(row, row.low, text, place);
+  if (value > row.high) fail_range(row, row.high, text, place);
+}
+
+/// Without the underscores between digits (1_000_000) and a leading plus; nothing when an
+/// underscore stands elsewhere.
+std::optional<std::string> plain_number(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  const auto is_digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      plain += text[i];
+    } else if (i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) {
+      return std::nullopt;
+    }
+  }
+  return plain;
+}
+
+template <class Number>
+std::optional<Number> parse_whole(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+double parse_real(const ParamRow& row, const std::string& text, const Place& place) {
+  const auto plain = plain_number(text);
+  const auto value = plain ? parse_whole<double>(*plain) : std::nullopt;
+  if (!value) fail_type(row, text, place);
+  if (!std::isfinite(*value)) {
+    fail(ErrorKind::config,
+         {fmt::format("{}'{}' wants a finite number, got '{}'", place.prefix(), row.name, text),
+          row.help});
+  }
+  check_range(row, *value, text, place);
+  return *value;
+}
+
+std::int64_t parse_integer(const ParamRow& row, const std::string& text, const Place& place) {
+  const auto plain = plain_number(text);
+  auto value = plain ? parse_whole<std::int64_t>(*plain) : std::nullopt;
+  if (plain && !value) {  // 1e6, 2.5e3: only where the double is certain to be what was written
+    const auto real = parse_whole<double>(*plain);
+    if (!real || !std::isfinite(*real) || *real != std::floor(*real)) fail_type(row, text, place);
+    if (plain->find_first_of(".eE") == std::string::npos) {  // digits alone: beyond int64
+      fail_range(row, *real < 0 ? row.low : row.high, text, place);
+    }
+    check_range(row, *real, text, place);
+    if (std::abs(*real) >= kExactIntegers) {
+      fail(ErrorKind::config,
+           {fmt::format("{}{} = {} may not be exact", place.prefix(), row.name, text),
+            "floating-point notation is exact below 2^53 only", "write all its digits"});
+    }
+    value = static_cast<std::int64_t>(*real);
+  }
+  if (!value) fail_type(row, text, place);
+  // long double holds every int64, so that the comparison is exact.
+  check_range(row, static_cast<long double>(*value), text, place);
+  return *value;
+}
+
+bool parse_flag(const ParamRow& row, const std::string& text, const Place& place) {
+  std::string word(trim(text));
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (word == "true" || word == "yes" || word == "on") return true;
+  if (word == "false" || word == "no" || word == "off") return false;
+  fail_type(row, text, place);
+}
+
+std::int64_t parse_choice(const ParamRow& row, const std::string& text, const Place& place) {
+  const auto found = std::find(row.choices.begin(), row.choices.end(), trim(text));
+  if (found == row.choices.end()) fail_type(row, text, place);
+  return found - row.choices.begin();
+}
+
+/// "[1, 2, 3]" or "1, 2, 3".
+std::vector<double> parse_real_list(const ParamRow& row, const std::string& text,
+                                    const Place& place) {
+  std::string_view rest = trim(text);
+  if (rest.starts_with('[') != rest.ends_with(']')) fail_type(row, text, place);
+  if (rest.starts_with('[')) rest = trim(rest.substr(1, rest.size() - 2));
+  std::vector<double> values;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    values.push_back(parse_real(row, std::string(trim(rest.substr(0, comma))), place));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+    if (trim(rest).empty()) fail_type(row, text, place);  // a comma, and nothing after it
+  }
+  return values;
+}
+
+struct TextWriter {
+  const ParamRow& row;
+  std::string operator()(double value) const { return shortest(value); }
+  std::string operator()(float value) const { return shortest(value); }
+  std::string operator()(std::int64_t value) const {
+    return row.type == ParamType::choice ? yaml_scalar(row.choices[static_cast<std::size_t>(value)])
+                                         : std::to_string(value);
+  }
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(const std::string& value) const { return yaml_scalar(value); }
+  std::string operator()(const std::vector<double>& values) const {
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
+};
+
+struct JsonWriter {
+  const ParamRow& row;
+  nlohmann::json operator()(double value) const { return value; }
+  /// The double nearest to the float's own shortest text: 0.1f becomes 0.1, not 0.10000000149.
+  nlohmann::json operator()(float value) const {
+    return parse_whole<double>(shortest(value)).value_or(static_cast<double>(value));
+  }
+  nlohmann::json operator()(std::int64_t value) const {
+    if (row.type == ParamType::choice) return row.choices[static_cast<std::size_t>(value)];
+    return value;
+  }
+  nlohmann::json operator()(bool value) const { return value; }
+  nlohmann::json operator()(const std::string& value) const { return value; }
+  nlohmann::json operator()(const std::vector<double>& values) const { return values; }
+};
+
+}  // namespace
+
+ParamValue parse_param(const ParamRow& row, const std::string& text, const Place& place) {
+  switch (row.type) {
+    case ParamType::real:
+      return parse_real(row, text, place);
+    case ParamType::integer:
+      return parse_integer(row, text, place);
+    case ParamType::flag:
+      return parse_flag(row, text, place);
+    case ParamType::choice:
+      return parse_choice(row, text, place);
+    case ParamType::text:
+      return text;
+    case ParamType::real_list:
+      return parse_real_list(row, text, place);
+  }
+  fail_type(row, text, place);
+}
+
+std::string param_text(const ParamRow& row, const ParamValue& value) {
+  return std::visit(TextWriter{row}, value);
+}
+
+nlohmann::json params_json(std::span<const BoundRow> rows, const void* values) {
+  nlohmann::json out = nlohmann::json::object();
+  for (const BoundRow& bound : rows) {
+    out[bound.row.name] = std::visit(JsonWriter{bound.row}, bound.get(values));
+  }
+  return out;
+}
+
+std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent) {
+  std::string out;
+  for (const BoundRow& bound : rows) {
+    out += fmt::format("{:{}}{}: {}\n", "", indent, bound.row.name,
+                       param_text(bound.row, bound.get(values)));
+  }
+  return out;
+}
+
+const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& section,
+                         const std::string& name, const Place& place) {
+  std::vector<std::string> known;
+  for (const BoundRow& bound : rows) {
+    if (bound.row.name == name) return bound;
+    known.push_back(bound.row.name);
+  }
+  fail(ErrorKind::config, {fmt::format("{}unknown key '{}' in {}", place.prefix(), name, section),
+                           "", name_advice(name, known)});
+}
+
+void read_settings(std::span<const BoundRow> rows, void* target, const std::string& section,
+                   std::span<const ParamSetting> settings, const Place& place) {
+  std::vector<bool> given(rows.size(), false);
+  for (const ParamSetting& setting : settings) {
+    const BoundRow& bound = find_row(rows, section, setting.name, setting.place);
+    bound.put(target, parse_param(bound.row, setting.value, setting.place));
+    given[static_cast<std::size_t>(&bound - rows.data())] = true;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].row.required && !given[i]) fail_missing(section, rows[i].row, place);
+  }
+}
+
+void fail_missing(const std::string& section, const ParamRow& row, const Place& place) {
+  fail(ErrorKind::config,
+       {fmt::format("{}'{}' is missing in {}", place.prefix(), row.name, section), row.help,
+        fmt::format("give it {}", row.type_text())});
+}
+
+}  // namespace detail
+
+std::string ParamRow::range_text() const {
+  if (type == ParamType::choice) return "one of " + join(choices);
+  if (type == ParamType::flag || type == ParamType::text) return "";
+  const bool open_low = detail::is_open(*this, low);
+  const bool open_high = detail::is_open(*this, high);
+  const std::string low_text = detail::number_text(*this, low);
+  const std::string high_text = detail::number_text(*this, high);
+  if (open_low && open_high) return "";
+  if (open_low) return "<= " + high_text;
+  if (open_high) return ">= " + low_text;
+  return fmt::format("[{}, {}]", low_text, high_text);
+}
+
+}  // namespace wellspring
