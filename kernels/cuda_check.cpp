@@ -33,8 +33,7 @@ const char* advice_for(cudaError_t status) {
   }
 }
 
-std::string describe_failure(cudaError_t status, const char* expression, const char* file,
-                             int line) {
+std::string place_of(const char* expression, const char* file, int line) {
   int device = -1;
   if (cudaGetDevice(&device) != cudaSuccess) device = -1;
   const std::string where = device < 0 ? "no device" : fmt::format("cuda:{}", device);
@@ -44,7 +43,7 @@ std::string describe_failure(cudaError_t status, const char* expression, const c
 }  // namespace
 
 void raise(cudaError_t status, const char* expression, const char* file, int line) {
-  const std::string problem = describe_failure(status, expression, file, line);
+  const std::string problem = place_of(expression, file, line);
   static_cast<void>(cudaGetLastError());
   fail(ErrorKind::device,
        {problem, fmt::format("{}: {}", cudaGetErrorName(status), cudaGetErrorString(status)),

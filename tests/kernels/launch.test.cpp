@@ -1,0 +1,123 @@
+#include "kernels/launch.h"
+
+#include "kernels/memory_plan.h"
+#include "tests/kernels/launch_functors.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using test::AffineWriter;
+using test::HistogramMaker;
+
+constexpr std::int64_t kLeagues = 9;
+constexpr std::int64_t kCount = 1000;
+constexpr std::size_t kScratch = 64 * sizeof(std::int32_t) + 3 * sizeof(std::int64_t);
+
+void expect_histograms(const std::int32_t* histogram, const std::int64_t* summary) {
+  for (std::int64_t i = 0; i < kLeagues; ++i) {
+    std::vector<std::int32_t> expected(64);
+    for (std::int64_t k = 0; k < kCount; ++k)
+      ++expected[static_cast<std::size_t>((i * 7919 + k) % 64)];
+    EXPECT_EQ(std::vector<std::int32_t>(histogram + 64 * i, histogram + 64 * (i + 1)), expected);
+    EXPECT_EQ(summary[3 * i], kCount * (kCount - 1) / 2);
+    EXPECT_EQ(summary[3 * i + 1], (kCount - 1) * i);
+    EXPECT_EQ(summary[3 * i + 2], (std::int64_t{1} << 40) - 1);
+  }
+}
+
+TEST(Launch, MapCoversEveryIndexOnce) {
+  for (const int threads : {1, 2, 5}) {
+    Stream stream(Device::cpu(), threads);
+    for (const std::int64_t n : {0, 1, 2, 1000}) {
+      std::vector<std::int64_t> out(static_cast<std::size_t>(n) + 1, -1);
+      map(stream, "affine", n, AffineWriter{out.data()});
+      for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(out[static_cast<std::size_t>(i)], 3 * i + 1);
+      EXPECT_EQ(out.back(), -1);
+    }
+  }
+}
+
+TEST(Launch, LeagueOnTheHost) {
+  for (const int threads : {1, 2, 5}) {
+    Stream stream(Device::cpu(), threads);
+    std::vector<std::int32_t> histogram(64 * kLeagues);
+    std::vector<std::int64_t> summary(3 * kLeagues);
+    league(stream, "histogram", kLeagues, {64, kScratch},
+           HistogramMaker{kCount, histogram.data(), summary.data()});
+    expect_histograms(histogram.data(), summary.data());
+  }
+}
+
+TEST(Launch, RefusesWhatCudaWouldRefuse) {
+  Stream stream(Device::cpu());
+  const HistogramMaker functor{0, nullptr, nullptr};
+  for (const int size : {0, 16, 33, 1024}) {
+    EXPECT_THROW(league(stream, "bad size", 1, {size, 0}, functor), std::logic_error) << size;
+  }
+  EXPECT_THROW(league(stream, "bad scratch", 1, {32, kMaxScratchBytes + 1}, functor),
+               std::logic_error);
+  EXPECT_THROW(map(stream, "negative", -1, AffineWriter{nullptr}), std::logic_error);
+  league(stream, "empty", 0, {32, 0}, functor);
+}
+
+TEST(Launch, ScratchBeyondTheShapeIsCaught) {
+#if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
+  std::byte block[64];
+  SoloTeam team({block, 64, 0});
+  EXPECT_NO_THROW(team.scratch<float>(16));
+  EXPECT_THROW(team.scratch<float>(1), std::logic_error);
+#else
+  GTEST_SKIP() << "contracts are checked in debug and sanitizer builds";
+#endif
+}
+
+TEST(Launch, ScratchIsCarvedWithAlignment) {
+  alignas(16) std::byte block[64];
+  SoloTeam team({block, 64, 0});
+  auto* bytes = team.scratch<std::uint8_t>(3);
+  auto* words = team.scratch<std::int64_t>(2);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(bytes), block);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(words), block + 8);
+}
+
+TEST(Launch, MapAndLeagueOnTheDevice) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  const Device device = Device::parse("auto");
+  MemoryPlan plan(device);
+  constexpr std::size_t n = 100'001;
+  const auto out = plan.reserve<std::int64_t>("test", "out", n);
+  const auto histogram = plan.reserve<std::int32_t>("test", "histogram", 64 * kLeagues);
+  const auto summary = plan.reserve<std::int64_t>("test", "summary", 3 * kLeagues);
+  const auto host = plan.reserve<std::int64_t>("test", "host", n, MemorySpace::host);
+  const auto host_histogram =
+      plan.reserve<std::int32_t>("test", "host_histogram", 64 * kLeagues, MemorySpace::host);
+  plan.commit();
+  Stream stream(device);
+  map(stream, "affine", n, AffineWriter{out.data()});
+  stream.copy(host.data(), out.data(), out.bytes(), CopyDirection::device_to_host, "down");
+  stream.synchronize();
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(host.data()[i], 3 * static_cast<std::int64_t>(i) + 1);
+  }
+  // The last: with scratch above what needs no opting in.
+  for (const TeamShape shape :
+       {TeamShape{32, kScratch}, TeamShape{512, kScratch}, TeamShape{128, kMaxScratchBytes}}) {
+    league(stream, "histogram", kLeagues, shape,
+           HistogramMaker{kCount, histogram.data(), summary.data()});
+    stream.copy(host_histogram.data(), histogram.data(), histogram.bytes(),
+                CopyDirection::device_to_host, "down");
+    stream.copy(host.data(), summary.data(), summary.bytes(), CopyDirection::device_to_host,
+                "down");
+    stream.synchronize();
+    expect_histograms(host_histogram.data(), host.data());
+  }
+  plan.check_guards();
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,42 @@
+// Functors that the launch tests run; instantiated for CUDA in launch_functors.cu. Host and device.
+#pragma once
+
+#include "kernels/macros.h"
+
+#include <cstdint>
+
+namespace wellspring::test {
+
+/// out[i] = 3 i + 1.
+struct AffineWriter {
+  std::int64_t* out;
+  WS_HD void operator()(std::int64_t i) const { out[i] = 3 * i + 1; }
+};
+
+/// Histogram of (rank * 7919 + k) % 64 over k < count, made in scratch with atomics, and then the
+/// sum, largest value and union of bits: every member of the team protocol once.
+struct HistogramMaker {
+  std::int64_t count;
+  std::int32_t* histogram;  ///< [n, 64]
+  std::int64_t* summary;    ///< [n, 3]: sum of k, largest k * rank, or of 1 << (k % 40)
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t rank) const {
+    std::int32_t* bins = team.template scratch<std::int32_t>(64);
+    std::int64_t* totals = team.template scratch<std::int64_t>(3);
+    for (int b = team.rank(); b < 64; b += team.size()) bins[b] = 0;
+    for (int t = team.rank(); t < 3; t += team.size()) totals[t] = 0;
+    team.sync();
+    for (std::int64_t k = team.rank(); k < count; k += team.size()) {
+      team.atomic_add(&bins[(rank * 7919 + k) % 64], std::int32_t{1});
+      team.atomic_add(&totals[0], k);
+      team.atomic_max(&totals[1], k * rank);
+      team.atomic_or(&totals[2], std::int64_t{1} << (k % 40));
+    }
+    team.sync();
+    for (int b = team.rank(); b < 64; b += team.size()) histogram[rank * 64 + b] = bins[b];
+    for (int t = team.rank(); t < 3; t += team.size()) summary[rank * 3 + t] = totals[t];
+  }
+};
+
+}  // namespace wellspring::test

@@ -1,0 +1,189 @@
+#include "kernels/memory_plan.h"
+
+#include "core/error.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+
+namespace wellspring {
+namespace {
+
+/// The back ends of this machine: every test of the plan runs on each.
+std::vector<Device> devices() {
+  std::vector<Device> all = {Device::cpu()};
+  if (cuda_status().device_count != 0) all.push_back(Device::parse("auto"));
+  return all;
+}
+
+bool aligned(const void* pointer, std::size_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
+}
+
+TEST(MemoryPlan, BlocksAreAlignedDisjointAndZero) {
+  MemoryPlan plan(Device::cpu());
+  const auto a = plan.reserve<float>("parameters", "a", 3);
+  const auto b = plan.reserve<std::uint8_t>("data", "b", 1000);
+  const auto c = plan.reserve<double>("data", "c", 5, MemorySpace::host);
+  plan.commit();
+  for (const void* block : {static_cast<const void*>(a.data()), static_cast<const void*>(b.data()),
+                            static_cast<const void*>(c.data())}) {
+    EXPECT_TRUE(aligned(block, kBlockAlignment));
+  }
+  EXPECT_GE(reinterpret_cast<std::byte*>(b.data()),
+            reinterpret_cast<std::byte*>(a.data()) + a.bytes());
+  EXPECT_TRUE(std::all_of(b.data(), b.data() + b.size(), [](auto x) { return x == 0; }));
+  EXPECT_TRUE(std::all_of(c.data(), c.data() + c.size(), [](auto x) { return x == 0; }));
+  EXPECT_EQ(b.size(), 1000u);
+  EXPECT_EQ(c.bytes(), 5 * sizeof(double));
+}
+
+TEST(MemoryPlan, OneAllocationASpaceAndNoneAfter) {
+  for (const Device device : devices()) {
+    const std::uint64_t before = device_allocation_count();
+    MemoryPlan plan(device);
+    for (int i = 0; i < 20; ++i) {
+      plan.reserve<int>("group", "device block", 100);
+      plan.reserve<int>("group", "host block", 100, MemorySpace::host);
+    }
+    EXPECT_EQ(device_allocation_count(), before);
+    plan.commit();
+    EXPECT_EQ(device_allocation_count(), before + 2);
+    plan.check_guards();
+    EXPECT_EQ(device_allocation_count(), before + 2);
+  }
+}
+
+TEST(MemoryPlan, EmptyBlocksAndEmptyPlans) {
+  for (const Device device : devices()) {
+    MemoryPlan empty(device);
+    const auto nothing = empty.reserve<float>("group", "nothing", 0);
+    EXPECT_TRUE(nothing);
+    empty.commit();
+    EXPECT_EQ(nothing.size(), 0u);
+    static_cast<void>(nothing.data());
+    empty.check_guards();
+    MemoryPlan bare(device);
+    bare.commit();
+    bare.check_guards();
+  }
+  const Planned<float> none;
+  EXPECT_FALSE(none);
+  EXPECT_EQ(none.data(), nullptr);
+  EXPECT_EQ(none.size(), 0u);
+}
+
+TEST(MemoryPlan, AddressesExistOnlyWhileCommitted) {
+  Planned<int> block;
+  {
+    MemoryPlan plan(Device::cpu());
+    block = plan.reserve<int>("group", "early bird", 1);
+    try {
+      static_cast<void>(block.data());
+      FAIL() << "no error";
+    } catch (const std::logic_error& error) {
+      EXPECT_NE(std::string(error.what()).find("early bird"), std::string::npos);
+    }
+    plan.commit();
+    *block.data() = 1;
+    EXPECT_THROW(plan.reserve<int>("group", "late", 1), std::logic_error);
+    EXPECT_THROW(plan.commit(), std::logic_error);
+  }
+  EXPECT_THROW(static_cast<void>(block.data()), std::logic_error);
+}
+
+TEST(MemoryPlan, TableReadsLikeABudget) {
+  MemoryPlan plan(Device::cpu());
+  plan.reserve<std::byte>("small", "x", 1 << 10);
+  plan.reserve<std::byte>("large", "y", 3 << 20);
+  plan.reserve<std::byte>("large", "z", 1 << 20, MemorySpace::host);
+  plan.commit(std::size_t{64} << 20);
+  const std::string table = plan.table();
+  EXPECT_LT(table.find("large"), table.find("small")) << table;
+  EXPECT_NE(table.find("3.00 MiB"), std::string::npos) << table;
+  EXPECT_NE(table.find("1.00 KiB"), std::string::npos) << table;
+  EXPECT_NE(table.find("total"), std::string::npos) << table;
+  EXPECT_NE(table.find("64.0 MiB"), std::string::npos) << table;
+}
+
+TEST(MemoryPlan, OverTheLimitIsADeviceErrorWithTheTable) {
+  for (const Device device : devices()) {
+    MemoryPlan plan(device);
+    const auto block = plan.reserve<float>("activations", "conv1", 1 << 20);
+    const std::uint64_t before = device_allocation_count();
+    try {
+      plan.commit(1 << 20);
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::device);
+      const std::string text = error.what();
+      for (const char* part :
+           {"activations", "conv1", "4.00 MiB", "limit is 1.00 MiB", "smaller batch"}) {
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in:\n" << text;
+      }
+    }
+    EXPECT_FALSE(plan.committed());
+    EXPECT_EQ(device_allocation_count(), before);
+    EXPECT_THROW(static_cast<void>(block.data()), std::logic_error);
+  }
+}
+
+TEST(MemoryPlan, MoreThanTheMachineHasIsRefused) {
+  for (const Device device : devices()) {
+    MemoryPlan on_device(device);
+    on_device.reserve<std::byte>("data", "all of it", std::size_t{1} << 50);
+    EXPECT_THROW(on_device.commit(), Error);
+    MemoryPlan on_host(device);
+    on_host.reserve<std::byte>("data", "all of it", std::size_t{1} << 50, MemorySpace::host);
+    EXPECT_THROW(on_host.commit(), Error);
+  }
+}
+
+TEST(MemoryPlan, ImpossibleCountsAreRefusedByName) {
+  MemoryPlan plan(Device::cpu());
+  try {
+    plan.reserve<double>("group", "negative", static_cast<std::size_t>(-1));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("group/negative"), std::string::npos);
+  }
+  plan.reserve<std::byte>("group", "half", PTRDIFF_MAX / 2 + 1);
+  EXPECT_THROW(plan.reserve<std::byte>("group", "other half", PTRDIFF_MAX / 2 + 1), Error);
+}
+
+TEST(MemoryPlan, GuardsNameTheOverwrittenBlock) {
+  if (!kMemoryGuards) GTEST_SKIP() << "guard words exist in debug and sanitizer builds";
+  MemoryPlan plan(Device::cpu());
+  plan.reserve<float>("group", "innocent", 10);
+  const auto victim = plan.reserve<float>("group", "victim", 10);
+  const auto pinned = plan.reserve<float>("group", "pinned", 7, MemorySpace::host);
+  plan.commit();
+  plan.check_guards();
+  float* const past = victim.data() + 10;
+  const float kept = *past;
+  *past = 1.0f;
+  try {
+    plan.check_guards();
+    FAIL() << "no error";
+  } catch (const std::logic_error& error) {
+    EXPECT_NE(std::string(error.what()).find("group/victim"), std::string::npos) << error.what();
+  }
+  *past = kept;
+  plan.check_guards();
+  pinned.data()[7] = 0.0f;
+  EXPECT_THROW(plan.check_guards(), std::logic_error);
+}
+
+TEST(HumanBytes, ThreeDigitsAndAUnit) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(human_bytes(10 << 20), "10.0 MiB");
+  EXPECT_EQ(human_bytes((std::size_t{1} << 30) - 1), "1.00 GiB");
+  EXPECT_EQ(human_bytes(std::size_t{141} << 30), "141 GiB");
+}
+
+}  // namespace
+}  // namespace wellspring
