@@ -9,11 +9,15 @@
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 #include "kernels/view.h"
+#include "sources/assignment.h"
+#include "sources/order.h"
 
 namespace wellspring {
 
 class Source {
  public:
+  using Order = SampleOrder;
+
   virtual ~Source() = default;
 
   virtual const std::string& name() const = 0;
@@ -22,36 +26,37 @@ class Source {
   virtual const std::vector<std::string>& latent_names() const = 0;
   /// Samples before it repeats; 0 when it never does (generators).
   virtual std::uint64_t size() const = 0;
+  /// Where evaluation starts: the id of the first sample of emit_range. Generators keep ids apart
+  /// that training never reaches; a data set starts at 0.
+  virtual std::uint64_t first_evaluation_sample() const = 0;
+  /// A few lines for the head of a run: what it is, how much, where it is kept and why.
+  virtual std::string summary() const = 0;
 
   /// Reserves what the source keeps on the device (a resident data set, staging rings).
   virtual void plan(MemoryPlan& plan, std::int64_t batch_size) = 0;
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
   virtual void load(Stream& stream) = 0;
 
-  /// The sample id of the source's `ordinal`-th sample: on the device, inside the assignment, as
-  /// data, so that it is a pure function of the step:
-  ///   size == 0:  first_sample + ordinal
-  ///   size  > 0:  permutation of epoch (ordinal / size) at (ordinal % size), see permutation.h
-  struct Order {
-    std::uint64_t size = 0;          ///< 0: never repeats
-    std::uint64_t first_sample = 0;  ///< added when size is 0
-    std::uint64_t seed = 0;          ///< keys the permutation
-    bool shuffle = true;
-  };
+  /// Sample id of the source's n-th sample, as data: evaluated on the device by the assignment.
   virtual Order order() const = 0;
 
-  /// Enqueues the emission of every slot of this source (`slot.source == index`); part of the
-  /// recorded step, so it may depend on device memory alone.
+  /// Enqueues the emission of every slot of this source (`slot.source == index`) through the
+  /// training view; part of the recorded step, so it may depend on device memory alone.
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t index,
                     const BatchView& batch) = 0;
+  /// Emits samples [first, first + count) through the evaluation view; `slots` (device memory)
+  /// hold them already, see RangeSlots. Outside of recorded steps; may block.
+  virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
+                          std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;
 
-  /// Host side of sources that stream from files: called in step order, before step `step` is
-  /// launched; `slots` are the host's own computation of the same assignment. Makes `stream` wait
-  /// until the data of this step is on the device. Nothing to do for generators and resident data.
-  virtual void before_step(Stream& stream, std::uint64_t step, const std::vector<Slot>& slots) = 0;
+  /// Host side of sources that stream from files; generators and resident data do nothing.
+  /// Once, after load: `assignment` has its table in host memory and outlives the source's use.
+  virtual void start(const SlotAssignment& assignment, std::uint32_t index) = 0;
+  /// Before step `step` is launched: makes `stream` wait until the step's data is on the device.
+  /// Errors (data) of the decoding threads come out here.
+  virtual void before_step(Stream& stream, std::uint64_t step) = 0;
+  /// After step `step` was launched on `stream`: its data may be overwritten once that is done.
   virtual void after_step(Stream& stream, std::uint64_t step) = 0;
-  /// True when before_step needs the host's slots (streaming sources).
-  virtual bool needs_host_slots() const = 0;
 };
 
 }  // namespace wellspring

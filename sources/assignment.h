@@ -1,0 +1,82 @@
+// Which source and which sample fills each slot of a step: the same pure function on the device,
+// inside the recorded step, and on the host, where decode threads work ahead. Host and device.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/batch.h"
+#include "kernels/macros.h"
+#include "kernels/step_state.h"
+#include "sources/order.h"
+#include "sources/permutation.h"
+
+namespace wellspring {
+
+struct SlotAssignment {
+  /// [steps + 1][sources]: samples each source gave before a step. Null for a single source, which
+  /// gave step * batch.
+  const std::int64_t* before = nullptr;
+  std::uint64_t steps = 0;  ///< of the run; later steps repeat the shares of the last one
+  std::int64_t batch = 1;
+  std::uint32_t sources = 1;
+  std::uint64_t seed = 0;  ///< keys the order of slots within a batch
+  SampleOrder order[kMaxSources];
+
+  /// Samples source `source` gave before `step`.
+  WS_HD std::int64_t given(std::uint64_t step, std::uint32_t source) const {
+    if (before == nullptr) return static_cast<std::int64_t>(step) * batch;
+    if (step <= steps) return before[step * sources + source];
+    const std::int64_t total = before[steps * sources + source];
+    const std::int64_t last = total - before[(steps - 1) * sources + source];
+    return total + static_cast<std::int64_t>(step - steps) * last;
+  }
+
+  /// The slot in row `row` of the batch of `step`.
+  WS_HD Slot slot(std::uint64_t step, std::int64_t row) const {
+    Slot result;
+    result.row = static_cast<std::uint32_t>(row);
+    // Sources take consecutive positions of the batch; a permutation of the step's own spreads
+    // them over the rows. One source needs none: its order is already a permutation.
+    std::int64_t rank = row;
+    if (sources > 1) {
+      const Permutation rows(static_cast<std::uint64_t>(batch), seed, step, PermutationUse::batch);
+      rank = static_cast<std::int64_t>(rows(static_cast<std::uint64_t>(row)));
+    }
+    for (;; ++result.source) {
+      const std::int64_t first = given(step, result.source);
+      const std::int64_t count = given(step + 1, result.source) - first;
+      if (rank < count || result.source + 1 == sources) {
+        result.ordinal = static_cast<std::uint64_t>(first + rank);
+        break;
+      }
+      rank -= count;
+    }
+    result.sample = order[result.source].sample(result.ordinal);
+    return result;
+  }
+};
+
+/// First node of a step that makes data: fills the slots of the step that `state` names.
+struct AssignSlots {
+  SlotAssignment assignment;
+  const StepState* state;
+  Slot* slots;
+  WS_HD void operator()(std::int64_t row) const {
+    slots[row] = assignment.slot(state->step, row);
+  }
+};
+
+/// Slots of one source in plain order, for evaluation. Rows from `count` on repeat the first sample,
+/// so that a last, partial batch holds valid data throughout.
+struct RangeSlots {
+  std::uint64_t first_sample;
+  std::uint32_t source;
+  std::int64_t count;
+  Slot* slots;
+  WS_HD void operator()(std::int64_t row) const {
+    const std::uint64_t sample = first_sample + static_cast<std::uint64_t>(row < count ? row : 0);
+    slots[row] = {sample, sample, source, static_cast<std::uint32_t>(row)};
+  }
+};
+
+}  // namespace wellspring

@@ -1,0 +1,29 @@
+// In which order a source gives its samples: a pure function of how many it gave before. Host and
+// device.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/macros.h"
+#include "sources/permutation.h"
+
+namespace wellspring {
+
+/// Data, not code, so that the assignment of samples to slots runs on the device.
+struct SampleOrder {
+  std::uint64_t size = 0;          ///< samples before it repeats; 0: never (generators)
+  std::uint64_t first_sample = 0;  ///< added when size is 0
+  std::uint64_t seed = 0;          ///< keys the permutation of every epoch
+  bool shuffle = true;             ///< false: file order
+
+  /// The sample id of the source's `ordinal`-th sample. With a finite size every epoch is a
+  /// permutation of its own, keyed by (seed, epoch).
+  WS_HD std::uint64_t sample(std::uint64_t ordinal) const {
+    if (size == 0) return first_sample + ordinal;
+    const std::uint64_t epoch = ordinal / size;
+    const std::uint64_t position = ordinal % size;
+    return shuffle ? Permutation(size, seed, epoch, PermutationUse::epoch)(position) : position;
+  }
+};
+
+}  // namespace wellspring

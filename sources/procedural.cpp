@@ -1,0 +1,38 @@
+#include "sources/procedural.h"
+
+#include <fmt/format.h>
+
+namespace wellspring {
+
+ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> generator,
+                                   Settings settings)
+    : name_(std::move(name)), generator_(std::move(generator)), settings_(settings) {
+  for (const LatentInfo& latent : generator_->info().latents) latent_names_.push_back(latent.name);
+}
+
+std::string ProceduralSource::summary() const {
+  const SampleShape size = shape();
+  return fmt::format("{}: generator {}, {}x{}x{}, {} classes, seed {}, never repeats", name_,
+                     generator_->info().name, size.height, size.width, size.channels,
+                     classes().size(), settings_.seed);
+}
+
+void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
+                            const BatchView& batch) {
+  generator_->emit(stream, slots, index, settings_.seed, settings_.train_view, batch);
+}
+
+void ProceduralSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
+                                  std::uint64_t /*first*/, std::int64_t /*count*/,
+                                  const BatchView& batch) {
+  generator_->emit(stream, slots, index, settings_.seed, settings_.evaluation_view, batch);
+}
+
+// Everything a generator needs travels in its kernel's arguments: nothing to keep or to wait for.
+void ProceduralSource::plan(MemoryPlan& /*plan*/, std::int64_t /*batch_size*/) {}
+void ProceduralSource::load(Stream& /*stream*/) {}
+void ProceduralSource::start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
+void ProceduralSource::before_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
+void ProceduralSource::after_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
+
+}  // namespace wellspring

@@ -1,0 +1,54 @@
+// A generator as a source: fresh samples every step, none ever repeated. Called by the mixture; host
+// only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generators/generator.h"
+#include "sources/source.h"
+
+namespace wellspring {
+
+class ProceduralSource final : public Source {
+ public:
+  /// Training takes ids from 0 up, evaluation from here: no run reaches 2^48 samples (at ten
+  /// million a second it would take eleven months), so the two never meet.
+  static constexpr std::uint64_t kFirstEvaluationSample = std::uint64_t{1} << 48;
+
+  struct Settings {
+    std::uint64_t seed = 0;
+    ViewSpec train_view;
+    ViewSpec evaluation_view;
+  };
+  ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);
+
+  const Generator& generator() const { return *generator_; }
+
+  const std::string& name() const override { return name_; }
+  SampleShape shape() const override { return generator_->shape(); }
+  const std::vector<std::string>& classes() const override { return generator_->info().classes; }
+  const std::vector<std::string>& latent_names() const override { return latent_names_; }
+  std::uint64_t size() const override { return 0; }
+  std::uint64_t first_evaluation_sample() const override { return kFirstEvaluationSample; }
+  std::string summary() const override;
+  void plan(MemoryPlan& plan, std::int64_t batch_size) override;
+  void load(Stream& stream) override;
+  Order order() const override { return {.seed = settings_.seed}; }
+  void emit(Stream& stream, const Slot* slots, std::uint32_t index,
+            const BatchView& batch) override;
+  void emit_range(Stream& stream, const Slot* slots, std::uint32_t index, std::uint64_t first,
+                  std::int64_t count, const BatchView& batch) override;
+  void start(const SlotAssignment& assignment, std::uint32_t index) override;
+  void before_step(Stream& stream, std::uint64_t step) override;
+  void after_step(Stream& stream, std::uint64_t step) override;
+
+ private:
+  std::string name_;
+  std::unique_ptr<Generator> generator_;
+  Settings settings_;
+  std::vector<std::string> latent_names_;
+};
+
+}  // namespace wellspring
