@@ -1,0 +1,283 @@
+#include "sources/mixture.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "kernels/launch.h"
+
+namespace wellspring {
+namespace {
+
+/// A table larger than this is refused: 64 million steps of two sources.
+constexpr std::uint64_t kLargestTableBytes = std::uint64_t{1} << 30;
+
+std::string at(const Place& place) {
+  const std::string text = place.to_string();
+  return text.empty() ? "" : text + ": ";
+}
+
+std::string shape_text(SampleShape shape) {
+  return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
+}
+
+}  // namespace
+
+void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place) {
+  const std::string& name = source->name();
+  if (size() == kMaxSources) {
+    fail(ErrorKind::config,
+         {fmt::format("{}source '{}' is one too many", at(place), name),
+          fmt::format("a mixture holds at most {}", kMaxSources), "remove or merge sources"});
+  }
+  for (const auto& other : sources_) {
+    if (other->name() == name) {
+      fail(ErrorKind::config, {fmt::format("{}two sources are called '{}'", at(place), name),
+                               "metrics and schedules tell sources apart by name",
+                               "give each source a name of its own"});
+    }
+  }
+  if (!sources_.empty() && !(source->shape() == shape())) {
+    fail(ErrorKind::config,
+         {fmt::format("{}source '{}' gives samples of {}, source '{}' of {}", at(place), name,
+                      shape_text(source->shape()), sources_.front()->name(), shape_text(shape())),
+          "one network reads them all (height x width x channels)",
+          "set the same size for all, or resize: on a source of files"});
+  }
+  if (!std::isfinite(entry.weight) || entry.weight < 0) {
+    fail(ErrorKind::config,
+         {fmt::format("{}source '{}' has weight {}", at(place), name, entry.weight),
+          "a weight is a share of the batch, relative to the other sources'",
+          "give a number from 0 up"});
+  }
+  if (entry.head.empty()) entry.head = name;
+  head_of_source_.push_back(head_of(*source, entry.head, place));
+  entries_.push_back(std::move(entry));
+  sources_.push_back(std::move(source));
+}
+
+std::size_t Mixture::head_of(const Source& source, const std::string& name, const Place& place) {
+  for (std::size_t h = 0; h < heads_.size(); ++h) {
+    if (heads_[h].name != name) continue;
+    if (heads_[h].classes != source.classes()) {
+      fail(ErrorKind::config,
+           {fmt::format("{}source '{}' shares head '{}' but has other classes: [{}] instead of [{}]",
+                        at(place), source.name(), name, fmt::join(source.classes(), ", "),
+                        fmt::join(heads_[h].classes, ", ")),
+            "a head has one label space; label i must mean the same class for all its sources",
+            "give the source a head of its own (leave out head:), or make the class lists equal"});
+    }
+    return h;
+  }
+  heads_.push_back({name, logits(), source.classes()});
+  return heads_.size() - 1;
+}
+
+std::int32_t Mixture::logits() const {
+  std::int32_t total = 0;
+  for (const MixtureHead& head : heads_) total += static_cast<std::int32_t>(head.classes.size());
+  return total;
+}
+
+ops::HeadRange Mixture::head_range(int source) const {
+  const auto k = static_cast<std::size_t>(source);
+  const MixtureHead& head = heads_[head_of_source_[k]];
+  return {head.begin, static_cast<std::int32_t>(head.classes.size()), entries_[k].loss_weight};
+}
+
+void Mixture::fill_heads(ops::HeadRange* heads) const {
+  for (int k = 0; k < size(); ++k) heads[k] = head_range(k);
+}
+
+std::int64_t Mixture::latent_stride() const {
+  std::size_t most = 0;
+  for (const auto& source : sources_) most = std::max(most, source->latent_names().size());
+  return static_cast<std::int64_t>(most);
+}
+
+void Mixture::set_schedule(const std::vector<NamedSchedulePoint>& points) {
+  schedule_.clear();
+  for (const NamedSchedulePoint& named : points) {
+    const auto refuse = [&](const std::string& problem, const std::string& why,
+                            const std::string& advice) {
+      fail(ErrorKind::config, {at(named.place) + problem, why, advice});
+    };
+    if (!(named.at >= 0 && named.at <= 1)) {
+      refuse(fmt::format("schedule point at {} lies outside of the run", named.at),
+             "a place is a fraction of the run", "give 0 (0%) to 1 (100%)");
+    }
+    if (!schedule_.empty() && named.at < schedule_.back().at) {
+      refuse(fmt::format("schedule point at {} comes after the one at {}", named.at,
+                         schedule_.back().at),
+             "points are joined in the order given", "sort the points by at:");
+    }
+    SchedulePoint point{named.at, std::vector<double>(sources_.size(), -1)};
+    for (const auto& [name, weight] : named.weights) {
+      const auto found = std::find_if(sources_.begin(), sources_.end(),
+                                      [&](const auto& source) { return source->name() == name; });
+      if (found == sources_.end()) {
+        std::vector<std::string> names;
+        for (const auto& source : sources_) names.push_back(source->name());
+        refuse(fmt::format("schedule point at {} names source '{}', which does not exist", named.at,
+                           name),
+               fmt::format("the sources are {}", fmt::join(names, ", ")), "correct the name");
+      }
+      double& slot = point.weights[static_cast<std::size_t>(found - sources_.begin())];
+      if (slot >= 0) {
+        refuse(fmt::format("schedule point at {} names source '{}' twice", named.at, name), "",
+               "remove one of the two weights");
+      }
+      if (!std::isfinite(weight) || weight < 0) {
+        refuse(fmt::format("schedule point at {} gives source '{}' weight {}", named.at, name,
+                           weight),
+               "a weight is a share of the batch, relative to the other sources'",
+               "give a number from 0 up");
+      }
+      slot = weight;
+    }
+    double sum = 0;
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      if (point.weights[k] < 0) {
+        refuse(fmt::format("schedule point at {} has no weight for source '{}'", named.at,
+                           sources_[k]->name()),
+               "every point says what every source gets", "add it; 0 means none");
+      }
+      sum += point.weights[k];
+    }
+    if (sum <= 0) {
+      refuse(fmt::format("all weights of the schedule point at {} are 0", named.at),
+             "nothing could fill the batch there", "give at least one source a weight above 0");
+    }
+    schedule_.push_back(std::move(point));
+  }
+}
+
+void Mixture::plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps) {
+  if (sources_.empty()) {
+    fail(ErrorKind::config, {"there is no source of samples", "nothing could fill a batch",
+                             "add an entry to sources:"});
+  }
+  batch_ = batch;
+  steps_ = steps;
+  std::vector<SchedulePoint> points = schedule_;
+  if (points.empty()) {
+    SchedulePoint constant;
+    double sum = 0;
+    for (const MixtureEntry& entry : entries_) {
+      constant.weights.push_back(entry.weight);
+      sum += entry.weight;
+    }
+    if (sum <= 0) {
+      fail(ErrorKind::config, {"the weights of all sources are 0", "nothing could fill a batch",
+                               "give at least one source a weight above 0"});
+    }
+    points.push_back(std::move(constant));
+  }
+  const double samples = static_cast<double>(steps) * static_cast<double>(batch);
+  weights_ = std::make_unique<WeightSchedule>(points, samples);
+
+  host_assignment_ = {};
+  host_assignment_.steps = steps;
+  host_assignment_.batch = batch;
+  host_assignment_.sources = static_cast<std::uint32_t>(size());
+  host_assignment_.seed = seed_;
+  if (size() > 1) {
+    const std::uint64_t bytes =
+        (steps + 1) * static_cast<std::uint64_t>(size()) * sizeof(std::int64_t);
+    if (bytes > kLargestTableBytes) {
+      fail(ErrorKind::config,
+           {fmt::format("a mixture of {} sources over {} steps needs a table of {} MiB", size(),
+                        steps, bytes >> 20),
+            fmt::format("more than {} MiB are surely a mistake", kLargestTableBytes >> 20),
+            "use fewer steps (a larger batch), or split the run"});
+    }
+    table_ = deal_slots(*weights_, steps, batch);
+    host_assignment_.before = table_.before.data();
+    device_table_ = plan.reserve<std::int64_t>("data", "mixture table", table_.before.size());
+  }
+  slots_ = plan.reserve<Slot>("data", "slots", static_cast<std::size_t>(batch));
+  for (const auto& source : sources_) source->plan(plan, batch);
+}
+
+void Mixture::load(Stream& stream) {
+  for (int k = 0; k < size(); ++k) {
+    source(k).load(stream);
+    host_assignment_.order[k] = source(k).order();
+  }
+  device_assignment_ = host_assignment_;
+  if (size() > 1) {
+    stream.copy(device_table_.data(), table_.before.data(), device_table_.bytes(),
+                CopyDirection::host_to_device, "mixture table");
+    stream.synchronize();
+    device_assignment_.before = device_table_.data();
+  }
+  for (int k = 0; k < size(); ++k) {
+    source(k).start(host_assignment_, static_cast<std::uint32_t>(k));
+  }
+}
+
+void Mixture::before_step(Stream& stream, std::uint64_t step) {
+  for (const auto& source : sources_) source->before_step(stream, step);
+}
+
+void Mixture::after_step(Stream& stream, std::uint64_t step) {
+  for (const auto& source : sources_) source->after_step(stream, step);
+}
+
+void Mixture::emit(Stream& stream, const StepState* state, const BatchView& batch) {
+  map(stream, "assign slots", batch_, AssignSlots{device_assignment_, state, slots_.data()});
+  for (int k = 0; k < size(); ++k) {
+    source(k).emit(stream, slots_.data(), static_cast<std::uint32_t>(k), batch);
+  }
+}
+
+void Mixture::emit_range(Stream& stream, int index, std::uint64_t first, const BatchView& batch,
+                         std::int64_t count) {
+  Source& from = source(index);
+  const std::uint64_t first_sample = from.first_evaluation_sample() + first;
+  if (from.size() > 0 && first_sample + static_cast<std::uint64_t>(count) > from.size()) {
+    throw std::logic_error(fmt::format("samples {} to {} of source '{}', which has {}",
+                                       first_sample,
+                                       first_sample + static_cast<std::uint64_t>(count),
+                                       from.name(), from.size()));
+  }
+  const auto k = static_cast<std::uint32_t>(index);
+  map(stream, "evaluation slots", batch.size, RangeSlots{first_sample, k, count, slots_.data()});
+  from.emit_range(stream, slots_.data(), k, first_sample, count, batch);
+}
+
+std::vector<Slot> Mixture::host_slots(std::uint64_t step) const {
+  std::vector<Slot> result;
+  result.reserve(static_cast<std::size_t>(batch_));
+  for (std::int64_t row = 0; row < batch_; ++row) {
+    result.push_back(host_assignment_.slot(step, row));
+  }
+  return result;
+}
+
+std::int64_t Mixture::achieved(std::uint64_t step, int source) const {
+  return host_assignment_.given(step, static_cast<std::uint32_t>(source));
+}
+
+double Mixture::target(std::uint64_t step, int source) const {
+  return weights_->target(source, static_cast<double>(step) * static_cast<double>(batch_));
+}
+
+std::string Mixture::summary() const {
+  std::string text;
+  for (int k = 0; k < size(); ++k) {
+    text += source(k).summary() + "\n";
+    if (size() > 1) {
+      const double all = static_cast<double>(steps_) * static_cast<double>(batch_);
+      text += fmt::format("  share of the run: {:.4f} asked for, {:.4f} dealt ({} samples)\n",
+                          target(steps_, k) / all, static_cast<double>(achieved(steps_, k)) / all,
+                          achieved(steps_, k));
+    }
+  }
+  return text;
+}
+
+}  // namespace wellspring

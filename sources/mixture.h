@@ -1,0 +1,125 @@
+// Several sources in exact shares: plans who fills which slot of every batch of the run, and makes
+// the batches. Called by the trainer; host only.
+//
+//     Mixture mixture(seed);
+//     mixture.add(make_source(...), {.weight = 0.8});
+//     mixture.plan(memory, batch, steps);
+//     memory.commit();
+//     mixture.load(stream);
+//     each step:  before_step, [recorded: emit, ..., end_step], after_step
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/params.h"
+#include "kernels/batch.h"
+#include "kernels/memory_plan.h"
+#include "kernels/ops/training.h"
+#include "kernels/step_state.h"
+#include "kernels/stream.h"
+#include "sources/assignment.h"
+#include "sources/schedule.h"
+#include "sources/source.h"
+
+namespace wellspring {
+
+/// How a source takes part.
+struct MixtureEntry {
+  double weight = 1;      ///< relative to the others'; replaced by a schedule
+  std::string head = {};  ///< sources of one head share a label space; "": one of its own
+  float loss_weight = 1;
+};
+
+/// A point of a schedule as written: weights by name.
+struct NamedSchedulePoint {
+  double at = 0;  ///< fraction of the run, [0, 1]
+  std::vector<std::pair<std::string, double>> weights;
+  Place place = {};
+};
+
+/// One output head of the network: a label space.
+struct MixtureHead {
+  std::string name;
+  std::int32_t begin = 0;  ///< its first logit
+  std::vector<std::string> classes;
+};
+
+class Mixture {
+ public:
+  /// `seed` keys the order of slots within batches.
+  explicit Mixture(std::uint64_t seed) : seed_(seed) {}
+
+  /// Errors (config): a name twice, another sample shape than the sources before, a head shared by
+  /// different class lists, a weight that is negative or not finite, too many sources.
+  void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
+  /// Weights over the run, linear between the points and held before the first and after the last;
+  /// every point names every source. Errors (config) otherwise, or where a point is out of order.
+  void set_schedule(const std::vector<NamedSchedulePoint>& points);
+
+  int size() const { return static_cast<int>(sources_.size()); }
+  Source& source(int index) { return *sources_[static_cast<std::size_t>(index)]; }
+  const Source& source(int index) const { return *sources_[static_cast<std::size_t>(index)]; }
+  SampleShape shape() const { return sources_.front()->shape(); }
+  /// Floats a row that the latents of any source take; may be 0.
+  std::int64_t latent_stride() const;
+
+  /// Heads in the order in which sources name them first; their classes lie side by side.
+  const std::vector<MixtureHead>& heads() const { return heads_; }
+  /// Logits of all heads together.
+  std::int32_t logits() const;
+  /// The head of each source, for the loss.
+  ops::HeadRange head_range(int source) const;
+  /// Fills `heads` [kMaxSources] of a LossSpec.
+  void fill_heads(ops::HeadRange* heads) const;
+
+  /// Deals the slots of the whole run and reserves memory. Errors (config): nothing to mix, weights
+  /// that are all zero, a data set without samples.
+  void plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps);
+  /// After commit: uploads tables and resident data. Blocks.
+  void load(Stream& stream);
+
+  void before_step(Stream& stream, std::uint64_t step);
+  /// Enqueues the slots of the step in `state` and every source's part of the batch.
+  void emit(Stream& stream, const StepState* state, const BatchView& batch);
+  void after_step(Stream& stream, std::uint64_t step);
+
+  /// Evaluation: the first `count` rows become samples `first`... of one source's evaluation range,
+  /// in plain order, through its evaluation view; further rows repeat the first. Overwrites
+  /// slots(). Not for recorded steps.
+  void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
+                  std::int64_t count);
+
+  /// [batch] on the device: what emit or emit_range wrote last.
+  const Slot* slots() const { return slots_.data(); }
+  /// The same assignment computed on the host.
+  std::vector<Slot> host_slots(std::uint64_t step) const;
+  /// Samples `source` gave before `step`, and what its weights ask for.
+  std::int64_t achieved(std::uint64_t step, int source) const;
+  double target(std::uint64_t step, int source) const;
+  /// A paragraph for the head of a run: each source, its share asked for and dealt.
+  std::string summary() const;
+
+ private:
+  std::size_t head_of(const Source& source, const std::string& name, const Place& place);
+
+  std::uint64_t seed_;
+  std::vector<std::unique_ptr<Source>> sources_;
+  std::vector<MixtureEntry> entries_;
+  std::vector<std::size_t> head_of_source_;
+  std::vector<MixtureHead> heads_;
+  std::vector<SchedulePoint> schedule_;
+
+  std::int64_t batch_ = 0;
+  std::uint64_t steps_ = 0;
+  std::unique_ptr<WeightSchedule> weights_;
+  SlotTable table_;  ///< empty for a single source
+  SlotAssignment host_assignment_, device_assignment_;
+  Planned<std::int64_t> device_table_;
+  Planned<Slot> slots_;
+};
+
+}  // namespace wellspring

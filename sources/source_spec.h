@@ -1,0 +1,83 @@
+// What a configuration says about one source of a mixture, and the source it makes. Called by the
+// trainer and the command line; host only.
+//
+//     sources:
+//       - {name: shapes, kind: generator, generator: shapes, weight: 0.6, params: {classes: 8}}
+//       - {name: cifar, kind: files, path: data, split: train, weight: 0.4, limit_per_class: 500}
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/params.h"
+#include "generators/generator.h"
+#include "kernels/view.h"
+#include "sources/source.h"
+
+namespace wellspring {
+
+enum class SourceKind : std::uint8_t { generator, files };
+
+/// An image that is not 8-bit RGB.
+enum class OnConvert : std::uint8_t {
+  refuse,   ///< an error
+  convert,  ///< greyscale is repeated, alpha dropped, 16 bits scaled to 8
+};
+/// A file that cannot be decoded.
+enum class OnError : std::uint8_t {
+  fail,  ///< ends the run with the file's name
+  skip,  ///< left out; found by decoding every file once at the start, and counted
+};
+/// Where decoded pixels are kept.
+enum class Storage : std::uint8_t {
+  automatic,  ///< resident if that fits the budget, otherwise streamed
+  resident,   ///< on the device, for the whole run
+  streamed,   ///< decoded anew every time, a few batches ahead
+};
+
+struct SourceSpec {
+  std::string name;
+  SourceKind kind = SourceKind::generator;
+  double weight = 1;  ///< share of the batch, relative to the others'; a schedule replaces it
+  std::string head;   ///< of the network; "": one of its own, called as the source
+  float loss_weight = 1;
+  std::int64_t seed = -1;  ///< -1: the run's
+
+  // kind: generator
+  std::string generator;
+  std::vector<ParamSetting> params;  ///< the generator's own, checked against its own table
+
+  // kind: files
+  std::string path;
+  std::string split;
+  std::int64_t limit_per_class = 0;  ///< 0: all
+  std::int64_t resize = 0;           ///< 0: images are used as they are
+  OnConvert on_convert = OnConvert::refuse;
+  OnError on_error = OnError::fail;
+  std::int64_t max_pixels = std::int64_t{1} << 26;
+  Storage storage = Storage::automatic;
+  double budget_gib = 0;   ///< 0: a quarter of the device's memory
+  std::int64_t ahead = 4;  ///< batches
+  std::int64_t threads = 0;
+  bool shuffle = true;
+
+  Place place;  ///< of the entry in the configuration
+};
+
+/// Rows for every key of a source's entry but `params`, which is a mapping and goes to the
+/// generator. `kind` is a row of both tables: read it first to know which one applies.
+const ParamTable<SourceSpec>& source_table(SourceKind kind);
+
+/// What a source takes from the run around it.
+struct SourceContext {
+  int size = 0;            ///< side of the network's square input; 0: as the data has it
+  std::uint64_t seed = 0;  ///< of the run
+  ViewSpec train_view;
+  ViewSpec evaluation_view;
+};
+/// Errors: config for what the entry says, data for what the files hold.
+std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context);
+
+}  // namespace wellspring
