@@ -2,13 +2,13 @@
 // inside the recorded step, and on the host, where decode threads work ahead. Host and device.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/batch.h"
 #include "kernels/macros.h"
 #include "kernels/step_state.h"
 #include "sources/order.h"
 #include "sources/permutation.h"
+
+#include <cstdint>
 
 namespace wellspring {
 
@@ -61,13 +61,11 @@ struct AssignSlots {
   SlotAssignment assignment;
   const StepState* state;
   Slot* slots;
-  WS_HD void operator()(std::int64_t row) const {
-    slots[row] = assignment.slot(state->step, row);
-  }
+  WS_HD void operator()(std::int64_t row) const { slots[row] = assignment.slot(state->step, row); }
 };
 
-/// Slots of one source in plain order, for evaluation. Rows from `count` on repeat the first sample,
-/// so that a last, partial batch holds valid data throughout.
+/// Slots of one source in plain order, for evaluation. Rows from `count` on repeat the first
+/// sample, so that a last, partial batch holds valid data throughout.
 struct RangeSlots {
   std::uint64_t first_sample;
   std::uint32_t source;

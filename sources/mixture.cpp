@@ -1,13 +1,13 @@
 #include "sources/mixture.h"
 
-#include <algorithm>
-#include <cmath>
+#include "core/error.h"
+#include "kernels/launch.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/error.h"
-#include "kernels/launch.h"
+#include <algorithm>
+#include <cmath>
 
 namespace wellspring {
 namespace {
@@ -63,12 +63,13 @@ std::size_t Mixture::head_of(const Source& source, const std::string& name, cons
   for (std::size_t h = 0; h < heads_.size(); ++h) {
     if (heads_[h].name != name) continue;
     if (heads_[h].classes != source.classes()) {
-      fail(ErrorKind::config,
-           {fmt::format("{}source '{}' shares head '{}' but has other classes: [{}] instead of [{}]",
-                        at(place), source.name(), name, fmt::join(source.classes(), ", "),
-                        fmt::join(heads_[h].classes, ", ")),
-            "a head has one label space; label i must mean the same class for all its sources",
-            "give the source a head of its own (leave out head:), or make the class lists equal"});
+      fail(
+          ErrorKind::config,
+          {fmt::format("{}source '{}' shares head '{}' but has other classes: [{}] instead of [{}]",
+                       at(place), source.name(), name, fmt::join(source.classes(), ", "),
+                       fmt::join(heads_[h].classes, ", ")),
+           "a head has one label space; label i must mean the same class for all its sources",
+           "give the source a head of its own (leave out head:), or make the class lists equal"});
     }
     return h;
   }
@@ -131,10 +132,10 @@ void Mixture::set_schedule(const std::vector<NamedSchedulePoint>& points) {
                "remove one of the two weights");
       }
       if (!std::isfinite(weight) || weight < 0) {
-        refuse(fmt::format("schedule point at {} gives source '{}' weight {}", named.at, name,
-                           weight),
-               "a weight is a share of the batch, relative to the other sources'",
-               "give a number from 0 up");
+        refuse(
+            fmt::format("schedule point at {} gives source '{}' weight {}", named.at, name, weight),
+            "a weight is a share of the batch, relative to the other sources'",
+            "give a number from 0 up");
       }
       slot = weight;
     }
@@ -239,10 +240,9 @@ void Mixture::emit_range(Stream& stream, int index, std::uint64_t first, const B
   Source& from = source(index);
   const std::uint64_t first_sample = from.first_evaluation_sample() + first;
   if (from.size() > 0 && first_sample + static_cast<std::uint64_t>(count) > from.size()) {
-    throw std::logic_error(fmt::format("samples {} to {} of source '{}', which has {}",
-                                       first_sample,
-                                       first_sample + static_cast<std::uint64_t>(count),
-                                       from.name(), from.size()));
+    throw std::logic_error(
+        fmt::format("samples {} to {} of source '{}', which has {}", first_sample,
+                    first_sample + static_cast<std::uint64_t>(count), from.name(), from.size()));
   }
   const auto k = static_cast<std::uint32_t>(index);
   map(stream, "evaluation slots", batch.size, RangeSlots{first_sample, k, count, slots_.data()});

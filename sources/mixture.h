@@ -9,12 +9,6 @@
 //     each step:  before_step, [recorded: emit, ..., end_step], after_step
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "core/params.h"
 #include "kernels/batch.h"
 #include "kernels/memory_plan.h"
@@ -24,6 +18,12 @@
 #include "sources/assignment.h"
 #include "sources/schedule.h"
 #include "sources/source.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace wellspring {
 

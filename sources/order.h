@@ -2,10 +2,10 @@
 // device.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/macros.h"
 #include "sources/permutation.h"
+
+#include <cstdint>
 
 namespace wellspring {
 

@@ -2,10 +2,10 @@
 // Orders data sets (one permutation an epoch) and slots within a batch. Host and device.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/macros.h"
 #include "kernels/philox.h"
+
+#include <cstdint>
 
 namespace wellspring {
 

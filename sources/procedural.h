@@ -1,13 +1,13 @@
-// A generator as a source: fresh samples every step, none ever repeated. Called by the mixture; host
-// only.
+// A generator as a source: fresh samples every step, none ever repeated. Called by the mixture;
+// host only.
 #pragma once
+
+#include "generators/generator.h"
+#include "sources/source.h"
 
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "generators/generator.h"
-#include "sources/source.h"
 
 namespace wellspring {
 

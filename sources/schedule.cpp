@@ -1,11 +1,11 @@
 #include "sources/schedule.h"
 
+#include "core/error.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-
-#include "core/error.h"
 
 namespace wellspring {
 namespace {
@@ -15,7 +15,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// with whole numbers; this forgives runs of up to 1e10 samples.
 constexpr double kRounding = 1e-6;
 
-std::size_t index(int source) { return static_cast<std::size_t>(source); }
+std::size_t index(int source) {
+  return static_cast<std::size_t>(source);
+}
 
 }  // namespace
 
@@ -148,8 +150,8 @@ class PauseTable {
 // j + 1 - delta; then no count is ever further than 1 - delta from its target, and giving each
 // position to the permitted slot with the earliest deadline meets every deadline.
 // Source: R. Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980) 323-330.
-// A batch takes `batch` jobs at once: windows are looked at where batches end, and earliest deadline
-// first remains optimal, since jobs have unit length and batches fixed places.
+// A batch takes `batch` jobs at once: windows are looked at where batches end, and earliest
+// deadline first remains optimal, since jobs have unit length and batches fixed places.
 SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::int64_t batch) {
   const int sources = schedule.sources();
   const double delta = sources > 1 ? 1.0 / (2 * sources - 2) : 0.0;
@@ -174,8 +176,7 @@ SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::i
     std::vector<Candidate> candidates(index(sources));
     const auto set_deadline = [&](int k) {
       Candidate& candidate = candidates[index(k)];
-      candidate.deadline =
-          schedule.reached_at(k, static_cast<double>(count[index(k)]) + 1 - delta);
+      candidate.deadline = schedule.reached_at(k, static_cast<double>(count[index(k)]) + 1 - delta);
       if (count[index(k)] < candidate.pause.count) {
         candidate.deadline = std::min(candidate.deadline, candidate.pause.begin);
       }
@@ -188,8 +189,8 @@ SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::i
       if (!candidate.active) continue;
       // All but the last two of the slots due are past their deadlines by now: no contest.
       const auto due = static_cast<std::int64_t>(std::floor(candidate.ahead(count[index(k)]))) - 1;
-      const std::int64_t sure = std::clamp<std::int64_t>(
-          std::min(due, candidate.pause.count - count[index(k)]), 0, free);
+      const std::int64_t sure =
+          std::clamp<std::int64_t>(std::min(due, candidate.pause.count - count[index(k)]), 0, free);
       count[index(k)] += sure;
       free -= sure;
       set_deadline(k);

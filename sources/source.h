@@ -1,16 +1,16 @@
 // Where samples come from, as the training step sees it. Called by the mixture; host only.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "kernels/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 #include "kernels/view.h"
 #include "sources/assignment.h"
 #include "sources/order.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace wellspring {
 

@@ -6,15 +6,15 @@
 //       - {name: cifar, kind: files, path: data, split: train, weight: 0.4, limit_per_class: 500}
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "core/params.h"
 #include "generators/generator.h"
 #include "kernels/view.h"
 #include "sources/source.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace wellspring {
 
