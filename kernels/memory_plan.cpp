@@ -1,5 +1,6 @@
 #include "kernels/memory_plan.h"
 
+#include "core/text.h"
 #include "kernels/cuda_check.h"
 
 #include <fmt/format.h>
@@ -158,19 +159,6 @@ std::size_t checked_bytes(const std::string& group, const std::string& name, std
 }
 
 }  // namespace detail
-
-std::string human_bytes(std::size_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  const int decimals = value < 9.995 ? 2 : (value < 99.95 ? 1 : 0);
-  return fmt::format("{:.{}f} {}", value, decimals, kUnits[unit]);
-}
 
 MemoryPlan::MemoryPlan(Device device) : device_(device) {}
 

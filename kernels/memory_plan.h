@@ -118,9 +118,6 @@ class MemoryPlan {
   bool committed_ = false;
 };
 
-/// "1.50 GiB": three significant digits and a binary unit.
-std::string human_bytes(std::size_t bytes);
-
 /// How many allocations of device and page-locked memory this process has made so far; must stand
 /// still after step 2 of a run.
 std::uint64_t device_allocation_count() noexcept;
