@@ -1,0 +1,25 @@
+#include "train/model.h"
+
+#include "core/text.h"
+
+#include <fmt/format.h>
+
+namespace wellspring {
+
+const std::vector<ModelEntry>& model_registry() {
+  static const std::vector<ModelEntry> registry = {cnn_entry(), mlp_entry()};
+  return registry;
+}
+
+std::unique_ptr<Model> make_model(const std::string& name,
+                                  const std::vector<ParamSetting>& settings, const Place& place) {
+  std::vector<std::string> known;
+  for (const ModelEntry& entry : model_registry()) {
+    if (entry.name == name) return entry.make(settings);
+    known.push_back(entry.name);
+  }
+  fail(ErrorKind::config,
+       {fmt::format("{}unknown model '{}'", place.prefix(), name), "", name_advice(name, known)});
+}
+
+}  // namespace wellspring

@@ -1,0 +1,123 @@
+// What a training run tells its owner while it goes: plain reports, no printing. Implemented by the
+// command line and tests; host only.
+#pragma once
+
+#include "kernels/step_graph.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// What the run is about to do, once memory is committed and before the first step.
+struct PlanReport {
+  std::string name;
+  std::filesystem::path folder;
+  std::string device;     ///< "cpu", "cuda:0", with the chip's name
+  std::string precision;  ///< "f32", "bf16"
+  std::string graph;      ///< "off", "on", "check"
+  std::string model;
+  std::int64_t parameters = 0;  ///< trainable values
+  std::int64_t batch = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t first_step = 0;  ///< not 0 after a resume
+  std::string memory_table;
+  struct Input {
+    std::string name, description, head;
+    double weight = 0;  ///< at the first step
+  };
+  std::vector<Input> sources;
+  std::vector<std::string> notes;  ///< "loaded 12 tensors, reset 2 (head.weight, head.bias)"
+};
+
+/// One source within a window of steps.
+struct SourceReport {
+  std::string name;
+  std::uint64_t samples = 0;
+  double wanted_share = 0;  ///< of the window's samples, from the configured weights
+  double achieved_share = 0;
+  double loss = 0;  ///< mean over its samples; 0 without samples
+  double accuracy = 0;
+};
+
+/// The steps since the last report.
+struct StepReport {
+  std::uint64_t step = 0;    ///< steps done, this window included
+  std::uint64_t steps = 0;   ///< of the whole run
+  std::uint64_t window = 0;  ///< steps in the window
+  double loss = 0;           ///< mean over the window
+  double accuracy = 0;       ///< over all sources
+  float gradient_norm = 0;   ///< of the last step, before clipping
+  float learning_rate = 0;   ///< of the last step
+  double samples_per_second = 0;
+  bool clean = true;  ///< false when the window held an evaluation or a checkpoint
+  std::vector<SourceReport> sources;
+};
+
+/// One held-out source.
+struct EvaluationResult {
+  std::string name;
+  std::string head;
+  std::uint64_t samples = 0;
+  double loss = 0;
+  double accuracy = 0;
+  /// What no classifier can exceed, where the generator knows it in closed form.
+  std::optional<double> best_accuracy;
+};
+
+struct EvaluationReport {
+  std::uint64_t step = 0;
+  double seconds = 0;
+  std::vector<EvaluationResult> results;
+};
+
+struct CheckpointReport {
+  std::uint64_t step = 0;
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+};
+
+/// A rate and what it is a rate of; never one without the other.
+struct Throughput {
+  std::string what;               ///< "as configured", "resident (repeat)"
+  double samples_per_second = 0;  ///< median over windows
+  double spread = 0;              ///< 1.4826 x median absolute deviation
+  std::uint64_t windows = 0;      ///< 0: nothing was measured, and there is no rate
+};
+
+enum class RunStatus : std::uint8_t {
+  finished,
+  interrupted,  ///< a signal came; the run is checkpointed and can be resumed
+};
+
+struct FinishReport {
+  RunStatus status = RunStatus::finished;
+  std::uint64_t step = 0;
+  double seconds = 0;           ///< wall time of this process in run()
+  double training_seconds = 0;  ///< without evaluation, checkpoints and the ceiling
+  Throughput as_configured;
+  Throughput resident;
+  std::optional<EvaluationReport> evaluation;     ///< the last one
+  std::optional<CheckpointReport> checkpoint;     ///< the last one
+  std::filesystem::path folder, report, preview;  ///< empty where there is none
+};
+
+/// Called on the thread that trains, between steps. Must not throw to stop a run: raise the
+/// interrupt flag instead.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_plan(const PlanReport&) {}
+  virtual void on_graph(const GraphCensus&) {}
+  virtual void on_step_metrics(const StepReport&) {}
+  virtual void on_evaluation(const EvaluationReport&) {}
+  virtual void on_checkpoint(const CheckpointReport&) {}
+  virtual void on_note(const std::string&) {}
+  virtual void on_finish(const FinishReport&) {}
+};
+
+}  // namespace wellspring

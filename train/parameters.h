@@ -1,0 +1,104 @@
+// The parameters of a network: named tensors in flat arenas, so that the optimizer is one launch
+// and a checkpoint one pass. Called by models, trainer and checkpoints; host only.
+#pragma once
+
+#include "kernels/memory_plan.h"
+#include "kernels/ops/training.h"
+#include "kernels/stream.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// How a tensor begins.
+enum class Initial : std::uint8_t {
+  he_normal,     ///< N(0, 2 / fan_in), before a ReLU; He et al. 2015, eq. 10
+  lecun_normal,  ///< N(0, 1 / fan_in), before no activation; LeCun et al. 1998, eq. 16
+  zeros,
+  ones,
+};
+
+/// How a tensor lies in memory, and how a checkpoint shows it.
+enum class TensorLayout : std::uint8_t {
+  convolution,  ///< KRSC here, OIHW in files
+  dense,        ///< [out, in]
+  vector,       ///< [n]
+};
+
+/// Names one tensor of an arena.
+struct ParameterId {
+  int index = -1;
+};
+
+struct ParameterTensor {
+  std::string name;  ///< as in files: "stem.conv.weight"
+  TensorLayout layout = TensorLayout::vector;
+  std::vector<std::int64_t> shape;  ///< as in memory
+  Initial initial = Initial::zeros;
+  std::int64_t offset = 0;  ///< elements from the start of the arena
+  std::int64_t elements() const;
+  /// Inputs that one output sums over.
+  std::int64_t fan_in() const { return elements() / shape.front(); }
+  std::vector<std::int64_t> file_shape() const;  ///< OIHW for convolutions
+};
+
+/// Registered while models plan, laid out by `plan`, addressed after MemoryPlan::commit. Matrices
+/// come first (decayed, in the compute type), then vectors (f32). Every tensor begins on a multiple
+/// of 64 elements; the gap stays zero.
+class ParameterArena {
+ public:
+  /// Errors (std::logic_error): a name registered twice, or anything after plan().
+  ParameterId matrix(std::string name, TensorLayout layout, std::vector<std::int64_t> shape,
+                     Initial initial);
+  ParameterId vector(std::string name, std::int64_t n, Initial initial);
+
+  void plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer);
+
+  std::span<const ParameterTensor> tensors() const { return tensors_; }
+  /// Values a user counts: without the gaps.
+  std::int64_t count() const;
+  /// Values with the gaps: the length of the arrays below.
+  std::int64_t length() const { return matrices_ + vectors_; }
+
+  const void* weight(ParameterId id) const;         ///< matrix, in the compute type
+  const float* value(ParameterId id) const;         ///< vector
+  void* weight_gradient(ParameterId id) const;      ///< matrix, in the compute type
+  float* value_gradient(ParameterId id) const;      ///< vector
+  float* master() const { return master_.data(); }  ///< [length] f32
+  float* first_moment() const { return first_ ? first_.data() : nullptr; }
+  float* second_moment() const { return second_ ? second_.data() : nullptr; }
+  ops::ParameterView view() const;
+
+  /// Writes every tensor as it begins: a pure function of (seed, name), so that adding a layer
+  /// moves no other. Zeroes the optimizer's moments. Blocks.
+  void initialise(Stream& stream, std::uint64_t seed);
+  /// Brings the working copy to the masters' values.
+  void refresh_working(Stream& stream);
+
+  /// Copies of whole arrays ([length]) between host and device. Block.
+  std::vector<float> download(Stream& stream, const float* array) const;
+  void upload(Stream& stream, const std::vector<float>& values, float* array);
+
+ private:
+  ParameterId add(ParameterTensor tensor);
+  const ParameterTensor& tensor(ParameterId id) const;
+
+  std::vector<ParameterTensor> tensors_;
+  std::int64_t matrices_ = 0, vectors_ = 0;
+  bool planned_ = false;
+  DType compute_ = DType::f32;
+  Planned<float> master_, first_, second_, vector_gradient_;
+  Planned<std::byte> working_, matrix_gradient_;
+};
+
+/// The values of one tensor at its beginning, in memory order.
+std::vector<float> initial_values(const ParameterTensor& tensor, std::uint64_t seed);
+
+/// Reorders one tensor between memory and file order; exact, both are permutations.
+std::vector<float> to_file_order(const ParameterTensor& tensor, const float* values);
+void from_file_order(const ParameterTensor& tensor, std::span<const float> file, float* values);
+
+}  // namespace wellspring

@@ -1,0 +1,160 @@
+// A training run as configured: what `wellspring train` reads and `config.resolved.yaml` holds.
+// Called by the command line, the trainer and tests; host only.
+#pragma once
+
+#include "core/config.h"
+#include "core/params.h"
+#include "kernels/dtype.h"
+#include "kernels/ops/training.h"
+#include "kernels/step_graph.h"
+#include "kernels/view.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// How samples of a source are looked at; kernels/view.h as a user writes it.
+struct ViewConfig {
+  ViewSpec spec;  ///< its mean and inv_std are not used
+  std::vector<double> mean = {0.5};
+  std::vector<double> deviation = {0.25};
+  /// The whole specification: augmentation and normalisation.
+  ViewSpec augmented() const;
+  /// Normalisation alone, for evaluation.
+  ViewSpec plain() const;
+};
+
+enum class SourceKind : std::uint8_t { generator, files };
+
+struct SourceConfig {
+  std::string name;
+  SourceKind kind = SourceKind::generator;
+  std::string generator;  ///< of generators: its name and parameters
+  std::vector<ParamSetting> params;
+  std::string path;                  ///< of files: as written; see RunConfig::resolve
+  std::int64_t limit_per_class = 0;  ///< of files: 0 takes all
+  std::string head;                  ///< label space; sources of one head share classes
+  double weight = 1;                 ///< share of the samples, without a schedule
+  double loss_weight = 1;
+  ViewConfig view;
+};
+
+/// One point of the mixture's schedule; linear between points.
+struct MixturePoint {
+  double at = 0;                ///< fraction of the run, [0, 1]
+  std::vector<double> weights;  ///< one a source, in the order of the sources
+};
+
+struct DataConfig {
+  std::string root;                    ///< relative paths begin here; "": the working directory
+  std::int64_t size = 32;              ///< side of images, pixels
+  double budget = 2;                   ///< GiB of device memory that data sets may keep resident
+  std::vector<SourceConfig> sources;   ///< at least one
+  std::vector<MixturePoint> schedule;  ///< never empty: one point where weights are constant
+};
+
+/// A held-out source: a training source with other samples and no augmentation.
+struct EvaluationSourceConfig {
+  std::string of;    ///< the training source it belongs to
+  std::string name;  ///< in reports
+  std::string path;  ///< of files: the held-out files
+};
+
+struct EvaluationConfig {
+  std::int64_t every = 0;       ///< steps; 0: at the end only
+  std::int64_t samples = 2000;  ///< of each generator; files are used whole
+  std::vector<EvaluationSourceConfig> sources;
+};
+
+struct ModelConfig {
+  std::string name;
+  std::vector<ParamSetting> params;
+  Place place;
+};
+
+enum class LossKind : std::uint8_t { cross_entropy, mse };
+
+struct LossConfig {
+  LossKind kind = LossKind::cross_entropy;
+  double label_smoothing = 0;
+  std::vector<std::string> targets;  ///< of mse: names of latents
+};
+
+struct OptimizerConfig {
+  ops::OptimizerSpec spec;
+  double lr = 1e-3;      ///< at its peak
+  double warmup = 0.05;  ///< fraction of the run
+  double floor = 0;      ///< fraction of the peak at the end of the cosine
+};
+
+enum class Precision : std::uint8_t { automatic, f32, bf16 };
+
+struct TrainConfig {
+  std::int64_t batch = 128;
+  std::int64_t steps = 0;
+  double clip = 1;
+  std::int64_t log_every = 20;
+  std::int64_t checkpoint_every = 0;
+  std::int64_t keep = 2;
+  GraphMode graph = GraphMode::on;
+};
+
+enum class HeadInit : std::uint8_t { keep, reset };
+
+/// Weights of another run to begin with.
+struct InitConfig {
+  std::string from;  ///< run folder, checkpoint folder or model.safetensors; "": from scratch
+  HeadInit head = HeadInit::reset;
+};
+
+struct RunConfig {
+  std::string name;
+  std::uint64_t seed = 1;
+  std::string device = "auto";
+  std::int64_t threads = 0;
+  Precision precision = Precision::automatic;
+  std::string out;    ///< run folder
+  double memory = 0;  ///< GiB of device memory the run may plan; 0: what is free
+  DataConfig data;
+  EvaluationConfig evaluation;
+  ModelConfig model;
+  LossConfig loss;
+  OptimizerConfig optimizer;
+  TrainConfig train;
+  InitConfig init;
+
+  /// Reads and checks a whole configuration, generator and model parameters included; nothing on
+  /// disk or device is touched. Errors (config), each with its place.
+  static RunConfig load(const std::filesystem::path& file,
+                        std::span<const std::string> overrides = {});
+  static RunConfig parse(const std::string& text, const std::string& name,
+                         std::span<const std::string> overrides = {});
+  static RunConfig read(const ConfigDocument& document, const std::string& default_name);
+
+  /// Every value in force, as YAML that reads back to the same configuration.
+  std::string to_yaml() const;
+  /// The part of it that the weights of a given step depend on: what a resumed run must share.
+  std::string identity_yaml() const;
+
+  std::filesystem::path folder() const { return out; }
+  /// A path of data as written, under data.root when relative.
+  std::filesystem::path resolve(const std::string& path) const;
+  /// f32 or bf16 on `device`. Error (config) for bf16 on a CPU.
+  DType compute_type(const Device& device) const;
+  /// Held-out source by the name of the training source, or the source's index.
+  std::size_t source_index(const std::string& name) const;
+};
+
+/// Tables of the configuration's sections in the order of the file, for `describe` and docs.
+struct ConfigSection {
+  std::string name;  ///< "data.sources[]"
+  std::vector<ParamRow> rows;
+};
+std::vector<ConfigSection> config_sections();
+
+}  // namespace wellspring

@@ -1,0 +1,84 @@
+// A training run from start to end: plans all memory, records the step, replays it, evaluates,
+// checkpoints and reports. Called by the command line, benchmarks and tests; host only.
+#pragma once
+
+#include "kernels/step_graph.h"
+#include "train/observer.h"
+#include "train/run_config.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Where a run begins.
+struct ResumeChoice {
+  enum class Kind : std::uint8_t {
+    automatic,  ///< at the newest complete checkpoint of the run folder, else at step 0
+    never,      ///< at step 0; Error (config) when the run folder holds checkpoints
+    path,       ///< at this checkpoint
+  };
+  Kind kind = Kind::automatic;
+  std::filesystem::path path;
+  /// "auto", "never" or a path.
+  static ResumeChoice parse(const std::string& text);
+};
+
+struct TrainerOptions {
+  ResumeChoice resume;
+  /// false: no run folder, no checkpoints, no metrics; for measuring and for tests.
+  bool write_files = true;
+  /// How long the resident ceiling is measured at the end of run(); 0: not at all.
+  double ceiling_seconds = 1;
+};
+
+class Trainer {
+ public:
+  /// Opens the data, plans the network, reserves and commits all memory, loads what is resident
+  /// and sets the weights: from a checkpoint, from another run, or anew. Errors: config, data,
+  /// device (the memory table where it does not fit).
+  Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// Trains to the last step, or until interrupt_requested(). Errors: runtime when loss or gradient
+  /// is not finite, or graph and eager steps differ.
+  FinishReport run();
+  /// Trains until step `last` and waits; for tests and embedding programs.
+  void train_until(std::uint64_t last);
+  std::uint64_t step() const;
+
+  /// Evaluates the held-out sources with the current weights. No effect on the run.
+  EvaluationReport evaluate();
+  /// Writes a checkpoint of this moment under the run folder.
+  CheckpointReport checkpoint();
+
+  /// Rate of the step with its data part, and of the same step on the batch that lies in memory.
+  /// Both work on a copy of the run's state: weights and counters are afterwards as before.
+  Throughput measure_as_configured(double seconds);
+  Throughput measure_ceiling(double seconds);
+
+  const RunConfig& config() const;
+  const PlanReport& plan() const;
+  /// Nodes of the recorded step; empty until it is recorded.
+  const GraphCensus& census() const;
+  /// Everything that a resumed run must have equal, as bytes: weights, moments, counters.
+  std::vector<std::uint8_t> state_bytes() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A trained network, made from a checkpoint alone or with another configuration's data: evaluates
+/// it without training. `where`: run folder, checkpoint folder or model.safetensors.
+EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
+                                     TrainObserver& observer);
+/// The configuration that a checkpoint was made with.
+RunConfig config_of_checkpoint(const std::filesystem::path& where);
+
+}  // namespace wellspring
