@@ -1,0 +1,85 @@
+#include "tests/support/host_team.h"
+
+#include "tests/kernels/launch_functors.h"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+/// A member whose rank is odd leaves before the barrier.
+struct DivergingFunctor {
+  template <class Team>
+  void operator()(Team& team, std::int64_t) const {
+    if (team.rank() % 2 == 1) return;
+    team.sync();
+  }
+};
+
+/// Writes the team's size: what no functor may do.
+struct SizeWriter {
+  std::int32_t* out;
+  template <class Team>
+  void operator()(Team& team, std::int64_t i) const {
+    if (team.rank() == 0) out[i] = team.size();
+  }
+};
+
+struct UnequalScratch {
+  template <class Team>
+  void operator()(Team& team, std::int64_t) const {
+    team.template scratch<float>(team.rank() == 0 ? 4 : 5);
+  }
+};
+
+struct GreedyScratch {
+  template <class Team>
+  void operator()(Team& team, std::int64_t) const {
+    team.template scratch<float>(100);
+  }
+};
+
+TEST(HostTeam, EveryTeamSizeGivesTheSameBytes) {
+  constexpr std::int64_t n = 3;
+  std::vector<std::int32_t> histogram(64 * n, -1);
+  std::vector<std::int64_t> summary(3 * n, -1);
+  const HistogramMaker functor{1000, histogram.data(), summary.data()};
+  const TeamShape shape{64, 64 * sizeof(std::int32_t) + 3 * sizeof(std::int64_t)};
+  expect_equal_for_all_team_sizes(functor, n, shape, {bytes_of(histogram), bytes_of(summary)});
+  EXPECT_EQ(summary[0], 1000 * 999 / 2);
+}
+
+TEST(HostTeam, DependenceOnTheSizeIsAFailure) {
+  std::vector<std::int32_t> out(1);
+  EXPECT_NONFATAL_FAILURE(
+      {
+        // Sizes 7, 32 and 256 differ from 1; the macro wants a single failure.
+        testing::TestPartResultArray failures;
+        {
+          testing::ScopedFakeTestPartResultReporter reporter(
+              testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+          expect_equal_for_all_team_sizes(SizeWriter{out.data()}, 1, {32, 0}, {bytes_of(out)});
+        }
+        if (failures.size() == 3) ADD_FAILURE() << failures.GetTestPartResult(0).message();
+      },
+      "first in byte 0 of 4");
+}
+
+TEST(HostTeam, DivergenceAtABarrierIsAnErrorNotAHang) {
+  for (const int size : {2, 7, 32}) {
+    EXPECT_THROW(run_thread_league(2, size, 0, DivergingFunctor{}), std::logic_error) << size;
+  }
+  EXPECT_NO_THROW(run_thread_league(2, 1, 0, DivergingFunctor{}));
+}
+
+TEST(HostTeam, ScratchMisuseIsAnError) {
+  EXPECT_THROW(run_thread_league(1, 2, 64, UnequalScratch{}), std::logic_error);
+  EXPECT_THROW(run_thread_league(1, 2, 64, GreedyScratch{}), std::logic_error);
+}
+
+}  // namespace
+}  // namespace wellspring::test
