@@ -3,15 +3,16 @@
 // Called by sources, the command line and tests; host only.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "core/params.h"
 #include "kernels/batch.h"
 #include "kernels/stream.h"
 #include "kernels/view.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace wellspring {
 
@@ -20,8 +21,8 @@ enum class SampleKind : std::uint8_t { image, event };
 /// One number a sample was drawn with, as exported beside it.
 struct LatentInfo {
   std::string name;
-  std::string unit;  ///< "" where dimensionless
-  float low = 0, high = 1;  ///< the range it lies in
+  std::string unit;         ///< "" where dimensionless
+  float low = 0, high = 1;  ///< the range it lies in, ends included
 };
 
 struct GeneratorInfo {
@@ -31,7 +32,8 @@ struct GeneratorInfo {
   std::string reference;             ///< the publication or formula it follows
   std::vector<std::string> classes;  ///< label i means classes[i]
   std::vector<LatentInfo> latents;
-  std::vector<std::string> features; ///< names of an event's features; empty for images
+  std::vector<std::string> features;  ///< names of an event's features; empty for images
+  float low = 0, high = 1;            ///< range of the values of x under the identity view
 };
 
 class Generator {
@@ -41,11 +43,15 @@ class Generator {
   virtual SampleShape shape() const = 0;
   /// The parameters in force, for reports and checkpoints: YAML mapping text, in table order.
   virtual std::string parameters_yaml() const = 0;
+  /// The best accuracy that any classifier of x can reach on average, where it is known in closed
+  /// form.
+  virtual std::optional<double> best_accuracy() const { return std::nullopt; }
 
   /// Enqueues one launch that fills every slot whose `source` equals `source`: x (through `view`),
   /// label, latents and weight. Slot b goes to row b. Sample bytes are a pure function of
   /// (generator, parameters, seed, slot.sample, view, slot.ordinal).
-  /// `slots`: device array [batch.size].
+  /// `slots`: device array [batch.size]. batch.shape must be shape(), latent_stride at least the
+  /// number of latents, or 0 when they are not wanted; events take no view.
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
                     const ViewSpec& view, const BatchView& batch) const = 0;
 };
@@ -56,7 +62,8 @@ struct GeneratorEntry {
   SampleKind kind;
   std::string summary;
   std::vector<ParamRow> parameters;
-  /// `size`: side of the square image; ignored for events. Errors (config) as ParamTable::set.
+  /// `size`: side of the square image in pixels; ignored for events. Errors (config) as
+  /// ParamTable::set.
   std::unique_ptr<Generator> (*make)(const std::vector<ParamSetting>& settings, int size);
 };
 

@@ -17,3 +17,13 @@
 #else
 #define WS_DEVICE_CODE 0
 #endif
+
+/// Before a loop with a constant count, of `n` at most: unrolls it, in each compiler's words.
+#if WS_DEVICE_CODE
+#define WS_UNROLL(n) _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define WS_UNROLL(n)
+#else
+#define WS_UNROLL(n) WS_UNROLL_TEXT(GCC unroll n)
+#define WS_UNROLL_TEXT(text) _Pragma(#text)
+#endif

@@ -24,7 +24,7 @@ WS_INLINE constexpr Philox4 philox4x32(Philox4 counter, std::uint64_t key) {
   std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
   std::uint32_t c0 = counter.word[0], c1 = counter.word[1];
   std::uint32_t c2 = counter.word[2], c3 = counter.word[3];
-#pragma GCC unroll 10
+  WS_UNROLL(10)
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
     const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2;

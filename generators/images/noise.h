@@ -1,0 +1,119 @@
+// Generator `noise`: independent uniform or Gaussian values on the lattice of source pixels; the
+// class is the law. Two laws of equal mean and variance, told apart by nothing but their shape.
+// Called through the registry; host and device.
+#pragma once
+
+#include "core/params.h"
+#include "generators/generator.h"
+#include "kernels/emission.h"
+#include "kernels/philox.h"
+#include "kernels/placeholder_math.h"
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+namespace wellspring {
+
+struct Noise {
+  enum class Law : std::uint8_t { uniform, gaussian, either };
+  enum class Palette : std::uint8_t { colour, grey };
+
+  struct Params {
+    Law law = Law::either;
+    float mean = 0.5f;
+    float sigma = 0.25f;
+    Palette palette = Palette::colour;
+  };
+  static const ParamTable<Params>& table() {
+    static const auto rows =
+        ParamTable<Params>("noise")
+            .choice(
+                "law", &Params::law,
+                {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}, {"either", Law::either}},
+                "law of each value; either: drawn per sample, half and half")
+            .real("mean", &Params::mean, {0, 1}, "", "mean of the values")
+            .real("sigma", &Params::sigma, {0, 1}, "", "standard deviation of the values")
+            .choice("palette", &Params::palette,
+                    {{"colour", Palette::colour}, {"grey", Palette::grey}},
+                    "independent channels, or one value for the three");
+    return rows;
+  }
+
+  static constexpr int kLatents = 2;
+  static GeneratorInfo describe(const Params& params) {
+    GeneratorInfo info;
+    info.name = "noise";
+    info.summary = "Independent uniform or Gaussian values per pixel; the class is the law";
+    info.reference = "Box and Muller, Ann. Math. Stat. 29 (1958) 610, for the Gaussian law";
+    info.classes = {"uniform", "gaussian"};
+    info.latents = {{"mean", "", 0, 1}, {"sigma", "", 0, 1}};
+    // The smallest uniform number of the transform is 2^-24: no value is further than
+    // sqrt(2 ln 2^24) = 5.768 standard deviations from the mean.
+    info.low = params.mean - 5.769f * params.sigma;
+    info.high = params.mean + 5.769f * params.sigma;
+    return info;
+  }
+
+  struct Scene {
+    SampleRng rng;
+    Law law;
+  };
+
+  explicit Noise(const Params& params) : params_(params) {}
+
+  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
+    Law law = params_.law;
+    if (law == Law::either) {
+      const std::uint32_t half = RngStream(key.rng, Purpose::label).integer(2);
+      law = half == 0 ? Law::uniform : Law::gaussian;
+    }
+    truth.label = law == Law::gaussian ? 1 : 0;
+    truth.latents[0] = params_.mean;
+    truth.latents[1] = params_.sigma;
+    return {key.rng, law};
+  }
+
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    if (scene.law == Law::gaussian) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const Philox4 w = lattice(scene, run.x[i], run.y[i]);
+        const NormalPair first = box_muller(w.word[0], w.word[1]);
+        const NormalPair second = box_muller(w.word[2], w.word[3]);
+        colour.r[i] = params_.mean + params_.sigma * first.a;
+        colour.g[i] = params_.mean + params_.sigma * first.b;
+        colour.b[i] = params_.mean + params_.sigma * second.a;
+      }
+    } else {
+      const float width =
+          3.4641016f * params_.sigma;  // sqrt(12): a unit interval has sigma 12^-1/2
+      const float low = params_.mean - 0.5f * width;
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const Philox4 w = lattice(scene, run.x[i], run.y[i]);
+        colour.r[i] = low + width * unit_float(w.word[0]);
+        colour.g[i] = low + width * unit_float(w.word[1]);
+        colour.b[i] = low + width * unit_float(w.word[2]);
+      }
+    }
+    if (params_.palette == Palette::grey) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) colour.g[i] = colour.b[i] = colour.r[i];
+    }
+  }
+
+ private:
+  /// The words of the source pixel at (x, y). The lattice has no border: views that look past the
+  /// image see more of the same. Period 65536 pixels.
+  WS_INLINE static Philox4 lattice(const Scene& scene, float x, float y) {
+    const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(x)));
+    const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(y)));
+    return scene.rng.block(Purpose::texture, (iy << 16) | (ix & 0xffffu));
+  }
+
+  Params params_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,346 @@
+// Generator `shapes`: one anti-aliased shape on a plain or textured background; the class is the
+// shape. All shapes have the same area at the same scale, so that only form tells them apart.
+// Called through the registry; host and device.
+#pragma once
+
+#include "core/error.h"
+#include "core/params.h"
+#include "generators/generator.h"
+#include "kernels/emission.h"
+#include "kernels/philox.h"
+#include "kernels/placeholder_math.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring {
+
+struct Shapes {
+  enum class Shape : std::uint8_t {
+    circle,
+    ring,
+    crescent,
+    triangle,
+    square,
+    pentagon,
+    hexagon,
+    star,
+    cross,
+    heart
+  };
+  static constexpr int kShapes = 10;
+
+  enum class Texture : std::uint8_t { none, gradient, stripes, grain, any };
+
+  struct Params {
+    int classes = kShapes;
+    float scale_low = 0.12f;
+    float scale_high = 0.28f;
+    float contrast = 0.3f;
+    float softness = 0;
+    Texture texture = Texture::none;
+    float texture_strength = 0.5f;
+  };
+  static const ParamTable<Params>& table() {
+    static const auto rows =
+        ParamTable<Params>("shapes")
+            .integer("classes", &Params::classes, {1, kShapes}, "",
+                     "how many of the shapes are used, in the order of the class list")
+            .real("scale_low", &Params::scale_low, {0.01, kLargestScale}, "image side",
+                  "smallest scale: radius of the disc of equal area")
+            .real("scale_high", &Params::scale_high, {0.01, kLargestScale}, "image side",
+                  "largest scale; every shape at this scale fits into the image")
+            .real("contrast", &Params::contrast, {0, 0.9}, "",
+                  "least difference of shape and background in at least one channel")
+            .real("softness", &Params::softness, {0, 1}, "scale",
+                  "width of the edge, added to the one pixel of anti-aliasing")
+            .choice("texture", &Params::texture,
+                    {{"none", Texture::none},
+                     {"gradient", Texture::gradient},
+                     {"stripes", Texture::stripes},
+                     {"grain", Texture::grain},
+                     {"any", Texture::any}},
+                    "background: plain, or a mix of two colours by the texture; any: one of the "
+                    "four per sample")
+            .real("texture_strength", &Params::texture_strength, {0, 1}, "",
+                  "largest share of the second colour in the background");
+    return rows;
+  }
+
+  static constexpr int kLatents = 12;
+  static GeneratorInfo describe(const Params& params) {
+    GeneratorInfo info;
+    info.name = "shapes";
+    info.summary = "One anti-aliased shape of random place, scale, angle and colours";
+    info.reference = "signed distances of regular polygons, stars and discs; our own";
+    const std::vector<std::string> names = {"circle",   "ring",    "crescent", "triangle", "square",
+                                            "pentagon", "hexagon", "star",     "cross",    "heart"};
+    info.classes.assign(names.begin(), names.begin() + params.classes);
+    info.latents = {{"x", "image side", 0, 1},
+                    {"y", "image side", 0, 1},
+                    {"scale", "image side", params.scale_low, params.scale_high},
+                    {"angle", "rad", 0, 6.2831855f},
+                    {"shape_r", "", 0, 1},
+                    {"shape_g", "", 0, 1},
+                    {"shape_b", "", 0, 1},
+                    {"background_r", "", 0, 1},
+                    {"background_g", "", 0, 1},
+                    {"background_b", "", 0, 1},
+                    {"texture", "", 0, 3},
+                    {"texture_period", "image side", 0.05f, 0.35f}};
+    return info;
+  }
+
+  struct Scene {
+    SampleRng rng;
+    Shape shape;
+    Texture texture;
+    float x, y;          ///< centre, source pixels
+    float radius;        ///< of the disc of equal area, source pixels
+    float cosine, sine;  ///< of the angle, divided by radius
+    float softness;      ///< extra width of the edge, source pixels
+    Rgb front, back, second;
+    float wave_x, wave_y, phase;  ///< texture coordinate: wave . position + phase, in periods
+    float strength;
+  };
+
+  explicit Shapes(const Params& params) : params_(params) {
+    if (params.scale_low > params.scale_high) {
+      fail(ErrorKind::config,
+           {"shapes: scale_low is larger than scale_high", "scales are drawn between the two",
+            "give scale_low <= scale_high; the defaults are 0.12 and 0.28"});
+    }
+  }
+
+  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
+    const std::uint32_t shape =
+        RngStream(key.rng, Purpose::label).integer(static_cast<std::uint32_t>(params_.classes));
+    RngStream draw(key.rng, Purpose::scene);
+    const float side =
+        static_cast<float>(key.shape.width < key.shape.height ? key.shape.width : key.shape.height);
+    const float scale = draw.uniform(params_.scale_low, params_.scale_high);
+    const float margin = kReach * scale;  // the same for all shapes: place does not tell the class
+    const float x = draw.uniform(margin, 1 - margin), y = draw.uniform(margin, 1 - margin);
+    const float turns = draw.uniform();
+
+    Scene scene;
+    scene.rng = key.rng;
+    scene.shape = static_cast<Shape>(shape);
+    scene.x = 0.5f * (static_cast<float>(key.shape.width) - side) + x * side;
+    scene.y = 0.5f * (static_cast<float>(key.shape.height) - side) + y * side;
+    scene.radius = scale * side;
+    scene.cosine = cos_turns(turns) / scene.radius;
+    scene.sine = sin_turns(turns) / scene.radius;
+    scene.softness = params_.softness * scene.radius;
+    draw_colours(draw, scene);
+    const float period = draw_texture(draw, side, scene);
+
+    truth.label = static_cast<std::int32_t>(shape);
+    const float latents[kLatents] = {x,
+                                     y,
+                                     scale,
+                                     turns * 6.2831855f,
+                                     scene.front.r,
+                                     scene.front.g,
+                                     scene.front.b,
+                                     scene.back.r,
+                                     scene.back.g,
+                                     scene.back.b,
+                                     static_cast<float>(scene.texture),
+                                     period};
+    for (int i = 0; i < kLatents; ++i) truth.latents[i] = latents[i];
+    return scene;
+  }
+
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    float cover[N];
+    switch (scene.shape) {
+      case Shape::circle:
+        fill<Shape::circle>(scene, run, cover);
+        break;
+      case Shape::ring:
+        fill<Shape::ring>(scene, run, cover);
+        break;
+      case Shape::crescent:
+        fill<Shape::crescent>(scene, run, cover);
+        break;
+      case Shape::triangle:
+        fill<Shape::triangle>(scene, run, cover);
+        break;
+      case Shape::square:
+        fill<Shape::square>(scene, run, cover);
+        break;
+      case Shape::pentagon:
+        fill<Shape::pentagon>(scene, run, cover);
+        break;
+      case Shape::hexagon:
+        fill<Shape::hexagon>(scene, run, cover);
+        break;
+      case Shape::star:
+        fill<Shape::star>(scene, run, cover);
+        break;
+      case Shape::cross:
+        fill<Shape::cross>(scene, run, cover);
+        break;
+      case Shape::heart:
+        fill<Shape::heart>(scene, run, cover);
+        break;
+    }
+    if (scene.texture == Texture::none) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) put(colour, i, mix(scene.back, scene.front, cover[i]));
+    } else {
+      float share[N];
+      texture(scene, run, share);
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        put(colour, i, mix(mix(scene.back, scene.second, share[i]), scene.front, cover[i]));
+      }
+    }
+  }
+
+ private:
+  /// The farthest point of any shape from its centre, in units of the scale: the star's tips.
+  static constexpr float kReach = 1.672894f;
+  /// Largest scale at which the farthest point still fits: 0.5 / kReach, rounded down.
+  static constexpr double kLargestScale = 0.298;
+
+  WS_INLINE static float larger(float a, float b) { return a > b ? a : b; }
+  WS_INLINE static float smaller(float a, float b) { return a < b ? a : b; }
+  WS_INLINE static float length(float x, float y) { return sqrtf(x * x + y * y); }
+  WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
+    return {a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)};
+  }
+  template <int N>
+  WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
+    colour.r[i] = c.r;
+    colour.g[i] = c.g;
+    colour.b[i] = c.b;
+  }
+
+  /// Signed distance to the edge, negative inside, exact near the edge; y points up and the disc of
+  /// equal area has radius 1. Every constant follows from "area = pi".
+  template <Shape S>
+  WS_INLINE static float distance(float x, float y) {
+    const float ax = fabsf(x), ay = fabsf(y);
+    if constexpr (S == Shape::circle) {
+      return length(x, y) - 1;
+    } else if constexpr (S == Shape::ring) {  // radii 0.75 and 1.25
+      return fabsf(length(x, y) - 1) - 0.25f;
+    } else if constexpr (S == Shape::crescent) {
+      // A disc without another of 0.8 its radius, centres 0.55 radii apart.
+      return larger(length(x, y) - 1.3973045f, 1.1178436f - length(x - 0.76851746f, y));
+    } else if constexpr (S == Shape::triangle) {  // half-planes at the inradius
+      constexpr float kInradius = 0.77756015f;
+      return larger(-y, 0.8660254f * ax + 0.5f * y) - kInradius;
+    } else if constexpr (S == Shape::square) {
+      return larger(ax, ay) - 0.88622693f;
+    } else if constexpr (S == Shape::pentagon) {  // normals at 90 +- 36, 90 +- 108 and 270 degrees
+      const float upper = 0.58778525f * ax + 0.80901699f * y;
+      const float lower = 0.95105652f * ax - 0.30901699f * y;
+      return larger(larger(upper, lower), -y) - 0.92994960f;
+    } else if constexpr (S == Shape::hexagon) {
+      return larger(ax, 0.5f * ax + 0.8660254f * ay) - 0.95231281f;
+    } else if constexpr (S == Shape::star) {
+      // Inside the pentagram {5/2} at most one of the five half-planes of its inner pentagon is
+      // left: the second largest of the five distances decides.
+      const float upper_near = 0.58778525f * ax - 0.80901699f * y;
+      const float upper_far = -0.58778525f * ax - 0.80901699f * y;
+      const float side_near = 0.95105652f * ax + 0.30901699f * y;
+      const float side_far = -0.95105652f * ax + 0.30901699f * y;
+      float first = larger(upper_near, upper_far), second = smaller(upper_near, upper_far);
+      second = larger(second, smaller(first, side_near));
+      first = larger(first, side_near);
+      second = larger(second, smaller(first, side_far));
+      first = larger(first, side_far);
+      second = larger(second, smaller(first, y));
+      return second - 0.51695245f;
+    } else if constexpr (S == Shape::cross) {  // bars three times as long as wide
+      return larger(larger(ax, ay) - 1.1889982f, smaller(ax, ay) - 0.39633273f);
+    } else {  // heart: a square on its corner, discs on its upper sides
+      const float diamond = 0.70710678f * (ax + ay) - 0.66325021f;
+      const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
+      return smaller(diamond, disc);
+    }
+  }
+
+  template <Shape S, int N>
+  WS_INLINE static void fill(const Scene& scene, const PixelRun<N>& run, float (&cover)[N]) {
+    const float sharpness = scene.radius / (run.footprint + scene.softness);
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const float dx = run.x[i] - scene.x, dy = scene.y - run.y[i];
+      const float u = scene.cosine * dx + scene.sine * dy;
+      const float v = scene.cosine * dy - scene.sine * dx;
+      const float inside = 0.5f - sharpness * distance<S>(u, v);
+      cover[i] = smaller(larger(inside, 0.f), 1.f);
+    }
+  }
+
+  /// Share of the second colour, in [0, strength].
+  template <int N>
+  WS_INLINE static void texture(const Scene& scene, const PixelRun<N>& run, float (&share)[N]) {
+    if (scene.texture == Texture::grain) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(run.x[i])));
+        const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(run.y[i])));
+        const Philox4 w = scene.rng.block(Purpose::texture, (iy << 16) | (ix & 0xffffu));
+        share[i] = scene.strength * unit_float(w.word[0]);
+      }
+      return;
+    }
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const float t = scene.wave_x * run.x[i] + scene.wave_y * run.y[i] + scene.phase;
+      const float wave = fabsf(2 * (t - floorf(t)) - 1);  // triangle wave, period 1
+      const float soft = wave * wave * (3 - 2 * wave);    // without its kinks
+      share[i] = scene.strength * soft;
+    }
+  }
+
+  /// Uniform colours, but one channel, drawn at random, in which the two differ by `contrast`.
+  WS_INLINE void draw_colours(RngStream& draw, Scene& scene) const {
+    float front[3], back[3];
+    for (int c = 0; c < 3; ++c) back[c] = draw.uniform();
+    for (int c = 0; c < 3; ++c) front[c] = draw.uniform();
+    const auto apart = static_cast<int>(draw.integer(3));
+    const bool front_is_lower = draw.integer(2) == 1;
+    for (int c = 0; c < 3; ++c) {
+      if (c != apart) continue;
+      const float low = back[c] * (1 - params_.contrast);
+      const float middle = low + params_.contrast;
+      const float high = middle + front[c] * (1 - middle);
+      back[c] = front_is_lower ? high : low;
+      front[c] = front_is_lower ? low : high;
+    }
+    scene.front = {front[0], front[1], front[2]};
+    scene.back = {back[0], back[1], back[2]};
+    scene.second.r = draw.uniform();
+    scene.second.g = draw.uniform();
+    scene.second.b = draw.uniform();
+  }
+
+  /// Returns the period as a fraction of the side.
+  WS_INLINE float draw_texture(RngStream& draw, float side, Scene& scene) const {
+    const auto any = static_cast<Texture>(draw.integer(4));
+    const float turns = draw.uniform();
+    const float period = draw.uniform(0.05f, 0.35f);
+    scene.phase = draw.uniform();
+    scene.texture = params_.texture == Texture::any ? any : params_.texture;
+    // A gradient is the same wave, so long that a third of a period spans the image.
+    const float waves = scene.texture == Texture::gradient ? 0.35f : 1 / period;
+    scene.wave_x = cos_turns(turns) * (waves / side);
+    scene.wave_y = sin_turns(turns) * (waves / side);
+    scene.strength = params_.texture_strength;
+    return period;
+  }
+
+  Params params_;
+};
+
+}  // namespace wellspring

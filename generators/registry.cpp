@@ -1,0 +1,94 @@
+// All generators, by name. A new one is one line here and one in generators/generators.cu.
+#include "core/text.h"
+#include "generators/adapters.h"
+#include "generators/images/noise.h"
+#include "generators/images/shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace wellspring {
+
+namespace {
+
+std::vector<GeneratorEntry> build_registry() {
+  std::vector<GeneratorEntry> entries = {
+      image_entry<Noise>(),
+      image_entry<Shapes>(),
+  };
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].name == entries[i - 1].name) {
+      throw std::logic_error("two generators are called '" + entries[i].name + "'");
+    }
+  }
+  return entries;
+}
+
+std::string prefix(const Place& place) {
+  return place.file.empty() ? std::string() : place.to_string() + ": ";
+}
+
+}  // namespace
+
+const std::vector<GeneratorEntry>& generator_registry() {
+  static const std::vector<GeneratorEntry> entries = build_registry();
+  return entries;
+}
+
+const GeneratorEntry& find_generator(const std::string& name, const Place& place) {
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  fail(ErrorKind::config,
+       {prefix(place) + fmt::format("unknown generator '{}'", name), "", name_advice(name, names)});
+}
+
+std::unique_ptr<Generator> make_generator(const std::string& name, int size,
+                                          const std::vector<ParamSetting>& settings,
+                                          const Place& place) {
+  return find_generator(name, place).make(settings, size);
+}
+
+namespace detail {
+
+namespace {
+/// Largest side of an image: 2^14 keeps pixel coordinates exact in f32 and a batch below 2 GiB a
+/// sample.
+constexpr int kLargestSize = 16384;
+}  // namespace
+
+void expect_size(const std::string& name, int size) {
+  if (size >= 1 && size <= kLargestSize) return;
+  fail(ErrorKind::config, {fmt::format("{}: image size {} is not possible", name, size), "",
+                           fmt::format("give a side between 1 and {} pixels", kLargestSize)});
+}
+
+void expect_batch(const GeneratorInfo& info, SampleShape shape, const BatchView& batch) {
+  if (!(batch.shape == shape)) {
+    throw std::logic_error(fmt::format(
+        "{} makes samples of {}x{}x{}, the batch holds {}x{}x{}", info.name, shape.height,
+        shape.width, shape.channels, batch.shape.height, batch.shape.width, batch.shape.channels));
+  }
+  const auto latents = static_cast<std::int64_t>(info.latents.size());
+  if (batch.latent_stride != 0 && batch.latent_stride < latents) {
+    throw std::logic_error(fmt::format("{} has {} latents, the batch keeps {}", info.name, latents,
+                                       batch.latent_stride));
+  }
+}
+
+void expect_no_view(const std::string& name, const ViewSpec& view) {
+  if (view == ViewSpec{}) return;
+  fail(ErrorKind::config,
+       {fmt::format("{} makes events, and a view was given", name),
+        "flips, crops and colour operations are defined for images", "leave out `view`"});
+}
+
+}  // namespace detail
+
+}  // namespace wellspring

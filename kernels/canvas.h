@@ -1,0 +1,94 @@
+// Stored images as image functors: uint8 canvases in device memory, read bilinearly through the
+// view. Called by sources through emit_images; host and device.
+#pragma once
+
+#include "kernels/emission.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// Which canvas belongs to a slot.
+enum class CanvasIndex : std::uint8_t {
+  sample,  ///< number slot.sample of a resident data set
+  row,     ///< number slot.row of a staging buffer
+};
+
+/// Correctly rounded byte / 255, without a division: one Newton step on the rounded product.
+WS_INLINE float unit_from_byte(std::uint8_t byte) {
+  constexpr float kInverse = 1.f / 255.f;
+  const auto value = static_cast<float>(byte);
+  const float quotient = value * kInverse;
+  return fmaf(fmaf(-quotient, 255.f, value), kInverse, quotient);
+}
+
+/// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255; views
+/// made of flips and whole-pixel shifts copy them exactly.
+struct CanvasImages {
+  static constexpr int kLatents = 0;
+
+  const std::uint8_t* pixels = nullptr;
+  const std::int32_t* labels = nullptr;  ///< one a canvas
+  SampleShape shape;
+  CanvasIndex index = CanvasIndex::sample;
+
+  struct Scene {
+    const std::uint8_t* pixels;
+    Padding padding;
+    bool on_grid;
+  };
+
+  WS_INLINE Scene draw(const SampleKey& key, const View& view, Truth<0>& truth) const {
+    const std::uint64_t i = index == CanvasIndex::sample ? key.slot.sample : key.slot.row;
+    truth.label = labels[i];
+    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), view.padding, view.on_grid};
+  }
+
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    if (scene.on_grid) {  // both weights are 0: copy
+      for (int i = 0; i < N; ++i) {
+        put(colour, i, texel(scene, floor_int(run.x[i]), floor_int(run.y[i])));
+      }
+    } else {
+      for (int i = 0; i < N; ++i) put(colour, i, bilinear(scene, run.x[i], run.y[i]));
+    }
+  }
+
+ private:
+  WS_INLINE static int floor_int(float x) { return static_cast<int>(floorf(x)); }
+
+  template <int N>
+  WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
+    colour.r[i] = c.r;
+    colour.g[i] = c.g;
+    colour.b[i] = c.b;
+  }
+
+  WS_INLINE Rgb bilinear(const Scene& scene, float x, float y) const {
+    const float fx = x - 0.5f, fy = y - 0.5f;
+    const float x0 = floorf(fx), y0 = floorf(fy);
+    const int ix = static_cast<int>(x0), iy = static_cast<int>(y0);
+    const float u = fx - x0, v = fy - y0;
+    const Rgb top = mix(texel(scene, ix, iy), texel(scene, ix + 1, iy), u);
+    const Rgb bottom = mix(texel(scene, ix, iy + 1), texel(scene, ix + 1, iy + 1), u);
+    return mix(top, bottom, v);
+  }
+
+  WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
+    return {a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)};
+  }
+
+  WS_INLINE Rgb texel(const Scene& scene, int x, int y) const {
+    const int cx = x < 0 ? 0 : (x >= shape.width ? shape.width - 1 : x);
+    const int cy = y < 0 ? 0 : (y >= shape.height ? shape.height - 1 : y);
+    if (scene.padding == Padding::zero && (cx != x || cy != y)) return {};
+    const std::uint8_t* const p =
+        scene.pixels + static_cast<std::int64_t>(cy * shape.width + cx) * shape.channels;
+    const float r = unit_from_byte(p[0]);
+    if (shape.channels == 1) return {r, r, r};
+    return {r, unit_from_byte(p[1]), unit_from_byte(p[2])};
+  }
+};
+
+}  // namespace wellspring
