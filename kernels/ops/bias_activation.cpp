@@ -1,0 +1,15 @@
+#include "kernels/ops/bias_activation.h"
+
+#include "kernels/launch.h"
+
+namespace wellspring::ops {
+
+void bias_activation(Stream& stream, const BiasActivationSpec& spec, const float* bias, void* y) {
+  if (bias == nullptr && spec.activation == Activation::none) return;
+  visit_float(spec.dtype, [&]<class T>(T) {
+    map(stream, "bias_activation", spec.rows * spec.columns,
+        BiasActivation<T>{static_cast<T*>(y), bias, spec.columns, spec.activation});
+  });
+}
+
+}  // namespace wellspring::ops

@@ -1,0 +1,40 @@
+// y = act(y + bias) in place: what follows a convolution or matrix product on a device whose
+// library does not fuse it. Called by kernels/ops/cuda; host, functor host and device.
+#pragma once
+
+#include "kernels/dtype.h"
+#include "kernels/macros.h"
+#include "kernels/ops/ops.h"
+#include "kernels/stream.h"
+
+#include <cstdint>
+
+namespace wellspring::ops {
+
+struct BiasActivationSpec {
+  std::int64_t rows = 1;
+  int columns = 1;
+  DType dtype = DType::f32;  ///< of y
+  Activation activation = Activation::none;
+};
+
+/// y [rows, columns] += bias [columns] (f32; null: nothing to add), then the activation.
+void bias_activation(Stream& stream, const BiasActivationSpec& spec, const float* bias, void* y);
+
+template <class T>
+struct BiasActivation {
+  T* y;
+  const float* bias;
+  int columns;
+  Activation activation;
+
+  WS_HD void operator()(std::int64_t i) const {
+    float value = static_cast<float>(y[i]);
+    if (bias != nullptr) value += bias[i % columns];
+    // Written so that a NaN passes through and is noticed.
+    if (activation == Activation::relu && value < 0) value = 0;
+    y[i] = T(value);
+  }
+};
+
+}  // namespace wellspring::ops

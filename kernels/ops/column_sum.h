@@ -1,0 +1,70 @@
+// Sums of the columns of a row-major matrix: the gradient of a bias from the gradient of what it
+// was added to. Called by the operations that have a bias; host, functors host and device.
+//
+// In two passes of fixed order: each chunk of rows is summed serially, then 128 lanes and a tree
+// add the chunks up. Neither depends on team size, thread count or device.
+#pragma once
+
+#include "kernels/dtype.h"
+#include "kernels/macros.h"
+#include "kernels/reduce.h"
+#include "kernels/stream.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wellspring::ops {
+
+struct ColumnSumSpec {
+  std::int64_t rows = 1;
+  int columns = 1;
+  DType dtype = DType::f32;  ///< of the matrix; sums are f32
+};
+
+/// Floats of scratch that column_sum needs.
+std::size_t column_sum_partials(const ColumnSumSpec& spec);
+/// sums [columns] = the sum over rows of values [rows, columns]. Overwrites.
+void column_sum(Stream& stream, const ColumnSumSpec& spec, const void* values, float* partials,
+                float* sums);
+
+/// partials [chunks, columns]: one chunk's sum of one column. A map over chunks * columns, so that
+/// neighbouring threads read neighbouring columns.
+template <class T>
+struct ColumnChunkSum {
+  const T* values;
+  float* partials;
+  std::int64_t rows;
+  std::int64_t rows_per_chunk;
+  int columns;
+
+  WS_HD void operator()(std::int64_t i) const {
+    const std::int64_t chunk = i / columns;
+    const std::int64_t column = i % columns;
+    const std::int64_t begin = chunk * rows_per_chunk;
+    const std::int64_t end = begin + rows_per_chunk < rows ? begin + rows_per_chunk : rows;
+    float sum = 0;
+    for (std::int64_t row = begin; row < end; ++row) {
+      sum += static_cast<float>(values[row * columns + column]);
+    }
+    partials[i] = sum;
+  }
+};
+
+/// sums [columns] from the partial sums: a league over columns.
+struct ColumnTotal {
+  const float* partials;
+  float* sums;
+  std::int64_t chunks;
+  int columns;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t column) const {
+    float* lanes = team.template scratch<float>(kReduceLanes);
+    const float sum = team_sum(team, lanes, chunks, [&](std::int64_t chunk) {
+      return partials[chunk * columns + column];
+    });
+    if (team.rank() == 0) sums[column] = sum;
+  }
+};
+
+}  // namespace wellspring::ops

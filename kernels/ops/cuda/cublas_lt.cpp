@@ -1,0 +1,70 @@
+#include "kernels/ops/cuda/cublas_lt.h"
+
+#include "core/error.h"
+#include "kernels/cuda_check.h"
+
+#include <fmt/format.h>
+
+#include <dlfcn.h>
+#include <string>
+
+namespace wellspring::ops::cuda {
+namespace {
+
+/// By name first (beside the program, on the loader's path), then where it lay at build time.
+void* open_library(std::string& problems) {
+  const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
+  for (const std::string& candidate : {name, std::string(WELLSPRING_CUBLASLT_LIBRARY)}) {
+    if (void* library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    problems += problems.empty() ? "" : "; ";
+    problems += dlerror();
+  }
+  return nullptr;
+}
+
+CublasLt load() {
+  const char* const advice =
+      "Install cuBLAS of the CUDA version that this program was built with, or put the folder that "
+      "holds it on LD_LIBRARY_PATH.";
+  std::string problems;
+  void* library = open_library(problems);
+  if (library == nullptr) {
+    fail(ErrorKind::device, {"cuBLASLt cannot be opened", problems, advice});
+  }
+  CublasLt functions;
+#define X(name)                                                                \
+  functions.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
+  if (functions.name == nullptr) {                                             \
+    fail(ErrorKind::device, {"cuBLASLt has no function " #name, "", advice});  \
+  }
+  WS_CUBLASLT_FUNCTIONS(X)
+#undef X
+  return functions;  // the library stays open for the life of the process
+}
+
+}  // namespace
+
+const CublasLt& cublas_lt() {
+  static const CublasLt functions = load();
+  return functions;
+}
+
+void check_cublas(cublasStatus_t status, std::string_view call, Device device) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  fail(ErrorKind::device,
+       {fmt::format("cuBLASLt on {}: {} failed", device.to_string(), call),
+        fmt::format("{}, cuBLASLt {}", cublas_lt().cublasLtGetStatusString(status),
+                    cublas_lt().cublasLtGetVersion()),
+        "`wellspring doctor` tells whether driver, CUDA and cuBLAS fit together."});
+}
+
+CublasLtHandle::CublasLtHandle(const Stream& stream) : device_(stream.device()) {
+  const wellspring::cuda::DeviceScope scope(device_.index);
+  check_cublas(cublas_lt().cublasLtCreate(&handle_), "cublasLtCreate", device_);
+}
+
+CublasLtHandle::~CublasLtHandle() {
+  cublas_lt().cublasLtDestroy(handle_);
+}
+
+}  // namespace wellspring::ops::cuda

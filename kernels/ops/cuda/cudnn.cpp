@@ -1,0 +1,296 @@
+// The one translation unit that includes cudnn-frontend: it costs ten seconds to compile here and
+// five times that in a .cu file.
+#include "kernels/ops/cuda/cudnn.h"
+
+#include "core/error.h"
+#include "kernels/cuda_check.h"
+
+#include <cudnn.h>
+#include <cudnn_frontend.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace wellspring::ops::cuda {
+namespace {
+
+namespace fe = cudnn_frontend;
+
+// Names of the tensors in a graph's variant pack.
+enum Uid : std::int64_t { kFirst = 1, kSecond = 2, kResult = 3, kBias = 4 };
+
+void check(cudnnStatus_t status, std::string_view call, Device device) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  fail(ErrorKind::device,
+       {fmt::format("cuDNN on {}: {} failed", device.to_string(), call),
+        fmt::format("{}, cuDNN {}", cudnnGetErrorString(status), cudnnGetVersion()),
+        "`wellspring doctor` tells whether driver, CUDA and cuDNN fit together."});
+}
+
+/// A stream's handle: made once, destroyed with the last user.
+class CudnnHandle {
+ public:
+  explicit CudnnHandle(const Stream& stream) : device_(stream.device()) {
+    const wellspring::cuda::DeviceScope scope(device_.index);
+    check(cudnnCreate(&handle_), "cudnnCreate", device_);
+    const cudnnStatus_t status =
+        cudnnSetStream(handle_, static_cast<cudaStream_t>(stream.native()));
+    if (status != CUDNN_STATUS_SUCCESS) {
+      cudnnDestroy(handle_);
+      check(status, "cudnnSetStream", device_);
+    }
+  }
+  ~CudnnHandle() { cudnnDestroy(handle_); }
+  CudnnHandle(const CudnnHandle&) = delete;
+  CudnnHandle& operator=(const CudnnHandle&) = delete;
+
+  cudnnHandle_t get() const { return handle_; }
+  Device device() const { return device_; }
+
+ private:
+  Device device_;
+  cudnnHandle_t handle_ = nullptr;
+};
+
+fe::DataType_t cudnn_type(DType dtype) {
+  return dtype == DType::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
+}
+
+/// cuDNN names the dimensions N, C, H, W and takes the layout from the strides. These are the
+/// packed NHWC ones for every size, 1 included: cuDNN decides on contiguity from them.
+fe::graph::Tensor_attributes nhwc(Uid uid, const char* name, DType dtype,
+                                  std::array<std::int64_t, 4> nchw) {
+  const auto [n, c, h, w] = nchw;
+  (void)n;
+  return fe::graph::Tensor_attributes()
+      .set_uid(uid)
+      .set_name(name)
+      .set_data_type(cudnn_type(dtype))
+      .set_dim({nchw.begin(), nchw.end()})
+      .set_stride({h * w * c, 1, w * c, c});
+}
+
+}  // namespace
+
+std::string_view to_string(ConvPass pass) {
+  switch (pass) {
+    case ConvPass::forward:
+      return "forward";
+    case ConvPass::backward_data:
+      return "backward data";
+    case ConvPass::backward_weights:
+      return "backward weights";
+  }
+  return "?";
+}
+
+std::string ConvGraphSpec::to_string() const {
+  return fmt::format("{} of {}, result {}", cuda::to_string(pass), conv.to_string(),
+                     wellspring::to_string(result));
+}
+
+std::string cudnn_versions() {
+  const std::size_t v = cudnnGetVersion();
+  return fmt::format("{}.{}.{}, cuDNN {}.{}.{}", CUDNN_FRONTEND_MAJOR_VERSION,
+                     CUDNN_FRONTEND_MINOR_VERSION, CUDNN_FRONTEND_PATCH_VERSION, v / 10000,
+                     v / 100 % 100, v % 100);
+}
+
+struct CudnnTarget::State {
+  std::shared_ptr<CudnnHandle> handle;                     // a live stream, or
+  std::shared_ptr<const fe::DeviceProperties> properties;  // a chip that is only described
+  int sm_version = 0;                                      // with properties: 90 is 9.0
+  std::string name;
+};
+
+CudnnTarget CudnnTarget::of(const Stream& stream) {
+  auto state = std::make_shared<State>();
+  state->handle = stream.library<CudnnHandle>();
+  state->name = stream.device().to_string();
+  return CudnnTarget(std::move(state));
+}
+
+CudnnTarget CudnnTarget::described_by(std::string_view json) {
+  auto state = std::make_shared<State>();
+  auto properties = std::make_shared<fe::DeviceProperties>();
+  try {
+    const auto fields = nlohmann::json::parse(json);
+    state->name = fields.at("deviceName").get<std::string>();
+    state->sm_version = fields.at("deviceVer").get<int>() / 10;  // 900 is compute capability 9.0
+  } catch (const nlohmann::json::exception& problem) {
+    fail(ErrorKind::data, {"the description of a GPU cannot be read", problem.what()});
+  }
+  auto status = properties->deserialize(std::vector<std::uint8_t>(json.begin(), json.end()));
+  if (status.is_bad()) {
+    fail(ErrorKind::data,
+         {fmt::format("cuDNN refuses the description of {}", state->name), status.get_message()});
+  }
+  state->properties = std::move(properties);
+  return CudnnTarget(std::move(state));
+}
+
+struct ConvGraph::Impl {
+  ConvGraphSpec spec;
+  CudnnTarget target;
+  fe::graph::Graph graph;
+  std::unordered_map<std::int64_t, void*>
+      pointers;  // by Uid; kept, so that a run allocates nothing
+  std::size_t workspace_bytes = 0;
+  std::string engine;
+
+  Impl(const ConvGraphSpec& s, const CudnnTarget& t) : spec(s), target(t) {
+    const CudnnTarget::State& state = target.state();
+    graph.set_io_data_type(cudnn_type(spec.conv.compute))
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT);
+    if (state.properties) {
+      graph.set_device_properties(state.properties).set_sm_version(state.sm_version);
+    }
+    describe();
+    plan(state);
+    for (const Uid uid : {kFirst, kSecond, kResult}) pointers[uid] = nullptr;
+    if (has_bias()) pointers[kBias] = nullptr;
+  }
+
+  bool has_bias() const {
+    return spec.pass == ConvPass::forward && spec.epilogue == Epilogue::fused && spec.conv.bias;
+  }
+  bool has_relu() const {
+    return spec.pass == ConvPass::forward && spec.epilogue == Epilogue::fused &&
+           spec.conv.activation == Activation::relu;
+  }
+
+  /// Builds the operation graph of the pass.
+  void describe() {
+    const Conv2dSpec& conv = spec.conv;
+    const std::array<std::int64_t, 4> x = {conv.batch, conv.in_channels, conv.in_height,
+                                           conv.in_width};
+    const std::array<std::int64_t, 4> w = {conv.out_channels, conv.in_channels, conv.kernel,
+                                           conv.kernel};
+    const std::array<std::int64_t, 4> y = {conv.batch, conv.out_channels, conv.out_height(),
+                                           conv.out_width()};
+    const auto window = [&](auto attributes) {
+      return attributes.set_padding({conv.padding, conv.padding})
+          .set_stride({conv.stride, conv.stride})
+          .set_dilation({1, 1});
+    };
+    switch (spec.pass) {
+      case ConvPass::forward: {
+        auto image = graph.tensor(nhwc(kFirst, "x", conv.compute, x));
+        auto filter = graph.tensor(nhwc(kSecond, "w", conv.compute, w));
+        auto result = graph.conv_fprop(image, filter, window(fe::graph::Conv_fprop_attributes()));
+        if (has_bias()) {
+          auto bias = graph.tensor(nhwc(kBias, "bias", DType::f32, {1, conv.out_channels, 1, 1}));
+          result = graph.pointwise(
+              result, bias, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+        }
+        if (has_relu()) {
+          result = graph.pointwise(
+              result, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
+        }
+        return finish(*result, "y", y);
+      }
+      case ConvPass::backward_data: {
+        auto gradient = graph.tensor(nhwc(kFirst, "dy", conv.compute, y));
+        auto filter = graph.tensor(nhwc(kSecond, "w", conv.compute, w));
+        auto result =
+            graph.conv_dgrad(gradient, filter, window(fe::graph::Conv_dgrad_attributes()));
+        return finish(*result, "dx", x);
+      }
+      case ConvPass::backward_weights: {
+        auto image = graph.tensor(nhwc(kFirst, "x", conv.compute, x));
+        auto gradient = graph.tensor(nhwc(kSecond, "dy", conv.compute, y));
+        auto result = graph.conv_wgrad(gradient, image, window(fe::graph::Conv_wgrad_attributes()));
+        return finish(*result, "dw", w);
+      }
+    }
+  }
+
+  void finish(fe::graph::Tensor_attributes& result, const char* name,
+              std::array<std::int64_t, 4> nchw) const {
+    result = nhwc(kResult, name, spec.result, nchw).set_output(true);
+  }
+
+  /// Chooses the first plan of cuDNN's heuristics that keeps our promises, and, on a live target,
+  /// builds it.
+  void plan(const CudnnTarget::State& state) {
+    const cudnnHandle_t handle = state.handle ? state.handle->get() : nullptr;
+    const int device = state.handle ? state.handle->device().index : 0;
+    const auto in_scope = [&](auto&& call) {
+      if (!state.handle) return call();
+      const wellspring::cuda::DeviceScope scope(device);
+      return call();
+    };
+    in_scope([&] {
+      require(graph.validate());
+      require(graph.build_operation_graph(handle));
+      require(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
+      leave_out_unwanted();
+      require(graph.check_support());
+      if (!state.handle) return;
+      require(graph.build_plans());
+      std::int64_t bytes = 0;
+      require(graph.get_workspace_size(bytes));
+      workspace_bytes = static_cast<std::size_t>(bytes);
+      require(graph.get_plan_name(engine));
+    });
+  }
+
+  void leave_out_unwanted() {
+    graph.deselect_workspace_greater_than(static_cast<std::int64_t>(spec.workspace_limit));
+    graph.deselect_numeric_notes(
+        {fe::NumericalNote_t::NONDETERMINISTIC, fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION});
+    // f32 means f32: no TF32 (tensor cores round the inputs to 10 bits of fraction), and none of
+    // the transforms that trade accuracy for speed.
+    if (spec.conv.compute == DType::f32) {
+      graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE,
+                                    fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                                    fe::NumericalNote_t::FFT, fe::NumericalNote_t::WINOGRAD});
+    }
+  }
+
+  void require(fe::error_t status) const {  // by value: its accessors are not const
+    if (status.is_good()) return;
+    fail(ErrorKind::device,
+         {fmt::format("cuDNN cannot run {} on {}", spec.to_string(), target.state().name),
+          status.get_message(),
+          "Change the shape of the layer or its compute type, or run on the CPU."});
+  }
+
+  void run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace) {
+    const CudnnTarget::State& state = target.state();
+    WS_EXPECT(state.handle);
+    WS_EXPECT(workspace.bytes >= workspace_bytes);
+    // cuDNN's interface has no const; inputs are not written.
+    pointers[kFirst] = const_cast<void*>(tensors[0]);
+    pointers[kSecond] = const_cast<void*>(tensors[1]);
+    pointers[kResult] = const_cast<void*>(tensors[2]);
+    if (has_bias()) pointers[kBias] = const_cast<float*>(bias);
+    const wellspring::cuda::DeviceScope scope(state.handle->device().index);
+    auto status = graph.execute(state.handle->get(), pointers, workspace.data);
+    if (status.is_good()) return;
+    fail(ErrorKind::device,
+         {fmt::format("cuDNN failed to launch {} on {}", spec.to_string(), state.name),
+          fmt::format("{} (plan {})", status.get_message(), engine)});
+  }
+};
+
+ConvGraph::ConvGraph(const ConvGraphSpec& spec, const CudnnTarget& target)
+    : impl_(std::make_unique<Impl>(spec, target)) {}
+ConvGraph::~ConvGraph() = default;
+ConvGraph::ConvGraph(ConvGraph&&) noexcept = default;
+ConvGraph& ConvGraph::operator=(ConvGraph&&) noexcept = default;
+std::size_t ConvGraph::workspace_bytes() const {
+  return impl_->workspace_bytes;
+}
+const std::string& ConvGraph::engine() const {
+  return impl_->engine;
+}
+void ConvGraph::run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace) {
+  impl_->run(tensors, bias, workspace);
+}
+
+}  // namespace wellspring::ops::cuda
