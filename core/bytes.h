@@ -1,0 +1,76 @@
+// Bytes and where they go: views of plain arrays as bytes, little-endian numbers, and the sink that
+// every file format writes to. Called by the format writers; host only.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace wellspring {
+
+static_assert(std::endian::native == std::endian::little,
+              "the file formats are little-endian and arrays are written as they lie in memory");
+
+using Bytes = std::span<const std::byte>;
+
+template <class T>
+Bytes bytes_of(std::span<const T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return std::as_bytes(values);
+}
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+  return bytes_of(std::span<const T>(values));
+}
+inline Bytes bytes_of(std::string_view text) {
+  return bytes_of(std::span<const char>(text.data(), text.size()));
+}
+
+inline std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Appends a number as it lies in memory, little-endian.
+template <class Number>
+void append_number(std::string& out, Number value) {
+  static_assert(std::is_arithmetic_v<Number>);
+  char raw[sizeof value];
+  std::memcpy(raw, &value, sizeof value);
+  out.append(raw, sizeof value);
+}
+/// Reads one; the caller has checked that it is there.
+template <class Number>
+Number number_at(Bytes bytes, std::size_t offset) {
+  static_assert(std::is_arithmetic_v<Number>);
+  Number value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+/// Takes bytes in order. Errors (runtime) where they cannot be kept.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual void write(Bytes bytes) = 0;
+  void write(std::string_view text) { write(bytes_of(text)); }
+};
+
+/// Keeps them in memory.
+class MemorySink : public ByteSink {
+ public:
+  using ByteSink::write;
+  void write(Bytes bytes) override { held_.insert(held_.end(), bytes.begin(), bytes.end()); }
+  const std::vector<std::byte>& bytes() const { return held_; }
+  std::vector<std::byte> take() { return std::move(held_); }
+
+ private:
+  std::vector<std::byte> held_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,318 @@
+#include "core/files.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace wellspring {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kTemporaryPrefix = ".tmp-";
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+[[noreturn]] void fail_write(const fs::path& path, const char* verb, int error) {
+  std::string advice;
+  if (error == ENOSPC || error == EDQUOT) advice = "free some space, or write elsewhere";
+  if (error == EACCES || error == EROFS) advice = "choose a folder that you may write to";
+  fail(ErrorKind::runtime,
+       {fmt::format("{}: cannot {}", path.string(), verb), reason(error), advice});
+}
+
+[[noreturn]] void fail_read(const fs::path& path, int error) {
+  fail(ErrorKind::data, {fmt::format("{}: cannot read", path.string()), reason(error)});
+}
+
+/// "'/data' exists; 'cifr' in it does not. Did you mean 'cifar'?"
+std::string missing_part(const fs::path& path) {
+  std::error_code error;
+  fs::path present, missing = fs::absolute(path, error).lexically_normal();
+  if (!missing.has_filename()) missing = missing.parent_path();
+  for (const fs::path& part : missing) {
+    const fs::path next = present / part;
+    if (!fs::exists(next, error)) {
+      std::vector<std::string> names;
+      for (fs::directory_iterator entry(present, error), end; !error && entry != end;
+           entry.increment(error)) {
+        names.push_back(entry->path().filename().string());
+      }
+      std::sort(names.begin(), names.end());  // the file system's order is not ours
+      const auto nearest = nearest_name(part.string(), names);
+      return fmt::format("'{}' exists, '{}' in it does not{}", present.string(), part.string(),
+                         nearest ? fmt::format("; did you mean '{}'?", *nearest) : "");
+    }
+    present = next;
+  }
+  return "";
+}
+
+[[noreturn]] void fail_missing(const fs::path& path, const char* what) {
+  fail(ErrorKind::data,
+       {fmt::format("{}: no such {}", path.string(), what), "", missing_part(path)});
+}
+
+void write_fully(const fs::path& path, int descriptor, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail_write(path, "write", count < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+/// Makes a rename or a new name in this folder survive a power failure.
+void sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail_write(folder, "open the folder", errno);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  // Some network file systems do not sync folders and say EINVAL: there is nothing more to do.
+  if (error != 0 && error != EINVAL) fail_write(folder, "sync the folder", error);
+}
+
+void sync_file(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail_write(path, "open", errno);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0 && error != EINVAL) fail_write(path, "sync", error);
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// Unique among the processes and threads of this machine: ".tmp-model.safetensors-4711-0".
+fs::path temporary_beside(const fs::path& path) {
+  static std::atomic<unsigned> count = 0;
+  const fs::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
+  return folder_of(path) /
+         fmt::format("{}{}-{}-{}", kTemporaryPrefix, name.string(), ::getpid(), count++);
+}
+
+}  // namespace
+
+void require_file(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) fail_missing(path, "file");
+  if (fs::is_directory(path, error)) {
+    fail(ErrorKind::data, {fmt::format("{}: is a folder", path.string()), "a file is wanted here"});
+  }
+}
+
+void require_folder(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) fail_missing(path, "folder");
+  if (!fs::is_directory(path, error)) {
+    fail(ErrorKind::data,
+         {fmt::format("{}: is not a folder", path.string()), "a folder is wanted here"});
+  }
+}
+
+std::string read_text(const fs::path& path) {
+  const InputFile file(path);
+  std::string text(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  return text;
+}
+
+std::vector<std::byte> read_bytes(const fs::path& path) {
+  const InputFile file(path);
+  std::vector<std::byte> bytes(file.size());
+  file.read(0, bytes);
+  return bytes;
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail_write(path, "make the folder", error.value());
+}
+
+InputFile::InputFile(fs::path path) : path_(std::move(path)) {
+  require_file(path_);
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) fail_read(path_, errno);
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) {
+    const int error = errno;
+    ::close(descriptor_);
+    fail_read(path_, error);
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_) {}
+
+InputFile& InputFile::operator=(InputFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t count = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_read(path_, errno);
+    if (count == 0) {
+      fail(ErrorKind::data, {fmt::format("{}: ends too early", path_.string()),
+                             fmt::format("{} bytes are missing at offset {}", out.size(), offset)});
+    }
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
+  switch (mode) {
+    case Mode::create:
+      flags |= O_EXCL;
+      break;
+    case Mode::replace:
+      flags |= O_TRUNC;
+      break;
+    case Mode::append:
+      flags |= O_APPEND;
+      break;
+  }
+  descriptor_ = ::open(path_.c_str(), flags, 0666);
+  if (descriptor_ < 0) fail_write(path_, "create", errno);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      written_(other.written_) {}
+
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(written_, other.written_);
+  return *this;
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void OutputFile::write(Bytes bytes) {
+  write_fully(path_, descriptor_, bytes);
+  written_ += bytes.size();
+}
+
+void OutputFile::patch(std::uint64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail_write(path_, "write", count < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+void OutputFile::finish() {
+  if (descriptor_ < 0) return;
+  // Pipes and devices cannot be synced and say EINVAL.
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_write(path_, "sync", errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail_write(path_, "close", errno);
+}
+
+AtomicFile::AtomicFile(fs::path path)
+    : path_(std::move(path)), file_(temporary_beside(path_), OutputFile::Mode::create) {}
+
+AtomicFile::~AtomicFile() {
+  if (!committed_) ::unlink(file_.path().c_str());
+}
+
+void AtomicFile::commit() {
+  file_.finish();
+  if (::rename(file_.path().c_str(), path_.c_str()) != 0) fail_write(path_, "replace", errno);
+  committed_ = true;
+  sync_folder(folder_of(path_));
+}
+
+void write_file(const fs::path& path, Bytes bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  write_file(path, bytes_of(text));
+}
+
+AtomicFolder::AtomicFolder(fs::path path)
+    : path_(std::move(path)), temporary_(temporary_beside(path_)) {
+  if (::mkdir(temporary_.c_str(), 0777) != 0) fail_write(temporary_, "make the folder", errno);
+}
+
+AtomicFolder::~AtomicFolder() {
+  std::error_code ignored;  // a destructor has nobody to tell
+  if (!committed_) fs::remove_all(temporary_, ignored);
+}
+
+OutputFile AtomicFolder::create(const std::string& name) {
+  return OutputFile(temporary_ / name, OutputFile::Mode::create);
+}
+
+void AtomicFolder::commit() {
+  for (const auto& entry : fs::directory_iterator(temporary_)) {
+    if (entry.is_regular_file()) sync_file(entry.path());
+  }
+  sync_folder(temporary_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    // A folder with something in it cannot be renamed over: the two change places, at once.
+    const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
+    if (!occupied) fail_write(path_, "rename the new folder", errno);
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
+      fail_write(path_, "replace the older folder", errno);
+    }
+    std::error_code ignored;  // what is left is a stale temporary
+    fs::remove_all(temporary_, ignored);
+  }
+  committed_ = true;
+  sync_folder(folder_of(path_));
+}
+
+int remove_stale_temporaries(const fs::path& folder) {
+  std::vector<fs::path> stale;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kTemporaryPrefix)) {
+      stale.push_back(entry->path());
+    }
+  }
+  for (const fs::path& path : stale) {
+    fs::remove_all(path, error);
+    if (error) fail_write(path, "remove", error.value());
+  }
+  return static_cast<int>(stale.size());
+}
+
+}  // namespace wellspring

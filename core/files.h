@@ -1,0 +1,124 @@
+// Files that are whole or not there: reading, writing with every error seen, and publishing a file
+// or a folder at once, so that a run killed at any point leaves the older one or the new one.
+// Called by checkpoints, exports, reports and readers; host only.
+#pragma once
+
+#include "core/bytes.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wellspring {
+
+/// Error (data) unless a file (a folder) is there; the advice names the part of the path that is
+/// missing and what lies beside it under a similar name.
+void require_file(const std::filesystem::path& path);
+void require_folder(const std::filesystem::path& path);
+
+/// The whole file. Errors (data): missing, a folder, unreadable.
+std::string read_text(const std::filesystem::path& path);
+std::vector<std::byte> read_bytes(const std::filesystem::path& path);
+
+/// The folder and its parents. Error (runtime) if that cannot be.
+void make_folders(const std::filesystem::path& path);
+
+/// A file being read at any offset.
+class InputFile {
+ public:
+  /// Errors (data): missing, a folder, unreadable.
+  explicit InputFile(std::filesystem::path path);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&& other) noexcept;
+  ~InputFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::uint64_t size() const { return size_; }
+  /// Fills `out` from `offset`. Errors (data): the file ends before, or cannot be read.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+/// A file being written from its beginning or its end. Nothing is buffered here: what `write`
+/// returned from, the kernel has. Errors (runtime) name the path and the system's reason.
+class OutputFile : public ByteSink {
+ public:
+  enum class Mode { create, replace, append };  ///< create: it must not be there
+
+  OutputFile(std::filesystem::path path, Mode mode);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) noexcept;
+  ~OutputFile() override;  ///< closes without the promise of `finish`
+
+  using ByteSink::write;
+  void write(Bytes bytes) override;
+  /// Overwrites bytes already written, for sizes and checksums that are known late.
+  void patch(std::uint64_t offset, Bytes bytes);
+  /// Brings everything to the disk and closes; errors that only now come to light are errors.
+  void finish();
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Bytes written through this object.
+  std::uint64_t written() const { return written_; }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::uint64_t written_ = 0;
+};
+
+/// A file that replaces `path` at `commit`: written under a temporary name in the same folder,
+/// synced, renamed, and the folder synced. Without a commit the temporary is removed and an older
+/// file stays as it was.
+class AtomicFile : public ByteSink {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile() override;
+
+  using ByteSink::write;
+  void write(Bytes bytes) override { file_.write(bytes); }
+  OutputFile& file() { return file_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  OutputFile file_;
+  bool committed_ = false;
+};
+
+/// The whole file at once, through an AtomicFile.
+void write_file(const std::filesystem::path& path, Bytes bytes);
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// A folder that appears at `commit` with everything in it, in place of an older one of that name.
+class AtomicFolder {
+ public:
+  explicit AtomicFolder(std::filesystem::path path);
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+  ~AtomicFolder();
+
+  /// A new file in it; close it (`finish`) before `commit`.
+  OutputFile create(const std::string& name);
+  /// Where the files lie before `commit`.
+  const std::filesystem::path& temporary() const { return temporary_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+  bool committed_ = false;
+};
+
+/// Removes what killed runs left of AtomicFile and AtomicFolder in this folder; only its one writer
+/// may call it. Returns how many it removed.
+int remove_stale_temporaries(const std::filesystem::path& folder);
+
+}  // namespace wellspring

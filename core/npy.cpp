@@ -1,0 +1,406 @@
+#include "core/npy.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+namespace wellspring {
+namespace {
+
+// ---- .npy: numpy/lib/format.py, "Format Version 1.0" ----
+
+constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
+
+struct Descriptor {
+  ElementType type;
+  std::string_view text;
+};
+constexpr std::array<Descriptor, 5> kDescriptors = {{{ElementType::u8, "|u1"},
+                                                     {ElementType::i32, "<i4"},
+                                                     {ElementType::i64, "<i8"},
+                                                     {ElementType::f32, "<f4"},
+                                                     {ElementType::f64, "<f8"}}};
+
+std::string_view descriptor_of(ElementType type) {
+  for (const Descriptor& entry : kDescriptors) {
+    if (entry.type == type) return entry.text;
+  }
+  fail(ErrorKind::data, {fmt::format("NumPy has no type {}", element_name(type)), "",
+                         "convert the array to F32 first"});
+}
+
+void check_size(const ArraySpec& spec, Bytes data) {
+  if (data.size() != spec.bytes()) {
+    throw std::logic_error(fmt::format("an array of {} bytes got {}", spec.bytes(), data.size()));
+  }
+}
+
+[[noreturn]] void fail_npy(const std::string& name, const std::string& why) {
+  fail(ErrorKind::data, {fmt::format("{}: not a NumPy array that can be read here", name), why});
+}
+
+/// The text after "'key':" in the header's Python dictionary, up to and with `end`.
+std::string_view header_value(std::string_view header, std::string_view key, char end,
+                              const std::string& name) {
+  const std::size_t at = header.find(fmt::format("'{}':", key));
+  const std::size_t begin = at == std::string_view::npos ? at : at + key.size() + 3;
+  const std::size_t stop = begin == std::string_view::npos ? begin : header.find(end, begin);
+  if (stop == std::string_view::npos) fail_npy(name, fmt::format("its header lacks '{}'", key));
+  return trim(header.substr(begin, stop - begin + 1));
+}
+
+/// "(2, 3)" and "(2,)" and "()".
+std::vector<std::int64_t> parse_shape(std::string_view text, const std::string& name) {
+  std::vector<std::int64_t> shape;
+  if (!text.starts_with('(') || !text.ends_with(')')) fail_npy(name, "its shape is no tuple");
+  text = trim(text.substr(1, text.size() - 2));
+  while (!text.empty()) {
+    std::int64_t extent = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    if (error != std::errc{} || extent < 0) fail_npy(name, "its shape is not made of sizes");
+    shape.push_back(extent);
+    text = trim(text.substr(static_cast<std::size_t>(end - text.data())));
+    if (text.empty()) break;
+    if (text.front() != ',') fail_npy(name, "its shape is not made of sizes");
+    text = trim(text.substr(1));
+  }
+  return shape;
+}
+
+// ---- .npz: PKWARE's APPNOTE 6.3, sections 4.3 and 4.5.3 ----
+
+constexpr std::uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50,
+                        kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
+constexpr std::uint64_t kLocalHeaderSize = 30, kCentralHeaderSize = 46, kEndSize = 22;
+constexpr std::uint64_t kLocalCrcOffset = 14;
+constexpr std::uint32_t kIn64 = 0xFFFFFFFF;        ///< "see the 64-bit field"
+constexpr std::uint16_t kPlain = 20, kZip64 = 45;  ///< version needed, times ten
+constexpr std::uint16_t kFirstDate = 0x0021;       ///< 1 January 1980, the earliest there is
+constexpr std::uint32_t kFileMode = 0100644u << 16;
+
+bool needs64(std::uint64_t value) {
+  return value >= kIn64;
+}
+std::uint32_t field32(std::uint64_t value) {
+  return needs64(value) ? kIn64 : static_cast<std::uint32_t>(value);
+}
+
+/// The fields that local and central headers share: version needed to uncompressed size.
+void append_common(std::string& out, std::uint16_t version, std::uint32_t crc, std::uint64_t size) {
+  append_number<std::uint16_t>(out, version);
+  append_number<std::uint16_t>(out, 0x0800);  // flags: names are UTF-8
+  append_number<std::uint16_t>(out, 0);       // method: stored
+  append_number<std::uint16_t>(out, 0);       // time
+  append_number<std::uint16_t>(out, kFirstDate);
+  append_number<std::uint32_t>(out, crc);
+  append_number<std::uint32_t>(out, field32(size));  // compressed
+  append_number<std::uint32_t>(out, field32(size));
+}
+
+std::string extra64(std::span<const std::uint64_t> values) {
+  std::string out;
+  if (values.empty()) return out;
+  append_number<std::uint16_t>(out, 1);
+  append_number<std::uint16_t>(out, static_cast<std::uint16_t>(8 * values.size()));
+  for (const std::uint64_t value : values) append_number<std::uint64_t>(out, value);
+  return out;
+}
+
+std::uint32_t crc32_of(Bytes bytes, std::uint32_t crc = 0) {
+  return static_cast<std::uint32_t>(
+      crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+struct ZipEntry {
+  std::string name;
+  std::uint16_t method = 0;
+  std::uint32_t crc = 0;
+  std::uint64_t size = 0, offset = 0;
+};
+
+[[noreturn]] void fail_zip(const InputFile& file, const std::string& why) {
+  fail(ErrorKind::data, {fmt::format("{}: not an .npz archive", file.path().string()), why});
+}
+
+std::vector<std::byte> read_at(const InputFile& file, std::uint64_t offset, std::uint64_t size) {
+  if (offset > file.size() || size > file.size() - offset) fail_zip(file, "it is cut short");
+  std::vector<std::byte> bytes(size);
+  file.read(offset, bytes);
+  return bytes;
+}
+
+/// Where the central directory begins and how many entries it has.
+std::pair<std::uint64_t, std::uint64_t> find_directory(const InputFile& file) {
+  constexpr std::uint64_t kLongestComment = 65535, kLocatorSize = 20, kEnd64Size = 56;
+  const std::uint64_t tail = std::min(file.size(), kEndSize + kLongestComment + kLocatorSize);
+  const std::uint64_t base = file.size() - tail;
+  const auto bytes = read_at(file, base, tail);
+  for (std::uint64_t at = tail < kEndSize ? 0 : tail - kEndSize + 1; at-- > 0;) {
+    if (number_at<std::uint32_t>(bytes, at) != kEnd) continue;
+    const auto entries = number_at<std::uint16_t>(bytes, at + 10);
+    const auto offset = number_at<std::uint32_t>(bytes, at + 16);
+    const bool located =
+        at >= kLocatorSize && number_at<std::uint32_t>(bytes, at - kLocatorSize) == kEnd64Locator;
+    if (!located) return {offset, entries};
+    const auto end =
+        read_at(file, number_at<std::uint64_t>(bytes, at - kLocatorSize + 8), kEnd64Size);
+    if (number_at<std::uint32_t>(end, 0) != kEnd64) fail_zip(file, "its 64-bit end is damaged");
+    return {number_at<std::uint64_t>(end, 48), number_at<std::uint64_t>(end, 32)};
+  }
+  fail_zip(file, "it has no directory at its end");
+}
+
+/// Replaces the fields that say "see the 64-bit field", in the order the extra field has them.
+void read_extra64(const InputFile& file, Bytes extra, ZipEntry& entry, std::uint64_t compressed) {
+  const std::array<std::uint64_t*, 3> fields = {&entry.size, &compressed, &entry.offset};
+  while (extra.size() >= 4) {
+    const auto id = number_at<std::uint16_t>(extra, 0);
+    const std::size_t size = number_at<std::uint16_t>(extra, 2);
+    if (size > extra.size() - 4) fail_zip(file, "an extra field is damaged");
+    std::size_t at = 4;
+    for (std::uint64_t* field : fields) {
+      if (id != 1 || *field != kIn64 || at + 8 > 4 + size) continue;
+      *field = number_at<std::uint64_t>(extra, at);
+      at += 8;
+    }
+    extra = extra.subspan(4 + size);
+  }
+}
+
+std::vector<ZipEntry> read_directory(const InputFile& file) {
+  auto [offset, count] = find_directory(file);
+  std::vector<ZipEntry> entries;
+  for (; count > 0; --count) {
+    const auto fixed = read_at(file, offset, kCentralHeaderSize);
+    if (number_at<std::uint32_t>(fixed, 0) != kCentralHeader)
+      fail_zip(file, "its directory is damaged");
+    const std::uint64_t name_size = number_at<std::uint16_t>(fixed, 28);
+    const std::uint64_t extra_size = number_at<std::uint16_t>(fixed, 30);
+    const std::uint64_t comment_size = number_at<std::uint16_t>(fixed, 32);
+    const auto rest = read_at(file, offset + kCentralHeaderSize, name_size + extra_size);
+    ZipEntry entry;
+    entry.name = text_of(Bytes(rest).first(name_size));
+    entry.method = number_at<std::uint16_t>(fixed, 10);
+    entry.crc = number_at<std::uint32_t>(fixed, 16);
+    entry.size = number_at<std::uint32_t>(fixed, 24);
+    entry.offset = number_at<std::uint32_t>(fixed, 42);
+    read_extra64(file, Bytes(rest).subspan(name_size), entry, number_at<std::uint32_t>(fixed, 20));
+    entries.push_back(std::move(entry));
+    offset += kCentralHeaderSize + name_size + extra_size + comment_size;
+  }
+  return entries;
+}
+
+}  // namespace
+
+std::uint64_t ArraySpec::count() const {
+  std::uint64_t count = 1;
+  for (const std::int64_t extent : shape) count *= static_cast<std::uint64_t>(extent);
+  return count;
+}
+
+std::string npy_header(const ArraySpec& spec) {
+  std::string shape;
+  for (const std::int64_t extent : spec.shape) shape += fmt::format("{}, ", extent);
+  // Python's tuples: "()", "(2,)", "(2, 3)".
+  if (spec.shape.size() == 1) shape.pop_back();
+  if (spec.shape.size() > 1) shape.resize(shape.size() - 2);
+  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                       descriptor_of(spec.type), shape);
+  const std::size_t before = kMagic.size() + 2;
+  const std::size_t total = (before + dictionary.size() + 1 + 63) / 64 * 64;
+  dictionary.resize(total - before - 1, ' ');
+  std::string header(kMagic);
+  append_number<std::uint16_t>(header, static_cast<std::uint16_t>(total - before));
+  return header + dictionary + '\n';
+}
+
+void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes data) {
+  check_size(spec, data);
+  AtomicFile file(path);
+  file.write(npy_header(spec));
+  file.write(data);
+  file.commit();
+}
+
+void NpzWriter::begin_member(const std::string& name, std::uint64_t size) {
+  if (left_) throw std::logic_error("an array of the archive is still open");
+  for (const Member& member : members_) {
+    if (member.name == name) throw std::logic_error("the archive has two members '" + name + "'");
+  }
+  members_.push_back({name, file_.file().written(), size, 0});
+  std::string header, extra;
+  if (needs64(size)) extra = extra64(std::array{size, size});
+  append_number<std::uint32_t>(header, kLocalHeader);
+  append_common(header, extra.empty() ? kPlain : kZip64, 0, size);
+  append_number<std::uint16_t>(header, static_cast<std::uint16_t>(name.size()));
+  append_number<std::uint16_t>(header, static_cast<std::uint16_t>(extra.size()));
+  file_.write(header + name + extra);
+  left_ = size;
+}
+
+void NpzWriter::begin(const std::string& name, const ArraySpec& spec) {
+  const std::string header = npy_header(spec);
+  begin_member(name + ".npy", header.size() + spec.bytes());
+  append(bytes_of(header));
+}
+
+void NpzWriter::append(Bytes data) {
+  if (!left_ || data.size() > *left_) throw std::logic_error("an array of the archive is too full");
+  file_.write(data);
+  members_.back().crc = crc32_of(data, members_.back().crc);
+  *left_ -= data.size();
+}
+
+void NpzWriter::end() {
+  if (!left_ || *left_ != 0) throw std::logic_error("an array of the archive is not full");
+  std::string crc;
+  append_number<std::uint32_t>(crc, members_.back().crc);
+  file_.file().patch(members_.back().offset + kLocalCrcOffset, bytes_of(crc));
+  left_.reset();
+}
+
+void NpzWriter::add(const std::string& name, const ArraySpec& spec, Bytes data) {
+  check_size(spec, data);
+  begin(name, spec);
+  append(data);
+  end();
+}
+
+void NpzWriter::add_file(const std::string& name, Bytes data) {
+  begin_member(name, data.size());
+  append(data);
+  end();
+}
+
+void NpzWriter::commit() {
+  if (left_) throw std::logic_error("an array of the archive is still open");
+  const std::uint64_t directory = file_.file().written();
+  std::string out;
+  for (const Member& member : members_) {
+    std::vector<std::uint64_t> wide;
+    if (needs64(member.size)) wide = {member.size, member.size};
+    if (needs64(member.offset)) wide.push_back(member.offset);
+    const std::string extra = extra64(wide);
+    append_number<std::uint32_t>(out, kCentralHeader);
+    append_number<std::uint16_t>(out, (3 << 8) | kZip64);  // made by: Unix
+    append_common(out, extra.empty() ? kPlain : kZip64, member.crc, member.size);
+    append_number<std::uint16_t>(out, static_cast<std::uint16_t>(member.name.size()));
+    append_number<std::uint16_t>(out, static_cast<std::uint16_t>(extra.size()));
+    append_number<std::uint16_t>(out, 0);  // comment
+    append_number<std::uint16_t>(out, 0);  // disk
+    append_number<std::uint16_t>(out, 0);  // internal attributes
+    append_number<std::uint32_t>(out, kFileMode);
+    append_number<std::uint32_t>(out, field32(member.offset));
+    out += member.name + extra;
+  }
+  const std::uint64_t size = out.size(), count = members_.size();
+  if (needs64(directory) || needs64(size) || count >= 0xFFFF) {
+    append_number<std::uint32_t>(out, kEnd64);
+    append_number<std::uint64_t>(out, 44);  // of the rest of this record
+    append_number<std::uint16_t>(out, (3 << 8) | kZip64);
+    append_number<std::uint16_t>(out, kZip64);
+    append_number<std::uint64_t>(out, 0);  // disks
+    append_number<std::uint64_t>(out, count);
+    append_number<std::uint64_t>(out, count);
+    append_number<std::uint64_t>(out, size);
+    append_number<std::uint64_t>(out, directory);
+    append_number<std::uint32_t>(out, kEnd64Locator);
+    append_number<std::uint32_t>(out, 0);  // disk
+    append_number<std::uint64_t>(out, directory + size);
+    append_number<std::uint32_t>(out, 1);  // disks
+  }
+  const auto count16 = static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xFFFF));
+  append_number<std::uint32_t>(out, kEnd);
+  append_number<std::uint32_t>(out, 0);  // disks
+  append_number<std::uint16_t>(out, count16);
+  append_number<std::uint16_t>(out, count16);
+  append_number<std::uint32_t>(out, field32(size));
+  append_number<std::uint32_t>(out, field32(directory));
+  append_number<std::uint16_t>(out, 0);  // comment
+  file_.write(out);
+  file_.commit();
+}
+
+NpyArray parse_npy(Bytes file, const std::string& name) {
+  const std::size_t before = kMagic.size() + 2;
+  if (file.size() < before || text_of(file.first(6)) != kMagic.substr(0, 6)) {
+    fail_npy(name, "it does not begin as one");
+  }
+  if (text_of(file.first(8)) != kMagic) fail_npy(name, "only version 1.0 is known here");
+  const std::size_t header_size = number_at<std::uint16_t>(file, kMagic.size());
+  if (header_size > file.size() - before) fail_npy(name, "it is cut short");
+  const std::string_view header = text_of(file.subspan(before, header_size));
+  NpyArray array;
+  array.spec.shape = parse_shape(header_value(header, "shape", ')', name), name);
+  if (header_value(header, "fortran_order", ',', name) != "False,") {
+    fail_npy(name, "it is in Fortran order");
+  }
+  std::string_view descriptor = header_value(header, "descr", ',', name);
+  const auto found = std::find_if(kDescriptors.begin(), kDescriptors.end(), [&](const auto& entry) {
+    return descriptor == fmt::format("'{}',", entry.text);
+  });
+  if (found == kDescriptors.end()) {
+    fail_npy(name, fmt::format("its type is {}", descriptor.substr(0, descriptor.size() - 1)));
+  }
+  array.spec.type = found->type;
+  // The product of the extents may overflow: each factor is checked against what is there.
+  const Bytes data = file.subspan(before + header_size);
+  std::uint64_t bytes = element_size(array.spec.type);
+  for (const std::int64_t extent : array.spec.shape) {
+    const auto factor = static_cast<std::uint64_t>(extent);
+    if (factor != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / factor) {
+      fail_npy(name, "its shape is too large");
+    }
+    bytes *= factor;
+  }
+  if (bytes != data.size()) {
+    fail_npy(name, fmt::format("it has {} bytes of data, its shape wants {}", data.size(), bytes));
+  }
+  array.data.assign(data.begin(), data.end());
+  return array;
+}
+
+NpyArray read_npy(const std::filesystem::path& path) {
+  return parse_npy(read_bytes(path), path.string());
+}
+
+std::vector<std::string> npz_members(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  for (const ZipEntry& entry : read_directory(InputFile(path))) names.push_back(entry.name);
+  return names;
+}
+
+NpyArray read_npz(const std::filesystem::path& path, const std::string& name) {
+  const InputFile file(path);
+  const auto entries = read_directory(file);
+  const auto entry = std::find_if(entries.begin(), entries.end(), [&](const ZipEntry& candidate) {
+    return candidate.name == name + ".npy";
+  });
+  const std::string where = fmt::format("{}: '{}'", path.string(), name);
+  if (entry == entries.end()) {
+    std::vector<std::string> names;
+    for (const ZipEntry& other : entries) {
+      names.push_back(other.name.ends_with(".npy") ? other.name.substr(0, other.name.size() - 4)
+                                                   : other.name);
+    }
+    fail(ErrorKind::data, {where + " is not in the archive", "", name_advice(name, names)});
+  }
+  if (entry->method != 0) fail_npy(where, "it is compressed");
+  const auto local = read_at(file, entry->offset, kLocalHeaderSize);
+  if (number_at<std::uint32_t>(local, 0) != kLocalHeader) fail_zip(file, "a member is damaged");
+  const std::uint64_t skip =
+      kLocalHeaderSize + number_at<std::uint16_t>(local, 26) + number_at<std::uint16_t>(local, 28);
+  const auto member = read_at(file, entry->offset + skip, entry->size);
+  if (crc32_of(member) != entry->crc) fail_npy(where, "its checksum is wrong: it was altered");
+  return parse_npy(member, where);
+}
+
+}  // namespace wellspring
