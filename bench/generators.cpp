@@ -1,0 +1,97 @@
+// How fast each generator makes samples, beside how fast the memory could take them.
+#include "bench/measure.h"
+#include "generators/generator.h"
+#include "kernels/memory_plan.h"
+
+#include <fmt/format.h>
+
+namespace wellspring::bench {
+namespace {
+
+constexpr int kSide = 224;  // pixels; the size that vision users quote rates for
+
+struct Shape {
+  std::int64_t images, events;  ///< samples a launch
+};
+/// Enough work a launch for every core or multiprocessor, little enough to repeat often.
+Shape launch_size(Device device) {
+  return device.is_cuda() ? Shape{1024, 1 << 22} : Shape{64, 1 << 16};
+}
+
+class GeneratorBench {
+ public:
+  GeneratorBench(const GeneratorEntry& entry, Device device)
+      : generator_(entry.make({}, kSide)),
+        stream_(device),
+        memory_(device),
+        image_(entry.kind == SampleKind::image) {
+    const Shape size = launch_size(device);
+    batch_.size = image_ ? size.images : size.events;
+    batch_.shape = generator_->shape();
+    batch_.dtype = device.is_cuda() ? DType::bf16 : DType::f32;
+    batch_.latent_stride = static_cast<std::int64_t>(generator_->info().latents.size());
+    const auto count = static_cast<std::size_t>(batch_.size);
+    const auto x = memory_.reserve<std::byte>("bench", "x", sample_bytes() * count);
+    const auto label = memory_.reserve<std::int32_t>("bench", "label", count);
+    const auto weight = memory_.reserve<float>("bench", "weight", count);
+    const auto latents = memory_.reserve<float>(
+        "bench", "latents", count * static_cast<std::size_t>(batch_.latent_stride));
+    const auto slots = memory_.reserve<Slot>("bench", "slots", count);
+    memory_.commit();
+    batch_.x = x.data();
+    batch_.label = label.data();
+    batch_.weight = weight.data();
+    batch_.latents = latents.data();
+    slots_ = slots.data();
+    std::vector<Slot> host(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      host[i] = {i, i, 0, static_cast<std::uint32_t>(i)};
+    }
+    stream_.copy(slots_, host.data(), count * sizeof(Slot),
+                 device.is_cuda() ? CopyDirection::host_to_device : CopyDirection::on_device,
+                 "slots");
+    stream_.synchronize();
+  }
+
+  void run() {
+    generator_->emit(stream_, slots_, 0, 1, ViewSpec{}, batch_);
+    stream_.synchronize();
+  }
+
+  std::size_t sample_bytes() const {
+    return static_cast<std::size_t>(batch_.shape.elements()) * size_of(batch_.dtype);
+  }
+  std::int64_t samples() const { return batch_.size; }
+  const char* unit() const { return image_ ? "images/s" : "events/s"; }
+  std::string shape_text() const {
+    const char* type = batch_.dtype == DType::bf16 ? "bf16" : "f32";
+    if (!image_) return fmt::format("{} features {}", batch_.shape.channels, type);
+    return fmt::format("{}x{}x{} {}", batch_.shape.height, batch_.shape.width,
+                       batch_.shape.channels, type);
+  }
+
+ private:
+  std::unique_ptr<Generator> generator_;
+  Stream stream_;
+  MemoryPlan memory_;
+  BatchView batch_;
+  Slot* slots_ = nullptr;
+  bool image_;
+};
+
+}  // namespace
+
+void bench_generators(Report& report, const Filter& filter) {
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (!filter.matches(entry.name)) continue;
+    GeneratorBench bench(entry, report.device);
+    Row row = measure(entry.name + " " + bench.shape_text(), bench.unit(),
+                      {[&] { bench.run(); }, static_cast<double>(bench.samples())});
+    const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
+    row.ceiling = {"memory write of as many bytes", write_bandwidth(report.device, bytes) /
+                                                        static_cast<double>(bench.sample_bytes())};
+    report.rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace wellspring::bench

@@ -1,0 +1,80 @@
+#include "bench/machine.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <fstream>
+#include <sched.h>
+#include <sstream>
+#include <string_view>
+#include <sys/utsname.h>
+
+namespace wellspring::bench {
+namespace {
+
+/// The rest of the first line of `path` that begins with `key`, after the separator and blanks.
+std::string value_of(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string text; std::getline(file, text);) {
+    if (!text.starts_with(key)) continue;
+    const std::size_t begin = text.find_first_not_of(" \t:=\"", key.size());
+    if (begin == std::string::npos) return "";
+    const std::size_t end = text.find_last_not_of(" \t\"");
+    return text.substr(begin, end - begin + 1);
+  }
+  return "";
+}
+
+double kibibytes_of(std::string_view key) {
+  const std::string text = value_of("/proc/meminfo", key);
+  return text.empty() ? 0 : std::stod(text) * 1024;
+}
+
+/// Those of the processor's features that decide how fast the host code and oneDNN run.
+std::string speed_features() {
+  static constexpr std::array kFeatures{"sse4_2",      "avx2",     "fma",
+                                        "f16c",        "avx512f",  "avx512_vnni",
+                                        "avx512_bf16", "amx_bf16", "avx_vnni"};
+  std::istringstream all(value_of("/proc/cpuinfo", "flags"));
+  std::string found;
+  for (std::string flag; all >> flag;) {
+    for (const char* feature : kFeatures) {
+      if (flag == feature) found += (found.empty() ? "" : " ") + flag;
+    }
+  }
+  return found.empty() ? "unknown" : found;
+}
+
+int usable_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  machine.processor = value_of("/proc/cpuinfo", "model name");
+  machine.instruction_sets = speed_features();
+  machine.threads = usable_threads();
+  machine.memory_bytes = kibibytes_of("MemTotal:");
+  machine.available_bytes = kibibytes_of("MemAvailable:");
+  utsname name{};
+  if (uname(&name) == 0) {
+    machine.system = fmt::format("{} {}, {}", name.sysname, name.release,
+                                 value_of("/etc/os-release", "PRETTY_NAME"));
+  }
+  return machine;
+}
+
+nlohmann::json to_json(const Machine& machine) {
+  return {{"processor", machine.processor},
+          {"instruction_sets", machine.instruction_sets},
+          {"system", machine.system},
+          {"threads", machine.threads},
+          {"memory_bytes", machine.memory_bytes}};
+}
+
+}  // namespace wellspring::bench

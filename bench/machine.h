@@ -1,0 +1,22 @@
+// The machine a figure was measured on, for `doctor` and the header of every benchmark. Host only.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace wellspring::bench {
+
+struct Machine {
+  std::string processor;         ///< model name
+  std::string instruction_sets;  ///< of those that matter to speed here: "avx2 fma avx512f"
+  std::string system;            ///< kernel and distribution
+  int threads = 1;               ///< that this process may run on
+  double memory_bytes = 0;
+  double available_bytes = 0;
+};
+
+Machine this_machine();
+nlohmann::json to_json(const Machine& machine);
+
+}  // namespace wellspring::bench

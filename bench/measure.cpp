@@ -1,0 +1,120 @@
+#include "bench/measure.h"
+
+#include "bench/machine.h"
+#include "core/error.h"
+#include "core/version.h"
+#include "kernels/memory_plan.h"
+#include "kernels/stream.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <regex>
+
+namespace wellspring::bench {
+namespace {
+
+constexpr double kShortest = 0.02;  // seconds; clock and scheduler then matter less than 1 %
+constexpr int kWarmUpLimit = 20;
+
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double seconds_of(const std::function<void()>& run, int times) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Runs until two in a row take the same time within 5 %; returns the last.
+double warm_up(const std::function<void()>& run) {
+  double previous = seconds_of(run, 1);
+  for (int i = 1; i < kWarmUpLimit; ++i) {
+    const double now = seconds_of(run, 1);
+    if (std::abs(now - previous) <= 0.05 * now) return now;
+    previous = now;
+  }
+  return previous;
+}
+
+}  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  Spread result;
+  result.median = median(values);
+  for (double& value : values) value = std::abs(value - result.median);
+  constexpr double kNormal = 1.4826;  // 1 / the normal distribution's third quartile
+  result.spread = kNormal * median(values);
+  return result;
+}
+
+Row measure(const std::string& name, const std::string& unit, const Work& work, int repeats) {
+  const double once = warm_up(work.run);
+  const int times = std::max(1, static_cast<int>(std::ceil(kShortest / std::max(once, 1e-9))));
+  std::vector<double> rates;
+  for (int i = 0; i < repeats; ++i)
+    rates.push_back(work.work * times / seconds_of(work.run, times));
+  const Spread spread = spread_of(rates);
+  return {name, unit, spread.median, spread.spread, repeats, std::nullopt};
+}
+
+double write_bandwidth(Device device, std::size_t bytes) {
+  Stream stream(device);
+  MemoryPlan memory(device);
+  const auto block = memory.reserve<std::byte>("bench", "written", bytes);
+  memory.commit();
+  std::byte* data = block.data();
+  const auto write = [&] {
+    if (device.is_cuda()) {
+      stream.fill_zero(data, bytes, "write");
+      stream.synchronize();
+      return;
+    }
+    // As our kernels write: every thread a part, ordinary stores.
+    auto* words = reinterpret_cast<float*>(data);
+    const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
+#pragma omp parallel for simd schedule(static)
+    for (std::int64_t i = 0; i < count; ++i) words[i] = 0.5f;
+  };
+  return measure("", "", {write, static_cast<double>(bytes)}).rate;
+}
+
+bool Filter::matches(const std::string& name) const {
+  if (pattern.empty()) return true;
+  try {
+    return std::regex_search(name, std::regex(pattern, std::regex::extended));
+  } catch (const std::regex_error& error) {
+    fail(ErrorKind::config, {"--filter: '" + pattern + "' is not a regular expression",
+                             error.what(), "extended syntax, as in grep -E"});
+  }
+}
+
+nlohmann::json to_json(const Report& report) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Row& row : report.rows) {
+    nlohmann::json entry = {{"name", row.name},
+                            {"unit", row.unit},
+                            {"rate", row.rate},
+                            {"spread", row.spread},
+                            {"repeats", row.repeats}};
+    if (row.ceiling) {
+      entry["ceiling"] = {{"what", row.ceiling->what}, {"rate", row.ceiling->rate}};
+    }
+    rows.push_back(std::move(entry));
+  }
+  return {{"version", kVersion},
+          {"build", kBuildType},
+          {"device", report.device.to_string()},
+          {"device_name", describe(report.device).name},
+          {"machine", to_json(this_machine())},
+          {"rows", std::move(rows)}};
+}
+
+}  // namespace wellspring::bench

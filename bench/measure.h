@@ -1,0 +1,71 @@
+// Repeated timing: the median and the spread of many short measurements. Called by the benchmarks;
+// host only.
+#pragma once
+
+#include "kernels/device.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring::bench {
+
+/// Middle of the values, and 1.4826 times the median distance from it: the standard deviation if
+/// the values were normal, unmoved by a few outliers.
+struct Spread {
+  double median = 0;
+  double spread = 0;
+};
+Spread spread_of(std::vector<double> values);
+
+/// A rate beside the one it cannot exceed.
+struct Ceiling {
+  std::string what;  ///< "memory write, 8 MiB"
+  double rate = 0;   ///< in the unit of the row
+};
+
+/// One line of a report.
+struct Row {
+  std::string name;  ///< "shapes 224x224x3 f32"
+  std::string unit;  ///< of the rate: "images/s", "GB/s", "GFLOP/s"
+  double rate = 0;   ///< median
+  double spread = 0;
+  int repeats = 0;
+  std::optional<Ceiling> ceiling;
+};
+
+struct Report {
+  Device device;
+  std::vector<Row> rows;
+};
+
+/// Something to be timed: `run` does `work` units and returns when they are done.
+struct Work {
+  std::function<void()> run;
+  double work = 1;
+};
+
+/// Warms up until two runs agree, then measures `repeats` times; each measurement repeats `run`
+/// for at least 20 ms so that the clock and the scheduler do not matter.
+Row measure(const std::string& name, const std::string& unit, const Work& work, int repeats = 11);
+
+/// Bytes per second at which this device's memory takes zeros into a buffer of `bytes`.
+double write_bandwidth(Device device, std::size_t bytes);
+
+struct Filter {
+  std::string pattern;  ///< regular expression; empty: everything
+  bool matches(const std::string& name) const;
+};
+
+// The benchmark groups. Each appends the rows whose name matches.
+void bench_generators(Report& report, const Filter& filter);
+void bench_ops(Report& report, const Filter& filter);
+void bench_train(Report& report, const Filter& filter);
+
+/// With the machine's description.
+nlohmann::json to_json(const Report& report);
+
+}  // namespace wellspring::bench

@@ -1,0 +1,167 @@
+// How fast network operations run: products beside the fastest product measured in the same run,
+// the rest beside the memory's bandwidth.
+#include "kernels/ops/ops.h"
+
+#include "bench/measure.h"
+#include "kernels/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace wellspring::bench {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+/// Memory for one operation at a time, filled with values that are not zero: zeros flatter.
+class Bench {
+ public:
+  explicit Bench(Device device)
+      : stream(device), compute(device.is_cuda() ? DType::bf16 : DType::f32), memory_(device) {}
+
+  Planned<std::byte> tensor(std::int64_t elements) { return bytes(elements * size_of(compute)); }
+  Planned<std::byte> floats(std::int64_t elements) { return bytes(elements * sizeof(float)); }
+  Planned<std::byte> bytes(std::size_t count) {
+    blocks_.push_back(
+        memory_.reserve<std::byte>("bench", "tensor", std::max<std::size_t>(count, 1)));
+    return blocks_.back();
+  }
+  void commit() {
+    memory_.commit();
+    // 0x3c in every byte is about 0.0115 as f32 or bf16: ordinary numbers of one size.
+    for (const auto& block : blocks_) {
+      const std::vector<std::byte> pattern(block.bytes(), std::byte{0x3c});
+      stream.copy(
+          block.data(), pattern.data(), pattern.size(),
+          stream.device().is_cuda() ? CopyDirection::host_to_device : CopyDirection::on_device,
+          "pattern");
+    }
+    stream.synchronize();
+  }
+
+  Stream stream;
+  DType compute;
+
+ private:
+  MemoryPlan memory_;
+  std::vector<Planned<std::byte>> blocks_;
+};
+
+/// GFLOP/s of a square product large enough to be bound by arithmetic.
+double product_ceiling(Device device) {
+  Bench bench(device);
+  const std::int64_t side = device.is_cuda() ? 8192 : 1024;
+  ops::DenseSpec spec;
+  spec.rows = side;
+  spec.in = spec.out = static_cast<int>(side);
+  spec.bias = false;
+  spec.compute = spec.output = bench.compute;
+  const auto dense = ops::Dense::plan(spec, bench.stream);
+  const auto x = bench.tensor(side * side), w = bench.tensor(side * side);
+  const auto y = bench.tensor(side * side), scratch = bench.bytes(dense->workspace_bytes());
+  bench.commit();
+  const auto run = [&] {
+    dense->forward(bench.stream, x.data(), w.data(), nullptr, y.data(),
+                   {scratch.data(), dense->workspace_bytes()});
+    bench.stream.synchronize();
+  };
+  return measure("", "", {run, 2 * std::pow(static_cast<double>(side), 3) / kGiga}).rate;
+}
+
+struct ConvolutionCase {
+  std::int64_t batch;
+  int side, in, out;
+};
+
+void bench_convolution(Report& report, const Filter& filter, const ConvolutionCase& shape,
+                       double ceiling) {
+  const std::string name = fmt::format("convolution 3x3 {}x{}x{}x{} to {}", shape.batch, shape.side,
+                                       shape.side, shape.in, shape.out);
+  if (!filter.matches(name)) return;
+  Bench bench(report.device);
+  ops::Conv2dSpec spec;
+  spec.batch = shape.batch;
+  spec.in_height = spec.in_width = shape.side;
+  spec.in_channels = shape.in;
+  spec.out_channels = shape.out;
+  spec.compute = bench.compute;
+  const auto conv = ops::Conv2d::plan(spec, bench.stream);
+  const std::int64_t pixels = shape.batch * shape.side * shape.side;
+  const std::int64_t weights = std::int64_t{9} * shape.in * shape.out;
+  const auto x = bench.tensor(pixels * shape.in), y = bench.tensor(pixels * shape.out);
+  const auto w = bench.tensor(weights), dw = bench.tensor(weights);
+  const auto dx = bench.tensor(pixels * shape.in);
+  const auto bias = bench.floats(shape.out), dbias = bench.floats(shape.out);
+  const auto scratch = bench.bytes(conv->workspace_bytes());
+  bench.commit();
+  const ops::Workspace workspace{scratch.data(), conv->workspace_bytes()};
+  const auto float_of = [](const Planned<std::byte>& block) {
+    return reinterpret_cast<float*>(block.data());
+  };
+  const double work = 2.0 * static_cast<double>(pixels * weights) / kGiga;
+  const auto add = [&](const char* part, const std::function<void()>& body) {
+    const auto run = [&] {
+      body();
+      bench.stream.synchronize();
+    };
+    Row row = measure(name + " " + part, "GFLOP/s", {run, work});
+    row.ceiling = {"a large product", ceiling};
+    report.rows.push_back(std::move(row));
+  };
+  add("forward", [&] {
+    conv->forward(bench.stream, x.data(), w.data(), float_of(bias), y.data(), workspace);
+  });
+  add("data gradient",
+      [&] { conv->backward_data(bench.stream, y.data(), w.data(), dx.data(), workspace); });
+  add("weight gradient", [&] {
+    conv->backward_weights(bench.stream, x.data(), y.data(), dw.data(), float_of(dbias), workspace);
+  });
+}
+
+void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, int side,
+                      int channels) {
+  const std::string name = fmt::format("group norm {}x{}x{}x{}", batch, side, side, channels);
+  if (!filter.matches(name)) return;
+  Bench bench(report.device);
+  ops::GroupNormSpec spec;
+  spec.batch = batch;
+  spec.height = spec.width = side;
+  spec.channels = channels;
+  spec.groups = 8;
+  spec.activation = ops::Activation::relu;
+  spec.compute = bench.compute;
+  const std::int64_t elements = batch * side * side * channels;
+  const auto x = bench.tensor(elements), y = bench.tensor(elements);
+  const auto gamma = bench.floats(channels), beta = bench.floats(channels);
+  const auto mean = bench.floats(batch * spec.groups), rstd = bench.floats(batch * spec.groups);
+  bench.commit();
+  const auto run = [&] {
+    ops::group_norm_forward(bench.stream, spec, x.data(), reinterpret_cast<float*>(gamma.data()),
+                            reinterpret_cast<float*>(beta.data()), nullptr, y.data(),
+                            reinterpret_cast<float*>(mean.data()),
+                            reinterpret_cast<float*>(rstd.data()));
+    bench.stream.synchronize();
+  };
+  const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(bench.compute);
+  // The least there is to move: x is read once and y written once.
+  Row row = measure(name + " forward", "GB/s", {run, 2.0 * static_cast<double>(bytes) / kGiga});
+  row.ceiling = {"memory write", write_bandwidth(report.device, bytes) / kGiga};
+  report.rows.push_back(std::move(row));
+}
+
+}  // namespace
+
+void bench_ops(Report& report, const Filter& filter) {
+  const std::int64_t batch = report.device.is_cuda() ? 1024 : 128;
+  const double ceiling = product_ceiling(report.device);
+  for (const ConvolutionCase& shape :
+       {ConvolutionCase{batch, 32, 3, 32}, ConvolutionCase{batch, 16, 32, 64},
+        ConvolutionCase{batch, 8, 64, 128}}) {
+    bench_convolution(report, filter, shape, ceiling);
+  }
+  bench_group_norm(report, filter, batch, 16, 64);
+}
+
+}  // namespace wellspring::bench

@@ -1,0 +1,86 @@
+// `wellspring bench`: rates of generators, operations and training steps, each beside its ceiling.
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "core/version.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+namespace wellspring::cli {
+namespace {
+
+struct Options {
+  std::string group = "all";
+  std::string filter, json, device = "auto";
+};
+
+void print_header(Device device) {
+  const bench::Machine machine = bench::this_machine();
+  fmt::print("{}, {} threads, {} ({})\n", machine.processor, machine.threads, machine.system,
+             machine.instruction_sets);
+  fmt::print("device {} ({}), wellspring {} {} {}\n\n", device.to_string(), describe(device).name,
+             kVersion, kBuildType, kHostArchitecture);
+}
+
+void print_row(const bench::Row& row) {
+  fmt::print("{:<48} {:>8} +- {:<7} {:<9}", row.name, human_count(row.rate),
+             human_count(row.spread), row.unit);
+  if (row.ceiling) {
+    fmt::print(" {:4.0f} % of {} ({})", 100 * row.rate / row.ceiling->rate,
+               human_count(row.ceiling->rate), row.ceiling->what);
+  }
+  fmt::print("\n");
+}
+
+int run(const Options& options) {
+  bench::Report report{Device::parse(options.device), {}};
+  const bench::Filter filter{options.filter};
+  print_header(report.device);
+  const auto group = [&](const char* name, void (*add)(bench::Report&, const bench::Filter&)) {
+    if (options.group != "all" && options.group != name) return;
+    fmt::print("{}\n", paint(Colour::bold, name));
+    const std::size_t before = report.rows.size();
+    add(report, filter);
+    for (std::size_t i = before; i < report.rows.size(); ++i) print_row(report.rows[i]);
+  };
+  group("generators", bench::bench_generators);
+  group("ops", bench::bench_ops);
+  group("train", bench::bench_train);
+  if (report.rows.empty()) {
+    fail(ErrorKind::config, {fmt::format("no benchmark matches '{}'", options.filter), "",
+                             "without --filter all of them run and show their names"});
+  }
+  fmt::print("\nmedian +- 1.4826 x median absolute deviation of the repeated measurements\n");
+  if (!options.json.empty()) {
+    std::ofstream file(options.json);
+    file << bench::to_json(report).dump(2) << "\n";
+    if (!file.flush()) {
+      fail(ErrorKind::runtime, {fmt::format("cannot write '{}'", options.json), "", ""});
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "bench", "measure rates of generators, operations and training steps, beside their ceilings");
+  auto options = std::make_shared<Options>();
+  app->add_option("what", options->group, "generators, ops or train; all without it")
+      ->check(CLI::IsMember({"all", "generators", "ops", "train"}));
+  app->add_option("--filter", options->filter, "only rows whose name matches (extended regex)");
+  app->add_option("--json", options->json, "write the rows to this file, too");
+  app->add_option("--device", options->device, "cpu, cuda, cuda:N or auto")->capture_default_str();
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace wellspring::cli

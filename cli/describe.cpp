@@ -1,0 +1,120 @@
+// `wellspring describe NAME`: what a generator makes and every parameter it takes.
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "generators/generator.h"
+#include "train/model.h"
+#include "train/run_config.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring::cli {
+namespace {
+
+const char* type_name(ParamType type) {
+  switch (type) {
+    case ParamType::real:
+      return "number";
+    case ParamType::integer:
+      return "integer";
+    case ParamType::flag:
+      return "true/false";
+    case ParamType::choice:
+      return "choice";
+    case ParamType::text:
+      return "text";
+    case ParamType::real_list:
+      return "numbers";
+  }
+  return "";
+}
+
+void print_parameters(const std::vector<ParamRow>& rows) {
+  for (const ParamRow& row : rows) {
+    const std::string unit = row.unit.empty() ? "" : " " + row.unit;
+    const std::string range = row.range_text().empty() ? "" : ", " + row.range_text();
+    const std::string standard =
+        row.required ? "must be given" : fmt::format("default {}{}", row.default_text, unit);
+    fmt::print("  {}  {}, {}{}\n      {}\n", paint(Colour::bold, row.name), type_name(row.type),
+               standard, range, row.help);
+    if (!row.source.empty()) fmt::print("      source: {}\n", row.source);
+  }
+}
+
+void describe_generator(const GeneratorEntry& entry) {
+  constexpr int kAnySize = 64;  // nothing printed here depends on it
+  const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
+  const GeneratorInfo& info = generator->info();
+  fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
+  if (!info.reference.empty()) fmt::print("reference: {}\n", info.reference);
+  const SampleShape shape = generator->shape();
+  if (entry.kind == SampleKind::image) {
+    fmt::print("sample: image, --size x --size x {}\n", shape.channels);
+  } else {
+    fmt::print("sample: event, {} features: {}\n", info.features.size(),
+               fmt::join(info.features, ", "));
+  }
+  fmt::print("classes ({}): {}\n", info.classes.size(), fmt::join(info.classes, ", "));
+  fmt::print("\nlatents, the truth beside each sample\n");
+  for (const LatentInfo& latent : info.latents) {
+    fmt::print("  {}  [{:g}, {:g}]{}{}\n", paint(Colour::bold, latent.name), latent.low,
+               latent.high, latent.unit.empty() ? "" : " ", latent.unit);
+  }
+  fmt::print("\nparameters\n");
+  print_parameters(entry.parameters);
+}
+
+void describe_model(const ModelEntry& entry) {
+  fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
+  if (!entry.reference.empty()) fmt::print("reference: {}\n", entry.reference);
+  fmt::print("\nparameters\n");
+  print_parameters(entry.parameters);
+}
+
+void describe_configuration() {
+  for (const ConfigSection& section : config_sections()) {
+    fmt::print("{}\n", paint(Colour::bold, section.name.empty() ? "top level" : section.name));
+    print_parameters(section.rows);
+    fmt::print("\n");
+  }
+}
+
+constexpr const char* kConfiguration = "config";
+
+void describe_by_name(const std::string& name) {
+  std::vector<std::string> known = {kConfiguration};
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (entry.name == name) return describe_generator(entry);
+    known.push_back(entry.name);
+  }
+  for (const ModelEntry& entry : model_registry()) {
+    if (entry.name == name) return describe_model(entry);
+    known.push_back(entry.name);
+  }
+  if (name == kConfiguration) return describe_configuration();
+  fail(ErrorKind::config, {fmt::format("command line: there is no generator or model '{}'", name),
+                           "", name_advice(name, known)});
+}
+
+}  // namespace
+
+Command add_describe(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "describe", "print a generator, model or the configuration with every parameter");
+  auto name = std::make_shared<std::string>();
+  app->add_option("name", *name,
+                  "a generator or model from 'wellspring list', or 'config' for the keys of a "
+                  "configuration file")
+      ->required();
+  return {app, [name] {
+            describe_by_name(*name);
+            return 0;
+          }};
+}
+
+}  // namespace wellspring::cli

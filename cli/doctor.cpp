@@ -1,0 +1,116 @@
+// `wellspring doctor`: what this machine offers and what is missing.
+#include "bench/machine.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "core/version.h"
+#include "kernels/device.h"
+
+#include <fmt/format.h>
+#include <oneapi/dnnl/dnnl.h>
+#include <openssl/crypto.h>
+#include <png.h>
+#include <zlib.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <sys/statvfs.h>
+#include <thread>
+
+namespace wellspring::cli {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+void line(const char* what, const std::string& value) {
+  fmt::print("  {:<16} {}\n", what, value);
+}
+
+void heading(const char* text) {
+  fmt::print("{}\n", paint(Colour::bold, text));
+}
+
+std::string free_space(const char* path) {
+  struct statvfs info {};
+  if (statvfs(path, &info) != 0) return "not there";
+  const double unit = static_cast<double>(info.f_frsize) / kGiB;
+  return fmt::format("{:.1f} GiB, {:.1f} GiB free", static_cast<double>(info.f_blocks) * unit,
+                     static_cast<double>(info.f_bavail) * unit);
+}
+
+std::string cuda_version(int version) {
+  return version == 0 ? "none" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+void print_machine() {
+  heading("machine");
+  const bench::Machine machine = bench::this_machine();
+  line("processor",
+       fmt::format("{}, {} threads for this process", machine.processor, machine.threads));
+  line("instructions", machine.instruction_sets);
+  line("memory", fmt::format("{:.1f} GiB, {:.1f} GiB available", machine.memory_bytes / kGiB,
+                             machine.available_bytes / kGiB));
+  line("/dev/shm", free_space("/dev/shm"));
+  line("this folder", free_space("."));
+  line("system", machine.system);
+}
+
+/// Returns how many things are missing.
+void print_gpus() {
+  heading("GPU");
+  const CudaStatus status = cuda_status();
+  line("built in", status.built ? fmt::format("yes, for {}", kCudaArchitectures) : "no");
+  line("driver", cuda_version(status.driver_version));
+  line("runtime", cuda_version(status.runtime_version));
+  if (status.device_count == 0) line("usable", "none: " + status.reason);
+  for (int index = 0; index < status.device_count; ++index) {
+    const DeviceDescription gpu = describe(Device::cuda(index));
+    line(Device::cuda(index).to_string().c_str(),
+         fmt::format("{}, compute {}.{}, {} multiprocessors, {:.1f} GiB, {:.1f} GiB free", gpu.name,
+                     gpu.compute_capability / 10, gpu.compute_capability % 10, gpu.multiprocessors,
+                     static_cast<double>(gpu.memory_bytes) / kGiB,
+                     static_cast<double>(gpu.free_bytes) / kGiB));
+  }
+}
+
+void print_libraries() {
+  heading("libraries");
+  const dnnl_version_t* dnnl = dnnl_version();
+  line("wellspring", fmt::format("{} {} {}", kVersion, kBuildType, kHostArchitecture));
+  line("oneDNN", fmt::format("{}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch));
+  line("OpenSSL", OpenSSL_version(OPENSSL_VERSION));
+  line("libpng", png_get_libpng_ver(nullptr));
+  line("zlib", zlibVersion());
+}
+
+void print_advice() {
+  heading("advice");
+  const CudaStatus status = cuda_status();
+  if (!status.built) {
+    line("GPU", "this program was built without CUDA; './test' builds it where a toolkit is found");
+  } else if (status.device_count == 0) {
+    line("GPU", "training runs on the CPU until the reason above is gone");
+  }
+  const bench::Machine machine = bench::this_machine();
+  if (machine.available_bytes < 2 * kGiB) line("memory", "less than 2 GiB: choose a small batch");
+  if (const char* threads = std::getenv("OMP_NUM_THREADS")) {
+    line("OMP_NUM_THREADS", fmt::format("is set to {}: it limits the threads used", threads));
+  }
+  line("next", "wellspring train configs/quickstart.yaml");
+}
+
+}  // namespace
+
+Command add_doctor(CLI::App& parent) {
+  CLI::App* app =
+      parent.add_subcommand("doctor", "say what this machine offers and what is missing");
+  return {app, [] {
+            print_machine();
+            print_gpus();
+            print_libraries();
+            print_advice();
+            return 0;
+          }};
+}
+
+}  // namespace wellspring::cli

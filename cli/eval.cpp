@@ -1,0 +1,57 @@
+// `wellspring eval`: a trained network on held-out samples, without training.
+#include "cli/command.h"
+#include "cli/train_view.h"
+#include "core/error.h"
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring::cli {
+namespace {
+
+struct Options {
+  std::string checkpoint;
+  std::vector<std::string> rest;  ///< an optional configuration file, then key=value
+};
+
+RunConfig config_of(const Options& options) {
+  std::vector<std::string> overrides = options.rest;
+  if (overrides.empty() || overrides.front().find('=') != std::string::npos) {
+    const RunConfig saved = config_of_checkpoint(options.checkpoint);
+    return overrides.empty() ? saved
+                             : RunConfig::parse(saved.to_yaml(), options.checkpoint, overrides);
+  }
+  const std::string file = overrides.front();
+  overrides.erase(overrides.begin());
+  return RunConfig::load(file, overrides);
+}
+
+int run(const Options& options) {
+  TrainObserver silent;
+  const EvaluationReport report =
+      evaluate_checkpoint(options.checkpoint, config_of(options), silent);
+  for (const EvaluationResult& result : report.results) {
+    fmt::print("{}\n", evaluation_text(result));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_eval(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("eval", "evaluate a checkpoint on its held-out samples");
+  auto options = std::make_shared<Options>();
+  app->add_option("checkpoint", options->checkpoint,
+                  "run folder, checkpoint folder or model.safetensors")
+      ->required();
+  app->add_option("settings", options->rest,
+                  "a configuration with other data, and key=value overrides; the checkpoint's own "
+                  "without it");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace wellspring::cli

@@ -1,0 +1,56 @@
+// `wellspring list`: the names that a configuration can use.
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "generators/generator.h"
+#include "train/model.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+namespace wellspring::cli {
+namespace {
+
+void list_generators() {
+  fmt::print("{}\n", paint(Colour::bold, "generators"));
+  for (const GeneratorEntry& entry : generator_registry()) {
+    fmt::print("  {:<14} {:<7} {}\n", entry.name,
+               entry.kind == SampleKind::image ? "images" : "events", entry.summary);
+  }
+}
+
+void list_models() {
+  fmt::print("{}\n", paint(Colour::bold, "models"));
+  for (const ModelEntry& entry : model_registry()) {
+    fmt::print("  {:<14} {:<7} {}\n", entry.name, "", entry.summary);
+  }
+}
+
+void list_formats() {
+  fmt::print("{}\n", paint(Colour::bold, "formats"));
+  fmt::print("  {:<14} {:<7} {}\n", "folder", "read",
+             "image folder: one folder a class, JPEG or PNG");
+  fmt::print("  {:<14} {:<7} {}\n", "tar", "read", "an image folder inside a tar file");
+  fmt::print("  {:<14} {:<7} {}\n", "npz", "write", "NumPy arrays: wellspring export");
+  fmt::print("  {:<14} {:<7} {}\n", "png", "write", "contact sheets: wellspring preview");
+  fmt::print("  {:<14} {:<7} {}\n", "safetensors", "both", "checkpoints");
+}
+
+}  // namespace
+
+Command add_list(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("list", "list generators, models and file formats");
+  auto what = std::make_shared<std::string>("all");
+  app->add_option("what", *what, "generators, models or formats; all without it")
+      ->check(CLI::IsMember({"all", "generators", "models", "formats"}));
+  return {app, [what] {
+            const bool all = *what == "all";
+            if (all || *what == "generators") list_generators();
+            if (all || *what == "models") list_models();
+            if (all || *what == "formats") list_formats();
+            return 0;
+          }};
+}
+
+}  // namespace wellspring::cli

@@ -1,0 +1,85 @@
+// The `wellspring` command: parses, calls the library, prints, and turns errors into exit codes.
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "core/version.h"
+#include "kernels/device.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include <clocale>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace wellspring::cli {
+namespace {
+
+void print_error(const std::string& message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "wellspring: {} {}\n", paint(Colour::red, "error:", STDERR_FILENO), message);
+}
+
+std::string version_line() {
+  return fmt::format("wellspring {} ({}, {}, CUDA {})", kVersion, kBuildType, kHostArchitecture,
+                     cuda_status().built ? kCudaArchitectures : "not built in");
+}
+
+std::vector<std::string> names_of(const std::vector<Command>& commands) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.app->get_name());
+  return names;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Synthetic training data, made where it is consumed, and the training that consumes it"};
+  app.name("wellspring");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version_line());
+  app.footer(
+      "Exit codes: 0 done, 1 run-time failure, 2 usage or configuration, 3 data, 4 device,\n"
+      "75 checkpointed on a signal, 130 interrupted twice.");
+  const std::vector<Command> commands = {
+      add_train(app), add_eval(app),     add_preview(app), add_export(app), add_digest(app),
+      add_list(app),  add_describe(app), add_bench(app),   add_config(app), add_doctor(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      fail(ErrorKind::config, {fmt::format("unknown subcommand '{}'", argv[1]), "",
+                               name_advice(argv[1], names_of(commands))});
+    }
+    const std::string name =
+        app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
+    print_error(
+        fmt::format("{}\n  'wellspring{} --help' lists what is possible", error.what(), name));
+    return static_cast<int>(ErrorKind::config);
+  }
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return command.run();
+  }
+  return static_cast<int>(ErrorKind::config);
+}
+
+}  // namespace
+}  // namespace wellspring::cli
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear as they are made, through pipes too
+  try {
+    return wellspring::cli::run(argc, argv);
+  } catch (const wellspring::Error& error) {
+    wellspring::cli::print_error(error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    wellspring::cli::print_error(error.what());
+    return static_cast<int>(wellspring::ErrorKind::runtime);
+  }
+}

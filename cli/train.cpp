@@ -1,0 +1,57 @@
+// `wellspring train`: a run as configured, watched on the terminal.
+#include "cli/command.h"
+#include "cli/train_view.h"
+#include "train/signals.h"
+#include "train/trainer.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring::cli {
+namespace {
+
+constexpr int kInterruptedExitCode = 75;  // EX_TEMPFAIL of sysexits.h: batch systems requeue on it
+
+struct Options {
+  std::string config, resume = "auto", graph;
+  std::vector<std::string> overrides;
+};
+
+int run(const Options& options) {
+  std::vector<std::string> overrides = options.overrides;
+  if (!options.graph.empty()) overrides.push_back("train.graph=" + options.graph);
+  RunConfig config = RunConfig::load(options.config, overrides);
+  TrainerOptions trainer_options;
+  trainer_options.resume = ResumeChoice::parse(options.resume);
+
+  // Before anything is built: a signal during set-up stops the run at its first step.
+  const SignalGuard signals;
+  TrainView view(options.config);
+  Trainer trainer(std::move(config), view, trainer_options);
+  const FinishReport report = trainer.run();
+  return report.status == RunStatus::interrupted ? kInterruptedExitCode : 0;
+}
+
+}  // namespace
+
+Command add_train(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "train", "train a network on generated samples, files, or a mixture of both");
+  auto options = std::make_shared<Options>();
+  app->add_option("config", options->config, "configuration file (YAML)")->required();
+  app->add_option("settings", options->overrides, "key=value: overrides of the configuration");
+  app->add_option(
+         "--resume", options->resume,
+         "auto: from the newest checkpoint of the run folder, if there is one; never: from "
+         "the beginning; or a checkpoint")
+      ->capture_default_str();
+  app->add_option(
+         "--graph", options->graph,
+         "on: record the step once and replay it; off: run it anew each time; check: both, "
+         "compared bit for bit (default: train.graph of the configuration)")
+      ->check(CLI::IsMember({"on", "off", "check"}));
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace wellspring::cli

@@ -1,0 +1,149 @@
+#include "cli/train_view.h"
+
+#include "cli/program.h"
+#include "cli/terminal.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace wellspring::cli {
+namespace {
+
+std::string rate(double samples_per_second) {
+  return human_count(samples_per_second) + "/s";
+}
+
+std::string rate_text(const Throughput& throughput) {
+  return fmt::format("{:>9} +- {}", rate(throughput.samples_per_second), rate(throughput.spread));
+}
+
+std::string shares_text(const std::vector<SourceReport>& sources) {
+  std::string text;
+  if (sources.size() < 2) return text;
+  for (const SourceReport& source : sources) {
+    if (source.samples == 0) continue;
+    text += fmt::format("  {} {}", source.name, percent(source.achieved_share));
+  }
+  return text;
+}
+
+std::string status_text(const StepReport& report) {
+  std::string text = fmt::format("loss {:.3f}", report.loss);
+  if (report.accuracy > 0) text += fmt::format("  accuracy {}", percent(report.accuracy));
+  text += fmt::format("  lr {:.1e}  {}", report.learning_rate, rate(report.samples_per_second));
+  return text + shares_text(report.sources);
+}
+
+void print_throughput(const FinishReport& report) {
+  const Throughput& run = report.as_configured;
+  const Throughput& ceiling = report.resident;
+  if (run.windows == 0)
+    return;  // too short to measure anything; no rate is better than a wrong one
+  fmt::print("  {:<16} {}  ({}; median of {} windows)\n", "samples/s", rate_text(run), run.what,
+             run.windows);
+  if (ceiling.windows == 0) return;
+  fmt::print("  {:<16} {}  (the same step on {}; {} of it reached)\n", "ceiling",
+             rate_text(ceiling), ceiling.what,
+             percent(run.samples_per_second / ceiling.samples_per_second));
+}
+
+}  // namespace
+
+std::string percent(double fraction) {
+  return fmt::format("{:.1f} %", 100 * fraction);
+}
+
+std::string evaluation_text(const EvaluationResult& result) {
+  const std::string best =
+      result.best_accuracy ? fmt::format(" (best possible {:.2f} %)", 100 * *result.best_accuracy)
+                           : "";
+  return fmt::format("{}: accuracy {:.2f} %{}, loss {:.4f}, {} samples", result.name,
+                     100 * result.accuracy, best, result.loss, result.samples);
+}
+
+void TrainView::say(const std::string& line) {
+  if (progress_) {
+    progress_->say(line);
+  } else {
+    fmt::print("{}\n", line);
+  }
+}
+
+void TrainView::on_plan(const PlanReport& plan) {
+  const auto line = [](const char* what, const std::string& value) {
+    fmt::print("  {:<16} {}\n", what, value);
+  };
+  fmt::print("{}\n", paint(Colour::bold, plan.name));
+  line("device", fmt::format("{}, {}, graph {}", plan.device, plan.precision, plan.graph));
+  line("model", fmt::format("{}, {} parameters", plan.model,
+                            human_count(static_cast<double>(plan.parameters))));
+  for (const PlanReport::Input& source : plan.sources) {
+    line("source", fmt::format("{} ({}), weight {:g}, head {}", source.name, source.description,
+                               source.weight, source.head));
+  }
+  line("run", fmt::format("{} steps of {} samples", plan.steps, plan.batch));
+  line("folder", plan.folder.string());
+  if (plan.first_step > 0) line("resumed", fmt::format("at step {}", plan.first_step));
+  for (const std::string& note : plan.notes) line("note", note);
+  fmt::print("{}\n", plan.memory_table);
+  std::fflush(stdout);
+  Progress::Options options;
+  options.title = "training";
+  options.total = plan.steps;
+  options.descriptor = STDOUT_FILENO;
+  progress_.emplace(std::move(options));
+}
+
+void TrainView::on_graph(const GraphCensus& census) {
+  say(fmt::format("step graph: {} kernels, {} fills, {} copies on the device, {} host transfers",
+                  census.kernels, census.memsets, census.copies_on_device,
+                  census.host_to_device + census.device_to_host + census.host_nodes));
+}
+
+void TrainView::on_step_metrics(const StepReport& report) {
+  if (progress_) progress_->update(report.step, status_text(report));
+}
+
+void TrainView::on_evaluation(const EvaluationReport& report) {
+  for (const EvaluationResult& result : report.results) {
+    say(fmt::format("evaluation at step {}, {}", report.step, evaluation_text(result)));
+  }
+}
+
+void TrainView::on_checkpoint(const CheckpointReport& report) {
+  say(fmt::format("checkpoint {} ({}, {})", report.path.string(), human_bytes(report.bytes),
+                  human_duration(report.seconds)));
+}
+
+void TrainView::on_note(const std::string& note) {
+  say(note);
+}
+
+void TrainView::on_finish(const FinishReport& report) {
+  progress_.reset();
+  if (report.status == RunStatus::interrupted) {
+    fmt::print("\n{} at step {}; the run continues from there with\n  {} train {}\n",
+               paint(Colour::bold, "stopped by a signal"), report.step, program_name(), config_);
+    return;
+  }
+  fmt::print("\n{} after {} steps in {}\n", paint(Colour::green, "finished"), report.step,
+             human_duration(report.seconds));
+  if (report.evaluation) {
+    for (const EvaluationResult& result : report.evaluation->results) {
+      fmt::print("  {:<16} {}\n", "never trained on", evaluation_text(result));
+    }
+  }
+  print_throughput(report);
+  if (!report.preview.empty()) fmt::print("  {:<16} {}\n", "preview", report.preview.string());
+  if (!report.report.empty()) fmt::print("  {:<16} {}\n", "report", report.report.string());
+  const std::string program = program_name();
+  fmt::print("\nTry next:\n");
+  if (report.checkpoint) fmt::print("  {} eval {}\n", program, report.checkpoint->path.string());
+  if (!report.checkpoint) fmt::print("  {} describe shapes\n", program);
+  fmt::print("  {} preview dead_leaves --count 36 --out leaves.png\n", program);
+  fmt::print("  {} bench generators\n", program);
+}
+
+}  // namespace wellspring::cli

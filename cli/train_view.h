@@ -1,0 +1,38 @@
+// A training run as it appears on the terminal: the plan, a progress bar, evaluation lines and the
+// last page. Called by `train`; host only.
+#pragma once
+
+#include "core/progress.h"
+#include "train/observer.h"
+
+#include <optional>
+#include <string>
+
+namespace wellspring::cli {
+
+class TrainView : public TrainObserver {
+ public:
+  /// `config`: as the user named it, for the commands proposed at the end.
+  explicit TrainView(std::string config) : config_(std::move(config)) {}
+
+  void on_plan(const PlanReport& plan) override;
+  void on_graph(const GraphCensus& census) override;
+  void on_step_metrics(const StepReport& report) override;
+  void on_evaluation(const EvaluationReport& report) override;
+  void on_checkpoint(const CheckpointReport& report) override;
+  void on_note(const std::string& note) override;
+  void on_finish(const FinishReport& report) override;
+
+ private:
+  void say(const std::string& line);  ///< above the bar, once there is one
+
+  std::string config_;
+  std::optional<Progress> progress_;  ///< from the plan to the finish
+};
+
+/// "81.3 %".
+std::string percent(double fraction);
+/// One held-out source: "shapes: accuracy 98.1 % (best possible 99.0 %), loss 0.071, 4096 samples".
+std::string evaluation_text(const EvaluationResult& result);
+
+}  // namespace wellspring::cli
