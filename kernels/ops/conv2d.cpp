@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/ops/ops.h"
+#include "kernels/ops/plan_log.h"
 
 #include <fmt/format.h>
 #if WELLSPRING_CUDA
@@ -43,6 +44,7 @@ void check(const Conv2dSpec& spec) {
 
 std::unique_ptr<Conv2d> Conv2d::plan(const Conv2dSpec& spec, const Stream& stream) {
   check(spec);
+  stream.library<PlanLog>()->convolutions.push_back(spec);
 #if WELLSPRING_CUDA
   if (stream.device().is_cuda()) return cuda::plan_conv2d(spec, stream);
 #endif

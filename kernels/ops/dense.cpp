@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/ops/ops.h"
+#include "kernels/ops/plan_log.h"
 
 #include <fmt/format.h>
 #if WELLSPRING_CUDA
@@ -36,6 +37,7 @@ void check(const DenseSpec& spec) {
 
 std::unique_ptr<Dense> Dense::plan(const DenseSpec& spec, const Stream& stream) {
   check(spec);
+  stream.library<PlanLog>()->dense_layers.push_back(spec);
 #if WELLSPRING_CUDA
   if (stream.device().is_cuda()) return cuda::plan_dense(spec, stream);
 #endif

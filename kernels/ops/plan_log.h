@@ -1,0 +1,21 @@
+// What was planned on a stream, in order: Conv2d::plan and Dense::plan write it down. Called by
+// reports, and by the test that plans the layers of every network once more for a GPU that is not
+// there; host only.
+//
+//     stream.library<PlanLog>()->convolutions
+#pragma once
+
+#include "kernels/ops/ops.h"
+#include "kernels/stream.h"
+
+#include <vector>
+
+namespace wellspring::ops {
+
+struct PlanLog {
+  explicit PlanLog(const Stream&) {}
+  std::vector<Conv2dSpec> convolutions;
+  std::vector<DenseSpec> dense_layers;
+};
+
+}  // namespace wellspring::ops

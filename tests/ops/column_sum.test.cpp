@@ -1,0 +1,83 @@
+#include "kernels/ops/column_sum.h"
+
+#include "tests/support/host_team.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace wellspring::ops {
+namespace {
+
+/// Values of both signs whose sums do not come out exact.
+template <class T>
+std::vector<T> matrix(std::int64_t rows, int columns) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<T> values(static_cast<std::size_t>(rows * columns));
+  for (T& value : values) value = T(uniform(random));
+  return values;
+}
+
+template <class T>
+std::vector<float> sums_of(const ColumnSumSpec& spec, const std::vector<T>& values,
+                           int threads = 1) {
+  Stream stream(Device::cpu(), threads);
+  std::vector<float> partials(column_sum_partials(spec) + 1, -7.0f);
+  std::vector<float> sums(static_cast<std::size_t>(spec.columns) + 1, -7.0f);
+  column_sum(stream, spec, values.data(), partials.data(), sums.data());
+  EXPECT_EQ(partials.back(), -7.0f) << "wrote behind its scratch";
+  EXPECT_EQ(sums.back(), -7.0f) << "wrote behind its result";
+  sums.pop_back();
+  return sums;
+}
+
+template <class T>
+void expect_column_sums(std::int64_t rows, int columns) {
+  const auto values = matrix<T>(rows, columns);
+  const auto sums = sums_of({rows, columns, DTypeOf<T>::value}, values);
+  for (int column = 0; column < columns; ++column) {
+    double exact = 0, magnitude = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto value = static_cast<double>(
+          static_cast<float>(values[static_cast<std::size_t>(row * columns + column)]));
+      exact += value;
+      magnitude += std::abs(value);
+    }
+    // A chunk is at most max(64, rows / 1024 + 1) terms, then come at most 4 and 8 roundings of the
+    // second pass; each rounding is half an epsilon (Higham 2002, section 4.2).
+    const double roundings = 64.0 + static_cast<double>(rows) / 1024 + 13;
+    EXPECT_NEAR(sums[static_cast<std::size_t>(column)], exact, roundings * 0.6e-7 * magnitude)
+        << rows << " rows, column " << column;
+  }
+}
+
+TEST(ColumnSum, AgreesWithDoublePrecision) {
+  for (const std::int64_t rows : {1, 63, 64, 65, 1000, 70001}) {
+    expect_column_sums<float>(rows, 5);
+    expect_column_sums<bf16>(rows, 5);
+  }
+  expect_column_sums<float>(300, 1);
+  expect_column_sums<float>(3, 1000);
+}
+
+TEST(ColumnSum, SameBitsForAnyThreadCount) {
+  const ColumnSumSpec spec{5000, 37, DType::f32};
+  const auto values = matrix<float>(spec.rows, spec.columns);
+  EXPECT_EQ(sums_of(spec, values, 1), sums_of(spec, values, 2));
+}
+
+TEST(ColumnSum, SameBitsForAnyTeamSize) {
+  constexpr int kColumns = 3;
+  constexpr std::int64_t kChunks = 1000;
+  const auto partials = matrix<float>(kChunks, kColumns);
+  std::vector<float> sums(kColumns);
+  test::expect_equal_for_all_team_sizes(
+      ColumnTotal{partials.data(), sums.data(), kChunks, kColumns}, kColumns,
+      {kReduceLanes, kReduceLanes * sizeof(float)}, {test::bytes_of(sums)});
+}
+
+}  // namespace
+}  // namespace wellspring::ops

@@ -1,0 +1,90 @@
+// Asks cuDNN, on a machine without a GPU, whether it has a plan for every convolution of the
+// program on an H200. The description of that chip is written from NVIDIA's published figures in
+// the form in which cuDNN serialises a device; the function that plans is the one that runs on a
+// live device.
+#include "kernels/ops/cuda/cudnn.h"
+
+#include "core/error.h"
+#include "tests/ops/cuda/h200.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace wellspring::ops::cuda {
+namespace {
+
+Conv2dSpec conv(std::int64_t batch, int size, int in_channels, int out_channels, int kernel = 3,
+                int stride = 1, int padding = 1) {
+  Conv2dSpec spec;
+  spec.batch = batch;
+  spec.in_height = spec.in_width = size;
+  spec.in_channels = in_channels;
+  spec.out_channels = out_channels;
+  spec.kernel = kernel;
+  spec.stride = stride;
+  spec.padding = padding;
+  return spec;
+}
+
+TEST_F(CudnnOnH200, PlansEveryKindOfConvolution) {
+  const Conv2dSpec shapes[] = {
+      conv(128, 32, 3, 32),           // first layer on colour images
+      conv(128, 32, 1, 16),           // on grey images
+      conv(128, 16, 32, 64),          //
+      conv(128, 8, 64, 128),          //
+      conv(128, 4, 256, 256),         //
+      conv(64, 224, 3, 64, 7, 2, 3),  // the stem of He et al. 2016
+      conv(64, 56, 64, 64, 1, 1, 0),  // pointwise
+      conv(64, 56, 64, 128, 1, 2, 0), conv(64, 56, 64, 128, 3, 2, 1),
+      conv(1, 9, 5, 7, 3, 2, 1),    // odd in every number
+      conv(1, 1, 1, 1, 1, 1, 0),    // one in every number
+      conv(7, 1, 64, 10, 1, 1, 0),  // a dense layer written as a convolution
+  };
+  for (Conv2dSpec spec : shapes) {
+    for (const bool bias : {false, true}) {
+      for (const Activation activation : {Activation::none, Activation::relu}) {
+        spec.bias = bias;
+        spec.activation = activation;
+        expect_planned(spec);
+      }
+    }
+  }
+}
+
+// What a device falls back to where bias and ReLU cannot be fused.
+TEST_F(CudnnOnH200, PlansForwardWithoutEpilogue) {
+  ConvGraphSpec spec = graph(conv(128, 32, 3, 32), ConvPass::forward, DType::bf16);
+  spec.conv.activation = Activation::relu;
+  spec.epilogue = Epilogue::separate;
+  expect_planned(spec);
+}
+
+// This shows that a graph without a plan is seen: cuDNN 9.19 has none for it.
+TEST_F(CudnnOnH200, RefusesF32WeightGradientsOfBf16) {
+  ConvGraphSpec spec = graph(conv(128, 32, 32, 64), ConvPass::backward_weights, DType::bf16);
+  spec.result = DType::f32;
+  try {
+    const ConvGraph planned(spec, target_);
+    FAIL() << "cuDNN now has a plan: matrix gradients of bf16 networks could be f32";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::device);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("backward weights of conv2d 128x32x32x32 -> 64"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("NVIDIA H200"), std::string::npos) << text;
+  }
+}
+
+TEST(CudnnTarget, RefusesUnreadableDescriptions) {
+  EXPECT_THROW(CudnnTarget::described_by("{"), Error);
+  EXPECT_THROW(CudnnTarget::described_by("{}"), Error);
+  EXPECT_THROW(CudnnTarget::described_by(R"({"deviceName": "x", "deviceVer": 900})"), Error);
+}
+
+TEST(Cudnn, SaysItsVersions) {
+  EXPECT_NE(cudnn_versions().find("cuDNN 9."), std::string::npos) << cudnn_versions();
+}
+
+}  // namespace
+}  // namespace wellspring::ops::cuda

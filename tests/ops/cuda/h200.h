@@ -1,0 +1,68 @@
+// Plans convolutions for an H200 that is not there. Its description is written from NVIDIA's
+// published figures, in the form in which cuDNN serialises a device; the code that plans is the one
+// that runs on a live device. Called by the tests of cuDNN graphs; host only.
+#pragma once
+
+#include "core/error.h"
+#include "kernels/ops/cuda/cudnn.h"
+
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace wellspring::ops::cuda {
+
+inline constexpr ConvPass kPasses[] = {ConvPass::forward, ConvPass::backward_data,
+                                       ConvPass::backward_weights};
+
+inline std::string h200_json() {
+  std::ifstream file(WELLSPRING_SOURCE_DIR "/tests/data/h200-cudnn-device-properties.json");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline ConvGraphSpec graph(Conv2dSpec conv, ConvPass pass, DType compute) {
+  ConvGraphSpec spec;
+  conv.compute = compute;
+  spec.conv = conv;
+  spec.pass = pass;
+  spec.result = compute;
+  return spec;
+}
+
+class CudnnOnH200 : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    // cuDNN's engines that compile at run time count only where this can be loaded.
+    ASSERT_NE(dlopen("libcuda.so.1", RTLD_NOW), nullptr)
+        << dlerror()
+        << ": run this through ctest, which puts the CUDA toolkit's stub of the driver "
+        << "on LD_LIBRARY_PATH";
+  }
+
+  /// Plans a pass; on refusal the test fails with cuDNN's reasons.
+  void expect_planned(const ConvGraphSpec& spec) {
+    try {
+      const ConvGraph planned(spec, target_);
+      EXPECT_EQ(planned.workspace_bytes(), 0u) << "nothing is built without a device";
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+
+  /// All passes that a convolution of the program runs, in both compute types.
+  void expect_planned(const Conv2dSpec& spec) {
+    for (const DType compute : {DType::f32, DType::bf16}) {
+      for (const ConvPass pass : kPasses) {
+        if (pass == ConvPass::backward_data && !spec.input_gradient) continue;
+        expect_planned(graph(spec, pass, compute));
+      }
+    }
+  }
+
+  CudnnTarget target_ = CudnnTarget::described_by(h200_json());
+};
+
+}  // namespace wellspring::ops::cuda
