@@ -1,6 +1,8 @@
 // All generators, by name. A new one is one line here and one in generators/generators.cu.
 #include "core/text.h"
 #include "generators/adapters.h"
+#include "generators/events/ee_mumu.h"
+#include "generators/images/dead_leaves.h"
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
 
@@ -15,6 +17,8 @@ namespace {
 
 std::vector<GeneratorEntry> build_registry() {
   std::vector<GeneratorEntry> entries = {
+      image_entry<DeadLeaves>(),
+      event_entry<EeMumu>(),
       image_entry<Noise>(),
       image_entry<Shapes>(),
   };

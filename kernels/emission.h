@@ -33,12 +33,17 @@
 #include <string_view>
 
 /// Before a loop over the pixels of a run: a SIMD loop on the host, unrolled registers on a device.
+/// WS_LANES_SUM(n): the same for a loop that adds to the integer n.
 #if WS_DEVICE_CODE
 #define WS_LANES _Pragma("unroll")
+#define WS_LANES_SUM(n) _Pragma("unroll")
 #elif defined(__CUDACC__)
 #define WS_LANES
+#define WS_LANES_SUM(n)
 #else
 #define WS_LANES _Pragma("omp simd")
+#define WS_LANES_SUM(n) WS_LANES_TEXT(omp simd reduction(+ : n))
+#define WS_LANES_TEXT(text) _Pragma(#text)
 #endif
 
 namespace wellspring {
@@ -63,7 +68,7 @@ template <int N>
 struct PixelRun {
   float x[N], y[N];
   float footprint;
-  int first;  ///< index of lane 0 within its tile, row by row
+  int column, row;  ///< of lane 0 within its tile
 };
 
 template <int N>
@@ -111,7 +116,8 @@ template <int N>
 WS_INLINE PixelRun<N> place_run(const View& view, const PixelTile& tile, int x, int y) {
   PixelRun<N> run;
   run.footprint = view.footprint;
-  run.first = (y - tile.y0) * tile.width + (x - tile.x0);
+  run.column = x - tile.x0;
+  run.row = y - tile.y0;
   const float dy = (static_cast<float>(y) + 0.5f) - view.centre_y;
   const float row_x = view.m01 * dy, row_y = view.m11 * dy;
   WS_LANES
@@ -181,31 +187,44 @@ WS_INLINE void store_wide(float* out, const float (&v)[24]) {
 }
 #endif
 
+template <int N, class T>
+WS_INLINE void store_pixel(const ColourRun<N>& colour, int channels, int i, T* out) {
+  if (channels == 3) {
+    out[3 * i] = static_cast<T>(colour.r[i]);
+    out[3 * i + 1] = static_cast<T>(colour.g[i]);
+    out[3 * i + 2] = static_cast<T>(colour.b[i]);
+  } else {
+    out[i] = static_cast<T>(colour.r[i]);
+  }
+}
+
 /// Writes the first `count` pixels of a run.
 template <int N, class T>
 WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T* out) {
-  if (channels == 3) {
 #if WS_DEVICE_CODE
-    if (count == N && reinterpret_cast<std::uintptr_t>(out) % 16 == 0) {
-      float v[24];
+  if (channels == 3 && count == N && reinterpret_cast<std::uintptr_t>(out) % 16 == 0) {
+    float v[24];
 #pragma unroll
-      for (int i = 0; i < N; ++i) {
-        v[3 * i] = colour.r[i];
-        v[3 * i + 1] = colour.g[i];
-        v[3 * i + 2] = colour.b[i];
-      }
-      store_wide(out, v);
-      return;
+    for (int i = 0; i < N; ++i) {
+      v[3 * i] = colour.r[i];
+      v[3 * i + 1] = colour.g[i];
+      v[3 * i + 2] = colour.b[i];
     }
-#endif
-    for (int i = 0; i < count; ++i) {
-      out[3 * i] = static_cast<T>(colour.r[i]);
-      out[3 * i + 1] = static_cast<T>(colour.g[i]);
-      out[3 * i + 2] = static_cast<T>(colour.b[i]);
-    }
-  } else {
-    for (int i = 0; i < count; ++i) out[i] = static_cast<T>(colour.r[i]);
+    store_wide(out, v);
+    return;
   }
+#pragma unroll  // constant indices: the colours stay in registers
+  for (int i = 0; i < N; ++i) {
+    if (i < count) store_pixel(colour, channels, i, out);
+  }
+#else
+  if (channels == 3 && count == N) {
+    WS_LANES
+    for (int i = 0; i < N; ++i) store_pixel(colour, 3, i, out);
+  } else {
+    for (int i = 0; i < count; ++i) store_pixel(colour, channels, i, out);
+  }
+#endif
 }
 
 template <class F>
