@@ -79,6 +79,8 @@ Json parse_header(const InputFile& file, const std::string& text) {
     }
     return true;
   };
+  // The parser takes a zero byte for the end of its input.
+  if (text.find('\0') != std::string::npos) fail_file(file, "its header is not JSON: a zero byte");
   try {
     return Json::parse(text, watch);
   } catch (const Json::exception& error) {

@@ -1,0 +1,237 @@
+#include "core/files.h"
+
+#include "tests/core/error_testing.h"
+#include "tests/core/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace wellspring {
+namespace {
+
+using testing::message_of;
+using testing::slurp;
+using testing::spill;
+using testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+/// Stands for a full disk: no file of this process may grow beyond `bytes` while it lives. The
+/// signal that comes with it is ignored, so that write(2) returns EFBIG.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST(Files, WholeFilesReadBack) {
+  const TemporaryFolder folder;
+  const std::string text("line\n\0binary\xff", 13);
+  write_file(folder / "a", text);
+  EXPECT_EQ(read_text(folder / "a"), text);
+  EXPECT_EQ(text_of(read_bytes(folder / "a")), text);
+  write_file(folder / "a", "");
+  EXPECT_EQ(read_text(folder / "a"), "");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
+}
+
+TEST(Files, MissingPathsNameTheMissingPart) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "cifar10/train");
+  const std::string at = folder.path().string();
+  EXPECT_EQ(message_of(ErrorKind::data, [&] { require_folder(folder / "cifar1O/train"); }),
+            at + "/cifar1O/train: no such folder\n  '" + at +
+                "' exists, 'cifar1O' in it does not; did you mean 'cifar10'?");
+  EXPECT_EQ(
+      message_of(ErrorKind::data, [&] { read_text(folder / "cifar10/labels"); }),
+      at + "/cifar10/labels: no such file\n  '" + at + "/cifar10' exists, 'labels' in it does not");
+  EXPECT_EQ(message_of(ErrorKind::data, [&] { read_bytes(folder / "cifar10"); }),
+            at + "/cifar10: is a folder (a file is wanted here)");
+  spill(folder / "file", "x");
+  EXPECT_EQ(message_of(ErrorKind::data, [&] { require_folder(folder / "file"); }),
+            at + "/file: is not a folder (a folder is wanted here)");
+  EXPECT_NE(message_of(ErrorKind::data, [&] { require_file("no/such/relative"); }), "");
+  require_folder(folder / "cifar10/train/");
+  require_file(folder / "file");
+}
+
+TEST(InputFile, ReadsAnywhereAndSaysWhereItEnds) {
+  const TemporaryFolder folder;
+  spill(folder / "f", "0123456789");
+  const InputFile file(folder / "f");
+  EXPECT_EQ(file.size(), 10u);
+  std::vector<std::byte> out(4);
+  file.read(3, out);
+  EXPECT_EQ(text_of(out), "3456");
+  EXPECT_EQ(message_of(ErrorKind::data, [&] { file.read(8, out); }),
+            (folder / "f").string() + ": ends too early (2 bytes are missing at offset 10)");
+}
+
+TEST(OutputFile, Modes) {
+  const TemporaryFolder folder;
+  {
+    OutputFile file(folder / "f", OutputFile::Mode::create);
+    file.write("hello world");
+    file.patch(6, bytes_of("W"));
+    EXPECT_EQ(file.written(), 11u);
+    file.finish();
+  }
+  EXPECT_EQ(slurp(folder / "f"), "hello World");
+  EXPECT_NE(
+      message_of(ErrorKind::runtime, [&] { OutputFile(folder / "f", OutputFile::Mode::create); })
+          .find("cannot create (File exists)"),
+      std::string::npos);
+  OutputFile(folder / "f", OutputFile::Mode::append).write("!");
+  EXPECT_EQ(slurp(folder / "f"), "hello World!");
+  OutputFile(folder / "f", OutputFile::Mode::replace).write("new");
+  EXPECT_EQ(slurp(folder / "f"), "new");
+  EXPECT_NE(message_of(ErrorKind::runtime,
+                       [&] { OutputFile(folder / "no/f", OutputFile::Mode::replace); })
+                .find("no/f: cannot create (No such file or directory)"),
+            std::string::npos);
+}
+
+TEST(OutputFile, AFullDiskIsAnErrorWithItsReason) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  OutputFile file("/dev/full", OutputFile::Mode::replace);
+  EXPECT_EQ(message_of(ErrorKind::runtime, [&] { file.write("x"); }),
+            "/dev/full: cannot write (No space left on device)\n"
+            "  free some space, or write elsewhere");
+}
+
+TEST(OutputFile, AShortWriteIsAnError) {
+  const TemporaryFolder folder;
+  OutputFile file(folder / "f", OutputFile::Mode::create);
+  const FileSizeLimit limit(4096);
+  const std::string block(3000, 'x');
+  file.write(block);
+  // The kernel takes 1096 bytes of this one and refuses the rest.
+  EXPECT_NE(message_of(ErrorKind::runtime, [&] { file.write(block); }).find("File too large"),
+            std::string::npos);
+}
+
+TEST(AtomicFile, OldOrNewButNothingBetween) {
+  const TemporaryFolder folder;
+  spill(folder / "model", "old");
+  {
+    AtomicFile file(folder / "model");
+    file.write("half of the ne");
+    EXPECT_EQ(slurp(folder / "model"), "old");
+  }
+  EXPECT_EQ(slurp(folder / "model"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
+  {
+    AtomicFile file(folder / "model");
+    file.write("new");
+    file.commit();
+  }
+  EXPECT_EQ(slurp(folder / "model"), "new");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
+}
+
+TEST(AtomicFile, AFullDiskLeavesTheOlderFile) {
+  const TemporaryFolder folder;
+  spill(folder / "model", "old");
+  {
+    const FileSizeLimit limit(4096);
+    EXPECT_NE(message_of(ErrorKind::runtime,
+                         [&] { write_file(folder / "model", std::string(10000, 'x')); })
+                  .find("cannot write (File too large)"),
+              std::string::npos);
+  }
+  EXPECT_EQ(slurp(folder / "model"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
+}
+
+TEST(AtomicFile, AFolderInItsPlaceIsAnError) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "model");
+  EXPECT_NE(message_of(ErrorKind::runtime, [&] { write_file(folder / "model", "x"); })
+                .find("cannot replace (Is a directory)"),
+            std::string::npos);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
+}
+
+TEST(AtomicFolder, AppearsWithEverythingInIt) {
+  const TemporaryFolder folder;
+  {
+    AtomicFolder step(folder / "step-1");
+    OutputFile file = step.create("model");
+    file.write("weights");
+    file.finish();
+    EXPECT_FALSE(fs::exists(folder / "step-1"));
+    step.commit();
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
+  EXPECT_EQ(slurp(folder / "step-1/model"), "weights");
+}
+
+TEST(AtomicFolder, ReplacesAnOlderOneAtOnce) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "step-1");
+  spill(folder / "step-1/old", "old");
+  {
+    AtomicFolder step(folder / "step-1/");  // a trailing slash names the same folder
+    step.create("new").finish();
+  }
+  EXPECT_TRUE(fs::exists(folder / "step-1/old"));
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
+  {
+    AtomicFolder step(folder / "step-1");
+    step.create("new").finish();
+    step.commit();
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
+  EXPECT_FALSE(fs::exists(folder / "step-1/old"));
+  EXPECT_TRUE(fs::exists(folder / "step-1/new"));
+}
+
+TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
+  const TemporaryFolder folder;
+  spill(folder / "model", "old");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {  // dies in the middle of writing, destructors unrun
+    AtomicFile file(folder / "model");
+    AtomicFolder step(folder / "step-1");
+    file.write("half");
+    step.create("model").write("half");
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(folder.names().size(), 3u);
+  EXPECT_EQ(remove_stale_temporaries(folder.path()), 2);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
+  EXPECT_EQ(slurp(folder / "model"), "old");
+  EXPECT_EQ(remove_stale_temporaries(folder / "absent"), 0);
+}
+
+TEST(Files, FoldersAreMadeWithTheirParents) {
+  const TemporaryFolder folder;
+  make_folders(folder / "a/b/c");
+  make_folders(folder / "a/b/c");
+  EXPECT_TRUE(fs::is_directory(folder / "a/b/c"));
+  spill(folder / "file", "x");
+  EXPECT_NE(message_of(ErrorKind::runtime, [&] { make_folders(folder / "file/b"); })
+                .find("cannot make the folder (Not a directory)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace wellspring

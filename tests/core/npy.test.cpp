@@ -1,0 +1,183 @@
+#include "core/npy.h"
+
+#include "tests/core/error_testing.h"
+#include "tests/core/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace wellspring {
+namespace {
+
+using testing::message_of;
+using testing::slurp;
+using testing::spill;
+using testing::TemporaryFolder;
+
+const std::vector<float> kFloats = {1.5f, -2, 3, 4, 5, 6};
+const std::vector<std::int32_t> kInts = {7, -8};
+
+void write_archive(const std::filesystem::path& path) {
+  NpzWriter archive(path);
+  archive.begin("x", {ElementType::f32, {2, 3}});
+  archive.append(bytes_of(kFloats).first(8));
+  archive.append(bytes_of(kFloats).subspan(8));
+  archive.end();
+  archive.add("label", {ElementType::i32, {2}}, bytes_of(kInts));
+  archive.add_file("metadata.json", bytes_of("{}"));
+  archive.commit();
+}
+
+TEST(Npy, HeadersAreNumPysOwn) {
+  // As numpy.lib.format.write_array_header_1_0 writes them.
+  const auto text = [](const ArraySpec& spec) { return npy_header(spec); };
+  const std::string matrix = text({ElementType::f32, {2, 3}});
+  EXPECT_EQ(matrix.size(), 128u);
+  EXPECT_EQ(matrix.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
+  EXPECT_EQ(matrix.substr(10), "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" +
+                                   std::string(58, ' ') + "\n");
+  EXPECT_NE(text({ElementType::u8, {5}}).find("'|u1', 'fortran_order': False, 'shape': (5,), }"),
+            std::string::npos);
+  EXPECT_NE(text({ElementType::i64, {}}).find("'<i8', 'fortran_order': False, 'shape': (), }"),
+            std::string::npos);
+  EXPECT_NE(message_of(ErrorKind::data,
+                       [&] {
+                         text({ElementType::bf16, {1}});
+                       })
+                .find("no type BF16"),
+            std::string::npos);
+}
+
+TEST(Npy, ReadsBack) {
+  const TemporaryFolder folder;
+  write_npy(folder / "a.npy", {ElementType::f32, {3, 2}}, bytes_of(kFloats));
+  const NpyArray array = read_npy(folder / "a.npy");
+  EXPECT_EQ(array.spec.type, ElementType::f32);
+  EXPECT_EQ(array.spec.shape, (std::vector<std::int64_t>{3, 2}));
+  EXPECT_TRUE(std::equal(kFloats.begin(), kFloats.end(), array.as<float>().begin()));
+  EXPECT_THROW(write_npy(folder / "b.npy", {ElementType::f32, {3}}, bytes_of(kFloats)),
+               std::logic_error);
+}
+
+TEST(Npy, DamagedFilesAreRefused) {
+  const TemporaryFolder folder;
+  write_npy(folder / "a.npy", {ElementType::i32, {2}}, bytes_of(kInts));
+  const std::string whole = slurp(folder / "a.npy");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string part = whole.substr(0, size);
+    message_of(ErrorKind::data, [&] { parse_npy(bytes_of(part), "a.npy"); });
+  }
+  const auto altered = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    text.replace(text.find(from), from.size(), to);
+    return message_of(ErrorKind::data, [&] { parse_npy(bytes_of(text), "a.npy"); });
+  };
+  EXPECT_NE(altered("False", "True ").find("Fortran order"), std::string::npos);
+  EXPECT_NE(altered("<i4", ">i4").find("its type is '>i4'"), std::string::npos);
+  EXPECT_NE(altered("(2,)", "(3,)").find("8 bytes of data, its shape wants 12"), std::string::npos);
+  EXPECT_NE(altered("(2,)", "(-2)").find("not made of sizes"), std::string::npos);
+  EXPECT_NE(altered("(2,), ", "(2 2) ").find("not made of sizes"), std::string::npos);
+  EXPECT_NE(altered("(2,), }              ", "(4294967296,4294967296,4)").find("too large"),
+            std::string::npos);
+  EXPECT_NE(altered(std::string("\x01\x00", 2), std::string("\x02\x00", 2)).find("version 1.0"),
+            std::string::npos);
+}
+
+TEST(Npz, ArchiveIsExactToTheByte) {
+  const TemporaryFolder folder;
+  NpzWriter archive(folder / "a.npz");
+  archive.add_file("m", bytes_of("123456789"));
+  archive.commit();
+  // PKWARE APPNOTE 4.3.7, 4.3.12 and 4.3.16; CRC-32("123456789") = CBF43926.
+  const auto raw = [](const char* text, std::size_t size) { return std::string(text, size); };
+  const std::string common =
+      raw("\x14\0\0\x08\0\0\0\0\x21\0\x26\x39\xF4\xCB\x09\0\0\0\x09\0\0\0\x01\0\0\0", 26);
+  const std::string expected = "PK\x03\x04" + common + "m123456789" + "PK\x01\x02" +
+                               raw("\x2D\x03", 2) + common +
+                               raw("\0\0\0\0\0\0\0\0\xA4\x81\0\0\0\0", 14) + "m" +
+                               raw("PK\x05\x06\0\0\0\0\x01\0\x01\0\x2F\0\0\0\x28\0\0\0\0\0", 22);
+  EXPECT_EQ(slurp(folder / "a.npz"), expected);
+}
+
+TEST(Npz, ReadsBack) {
+  const TemporaryFolder folder;
+  write_archive(folder / "a.npz");
+  EXPECT_EQ(npz_members(folder / "a.npz"),
+            (std::vector<std::string>{"x.npy", "label.npy", "metadata.json"}));
+  const NpyArray x = read_npz(folder / "a.npz", "x");
+  EXPECT_EQ(x.spec.shape, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_TRUE(std::equal(kFloats.begin(), kFloats.end(), x.as<float>().begin()));
+  EXPECT_EQ(read_npz(folder / "a.npz", "label").as<std::int32_t>()[1], -8);
+  EXPECT_EQ(message_of(ErrorKind::data, [&] { read_npz(folder / "a.npz", "labels"); }),
+            (folder / "a.npz").string() +
+                ": 'labels' is not in the archive\n  did you mean 'label'? known: x, label, "
+                "metadata.json");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a.npz"});
+}
+
+TEST(Npz, EqualArraysMakeEqualFiles) {
+  const TemporaryFolder folder;
+  write_archive(folder / "a.npz");
+  write_archive(folder / "b.npz");
+  EXPECT_EQ(slurp(folder / "a.npz"), slurp(folder / "b.npz"));
+}
+
+TEST(Npz, DamagedArchivesAreRefused) {
+  const TemporaryFolder folder;
+  write_archive(folder / "a.npz");
+  const std::string whole = slurp(folder / "a.npz");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    spill(folder / "cut.npz", whole.substr(0, size));
+    message_of(ErrorKind::data, [&] { read_npz(folder / "cut.npz", "x"); });
+  }
+  std::string altered = whole;
+  altered[whole.find("(2, 3)") + 70] ^= 1;  // in the data
+  spill(folder / "altered.npz", altered);
+  EXPECT_NE(message_of(ErrorKind::data, [&] { read_npz(folder / "altered.npz", "x"); })
+                .find("its checksum is wrong"),
+            std::string::npos);
+}
+
+TEST(Npz, MistakesOfOursAreCaught) {
+  const TemporaryFolder folder;
+  NpzWriter archive(folder / "a.npz");
+  archive.begin("x", {ElementType::u8, {2}});
+  EXPECT_THROW(archive.append(bytes_of("abc")), std::logic_error);
+  EXPECT_THROW(archive.end(), std::logic_error);
+  EXPECT_THROW(archive.commit(), std::logic_error);
+  archive.append(bytes_of("ab"));
+  archive.end();
+  EXPECT_THROW(archive.add("x", {ElementType::u8, {2}}, bytes_of("ab")), std::logic_error);
+}
+
+TEST(Npz, PythonReadsIt) {
+  if (std::system("python3 -c 'import zipfile' 2>/dev/null") != 0) {
+    GTEST_SKIP() << "needs python3";
+  }
+  const TemporaryFolder folder;
+  write_archive(folder / "a.npz");
+  spill(folder / "read.py", R"(
+import struct, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+assert archive.testzip() is None
+assert archive.namelist() == ["x.npy", "label.npy", "metadata.json"]
+assert all(info.compress_type == zipfile.ZIP_STORED for info in archive.infolist())
+x = archive.read("x.npy")
+assert struct.unpack("<6f", x[128:]) == (1.5, -2, 3, 4, 5, 6)
+assert archive.read("metadata.json") == b"{}"
+try:
+    import numpy
+except ImportError:
+    sys.exit(0)
+arrays = numpy.load(sys.argv[1])
+assert arrays["x"].dtype == numpy.float32 and arrays["x"].shape == (2, 3)
+assert arrays["x"][0, 0] == 1.5 and arrays["label"].tolist() == [7, -8]
+)");
+  const std::string command =
+      "python3 " + (folder / "read.py").string() + " " + (folder / "a.npz").string();
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace wellspring

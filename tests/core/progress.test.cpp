@@ -1,0 +1,193 @@
+#include "core/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+/// Collects what is written to a descriptor that is no terminal.
+class Pipe {
+ public:
+  Pipe() {
+    if (::pipe2(ends_.data(), O_NONBLOCK) != 0) throw std::runtime_error("pipe2 failed");
+  }
+  ~Pipe() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  int descriptor() const { return ends_[1]; }
+  std::string text() const {
+    std::string text;
+    std::array<char, 4096> block{};
+    for (ssize_t count; (count = ::read(ends_[0], block.data(), block.size())) > 0;) {
+      text.append(block.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+/// The slave end of a pseudo-terminal.
+class Terminal {
+ public:
+  Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
+    if (master_ >= 0 && ::grantpt(master_) == 0 && ::unlockpt(master_) == 0) {
+      slave_ = ::open(::ptsname(master_), O_RDWR | O_NOCTTY);
+    }
+  }
+  ~Terminal() {
+    if (slave_ >= 0) ::close(slave_);
+    if (master_ >= 0) ::close(master_);
+  }
+  int descriptor() const { return slave_; }
+
+ private:
+  int master_, slave_ = -1;
+};
+
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    if (const char* held = ::getenv(name)) before_ = held;
+    value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
+  }
+  ~Environment() { before_.empty() ? ::unsetenv(name_) : ::setenv(name_, before_.c_str(), 1); }
+
+ private:
+  const char* name_;
+  std::string before_;
+};
+
+Progress::Options options(const Pipe& pipe, Progress::Style style) {
+  Progress::Options options;
+  options.title = "train";
+  options.total = 10;
+  options.style = style;
+  options.descriptor = pipe.descriptor();
+  options.bar_interval = options.line_interval = std::chrono::milliseconds(0);
+  return options;
+}
+
+TEST(Progress, PlainLinesWhereThereIsNoTerminal) {
+  const Pipe pipe;
+  Progress progress(options(pipe, Progress::Style::automatic));
+  progress.update(5, "loss 1.5");
+  progress.say("saved");
+  progress.update(10);
+  progress.finish("done");
+  const std::string text = pipe.text();
+  EXPECT_TRUE(text.starts_with("train  50% 5/10  ")) << text;
+  EXPECT_NE(text.find(" left  loss 1.5\nsaved\ntrain 100% 10/10  "), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("  done\n")) << text;
+  EXPECT_EQ(text.find_first_of("\r\x1b"), std::string::npos);
+}
+
+TEST(Progress, LinesKeepTheirInterval) {
+  const Pipe pipe;
+  Progress::Options hourly = options(pipe, Progress::Style::lines);
+  hourly.line_interval = std::chrono::hours(1);
+  {
+    Progress progress(hourly);
+    for (std::uint64_t i = 0; i <= 10; ++i) progress.update(i);
+  }
+  EXPECT_EQ(pipe.text(), "");
+}
+
+TEST(Progress, BarRedrawsItsLine) {
+  const Pipe pipe;
+  Progress progress(options(pipe, Progress::Style::bar));
+  progress.update(5, "loss 1.5");
+  progress.say("saved");
+  progress.update(10, std::string(500, 'x'));
+  progress.finish();
+  progress.finish();  // once is enough
+  const std::string text = pipe.text();
+  EXPECT_TRUE(text.starts_with("\r\x1b[2Ktrain [============............]  50% 5/10")) << text;
+  EXPECT_NE(text.find("\r\x1b[2Ksaved\n"), std::string::npos);
+  EXPECT_NE(text.find("[========================] 100% 10/10"), std::string::npos);
+  EXPECT_EQ(text.find(std::string(80, 'x')), std::string::npos);  // cut to the width
+  EXPECT_TRUE(text.ends_with("\n"));
+  EXPECT_FALSE(text.ends_with("\n\n"));
+}
+
+TEST(Progress, AnUnfinishedBarLeavesAFreshLine) {
+  const Pipe pipe;
+  {
+    Progress progress(options(pipe, Progress::Style::bar));
+    progress.update(1);
+  }
+  EXPECT_TRUE(pipe.text().ends_with("\n"));
+}
+
+TEST(Progress, SilentIsSilentAndNobodyListeningIsNoError) {
+  const Pipe pipe;
+  Progress silent(options(pipe, Progress::Style::silent));
+  silent.update(1);
+  silent.say("x");
+  silent.finish();
+  EXPECT_EQ(pipe.text(), "");
+  Progress::Options closed = options(pipe, Progress::Style::lines);
+  closed.descriptor = -1;
+  Progress deaf(closed);
+  deaf.update(1);
+  deaf.finish();
+}
+
+TEST(Progress, TotalsMayBeUnknownOrExceeded) {
+  const Pipe pipe;
+  Progress::Options unknown = options(pipe, Progress::Style::lines);
+  unknown.total = 0;
+  Progress(unknown).update(3);
+  EXPECT_TRUE(pipe.text().starts_with("train 3  "));
+  Progress(options(pipe, Progress::Style::bar)).update(11);
+  EXPECT_NE(pipe.text().find("100% 11/10"), std::string::npos);
+}
+
+TEST(Progress, CallsFromSeveralThreadsMixNoLines) {
+  const Pipe pipe;
+  Progress progress(options(pipe, Progress::Style::lines));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) progress.say("0123456789");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::string expected;
+  for (int i = 0; i < 80; ++i) expected += "0123456789\n";
+  EXPECT_EQ(pipe.text(), expected);
+}
+
+TEST(Terminals, TermAndNoColorAreHonoured) {
+  const Pipe pipe;
+  EXPECT_FALSE(is_terminal(pipe.descriptor()));
+  EXPECT_FALSE(wants_colour(pipe.descriptor()));
+  const Terminal terminal;
+  if (terminal.descriptor() < 0) GTEST_SKIP() << "no pseudo-terminal can be had here";
+  {
+    const Environment kind("TERM", "xterm"), colour("NO_COLOR", nullptr);
+    EXPECT_TRUE(is_terminal(terminal.descriptor()));
+    EXPECT_TRUE(wants_colour(terminal.descriptor()));
+  }
+  {
+    const Environment kind("TERM", "xterm"), colour("NO_COLOR", "1");
+    EXPECT_TRUE(is_terminal(terminal.descriptor()));
+    EXPECT_FALSE(wants_colour(terminal.descriptor()));
+  }
+  for (const char* dumb : {"dumb", static_cast<const char*>(nullptr)}) {
+    const Environment kind("TERM", dumb);
+    EXPECT_FALSE(is_terminal(terminal.descriptor()));
+  }
+}
+
+}  // namespace
+}  // namespace wellspring
