@@ -1,0 +1,66 @@
+// All functions of kernels/math.h over an array: as a map functor, for host against device, and in
+// vector loops, for vector against scalar code. Host and device.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+#include <cstdint>
+
+namespace wellspring::test {
+
+inline constexpr int kMathFunctions = 16;
+
+/// Function `index` at x (and, of two variables, at x and another number made from it).
+template <int index>
+WS_INLINE float evaluate(float x) {
+  if constexpr (index == 0) return math::sin_turns(x);
+  if constexpr (index == 1) return math::cos_turns(x);
+  if constexpr (index == 2) return math::sin(x);
+  if constexpr (index == 3) return math::cos(x);
+  if constexpr (index == 4) return math::atan(x);
+  if constexpr (index == 5) return math::atan2(x, 2.5f - x);
+  if constexpr (index == 6) return math::acos(x);
+  if constexpr (index == 7) return math::exp(x);
+  if constexpr (index == 8) return math::exp2(x);
+  if constexpr (index == 9) return math::log(x);
+  if constexpr (index == 10) return math::log2(x);
+  if constexpr (index == 11) return math::pow(math::abs(x), 3.3f - x);
+  if constexpr (index == 12) return math::cbrt(x);
+  if constexpr (index == 13) return math::tanh(x);
+  if constexpr (index == 14) return math::sqrt(x);
+  if constexpr (index == 15) return math::smoothstep(-3.0f, 4.0f, x) + math::fract(x);
+  return 0;
+}
+
+/// out[k, i] = function k at x[i].
+struct MathEvaluator {
+  const float* x;
+  std::int64_t n;
+  float* out;  ///< [kMathFunctions, n]
+
+  WS_HD void operator()(std::int64_t i) const { all<0>(i); }
+
+ private:
+  template <int index>
+  WS_INLINE void all(std::int64_t i) const {
+    if constexpr (index < kMathFunctions) {
+      out[index * n + i] = evaluate<index>(x[i]);
+      all<index + 1>(i);
+    }
+  }
+};
+
+/// The same, one function at a time over the whole array, in loops that the host compiler
+/// vectorises.
+template <int index = 0>
+void evaluate_in_simd_loops(const float* x, std::int64_t n, float* out) {
+  if constexpr (index < kMathFunctions) {
+    float* const row = out + index * n;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) row[i] = evaluate<index>(x[i]);
+    evaluate_in_simd_loops<index + 1>(x, n, out);
+  }
+}
+
+}  // namespace wellspring::test
