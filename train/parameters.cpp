@@ -30,7 +30,7 @@ std::uint64_t hash_of(const std::string& name) {
   return hash;
 }
 
-// Standard normal values by Box and Muller (1958), two from two words.
+// Standard normal values, two from two words of the stream.
 class NormalDrawer {
  public:
   NormalDrawer(std::uint64_t seed, std::uint64_t sample)
@@ -40,11 +40,11 @@ class NormalDrawer {
       spare_valid_ = false;
       return spare_;
     }
-    const float radius = std::sqrt(-2.0f * wellspring::log(unit_float_open(stream_.next())));
-    const float turns = unit_float(stream_.next());
-    spare_ = radius * sin_turns(turns);
+    const std::uint32_t word0 = stream_.next(), word1 = stream_.next();
+    const math::NormalPair pair = math::box_muller(word0, word1);
+    spare_ = pair.second;
     spare_valid_ = true;
-    return radius * cos_turns(turns);
+    return pair.first;
   }
 
  private:

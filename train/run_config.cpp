@@ -42,71 +42,7 @@ const ParamTable<DataConfig>& data_table() {
   static const auto table =
       ParamTable<DataConfig>("data")
           .text("root", &DataConfig::root, "folder where relative paths of data begin")
-          .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
-          .real("budget", &DataConfig::budget, {0, kUnbounded}, "GiB",
-                "device memory that data sets may keep resident; larger ones are streamed");
-  return table;
-}
-
-const ParamTable<ViewSpec>& view_table() {
-  static const auto table =
-      ParamTable<ViewSpec>("view")
-          .real("flip_x", &ViewSpec::flip_x, {0, 1}, "", "probability of a horizontal mirror")
-          .real("flip_y", &ViewSpec::flip_y, {0, 1}, "", "probability of a vertical mirror")
-          .real("shift", &ViewSpec::shift, {0, 0.99}, "sides", "largest translation per axis")
-          .real("zoom_low", &ViewSpec::zoom_low, {0.05, 20}, "", "smallest scale of the content")
-          .real("zoom_high", &ViewSpec::zoom_high, {0.05, 20}, "", "largest scale of the content")
-          .real("rotate", &ViewSpec::rotate, {0, 3.15}, "rad", "largest rotation")
-          .real("brightness", &ViewSpec::brightness, {0, 1}, "", "largest additive change")
-          .real("contrast", &ViewSpec::contrast, {0, 0.99}, "", "largest relative change")
-          .real("saturation", &ViewSpec::saturation, {0, 0.99}, "", "largest relative change")
-          .integer("erase", &ViewSpec::erase, {0, 4096}, "pixels",
-                   "side of a square set to the mean; 0: none", "DeVries & Taylor 2017");
-  return table;
-}
-
-const ParamTable<ViewConfig>& normalisation_table() {
-  static const auto table = ParamTable<ViewConfig>("view")
-                                .real_list("mean", &ViewConfig::mean, {0, 1}, "intensity",
-                                           "subtracted from each channel; one value serves all")
-                                .real_list("std", &ViewConfig::deviation, {1e-3, 1e3}, "intensity",
-                                           "each channel is divided by it; one value serves all");
-  return table;
-}
-
-const ParamTable<SourceConfig>& source_table() {
-  static const auto table =
-      ParamTable<SourceConfig>("source")
-          .text("name", &SourceConfig::name, "name in reports, schedules and `of`")
-          .required()
-          .choice("kind", &SourceConfig::kind,
-                  {{"generator", SourceKind::generator}, {"files", SourceKind::files}},
-                  "where samples come from")
-          .text("head", &SourceConfig::head,
-                "label space; the source's name where none is given, and sources with one head "
-                "must have the same classes")
-          .real("weight", &SourceConfig::weight, {0, kUnbounded}, "",
-                "share of the samples, relative to the other sources; not beside a schedule")
-          .real("loss_weight", &SourceConfig::loss_weight, {0, kUnbounded}, "",
-                "multiplies the loss of the source's samples");
-  return table;
-}
-
-const ParamTable<SourceConfig>& generator_table() {
-  static const auto table =
-      ParamTable<SourceConfig>("source of kind generator")
-          .text("generator", &SourceConfig::generator, "its name; its parameters stand in `params`")
-          .required();
-  return table;
-}
-
-const ParamTable<SourceConfig>& files_table() {
-  static const auto table =
-      ParamTable<SourceConfig>("source of kind files")
-          .text("path", &SourceConfig::path, "folder or tar of <class>/<file>.jpg or .png")
-          .required()
-          .integer("limit_per_class", &SourceConfig::limit_per_class, {0, kUnbounded}, "samples",
-                   "the first so many of each class; 0: all");
+          .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images");
   return table;
 }
 
@@ -126,7 +62,10 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
           .text("of", &EvaluationSourceConfig::of, "the training source it belongs to")
           .required()
           .text("name", &EvaluationSourceConfig::name, "name in reports; `of` where none is given")
-          .text("path", &EvaluationSourceConfig::path, "of files: the held-out files");
+          .text("path", &EvaluationSourceConfig::path,
+                "of files: where the held-out files are; that of training where none is given")
+          .text("split", &EvaluationSourceConfig::split,
+                "of files: the held-out split; that of training where none is given");
   return table;
 }
 
@@ -201,20 +140,9 @@ const ParamTable<InitConfig>& init_table() {
 // ---------------------------------------------------------------------------------------------
 // Reading
 
-void check_channels(const ConfigNode& node, const char* name, const std::vector<double>& values) {
-  if (values.size() != 1 && values.size() != 3)
-    node.refuse(fmt::format("{} has {} values", name, values.size()),
-                "an image has one or three channels", "give one value for all channels, or three");
-}
-
-void read_view(const ConfigNode& node, ViewConfig& view) {
-  node.read(view_table(), view.spec);
-  node.read(normalisation_table(), view);
-  if (view.spec.zoom_low > view.spec.zoom_high)
-    node.refuse(
-        fmt::format("zoom_low {} is above zoom_high {}", view.spec.zoom_low, view.spec.zoom_high));
-  check_channels(node, "mean", view.mean);
-  check_channels(node, "std", view.deviation);
+void read_view(const ConfigNode& node, ViewParams& view) {
+  node.read(view_table(), view);
+  to_view_spec(view, node.place());  // checks what no row can check alone
 }
 
 std::vector<ParamSetting> settings_without(const ConfigNode& node, const std::string& key) {
@@ -223,31 +151,47 @@ std::vector<ParamSetting> settings_without(const ConfigNode& node, const std::st
   return settings;
 }
 
-SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const ViewConfig& view,
+bool is_event(const SourceSpec& spec) {
+  return spec.kind == SourceKind::generator &&
+         find_generator(spec.generator).kind == SampleKind::event;
+}
+
+SourceKind read_kind(const ConfigNode& node) {
+  SourceSpec holder;
+  if (const auto kind = node.scalar("kind"))
+    source_table(SourceKind::generator).set(holder, "kind", kind->value, kind->place);
+  return holder.kind;
+}
+
+SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const ViewParams& view,
                          std::int64_t limit_per_class) {
-  SourceConfig source = node.read(source_table());
-  if (source.name.empty()) node.refuse("name is empty");
-  if (source.head.empty()) source.head = source.name;
+  SourceConfig source;
+  SourceSpec& spec = source.spec;
+  spec.place = node.place();
+  spec.kind = read_kind(node);
+  spec.limit_per_class = limit_per_class;
+  node.read(source_table(spec.kind), spec);
+  if (spec.name.empty()) node.refuse("name is empty");
+  if (spec.head.empty()) spec.head = spec.name;
+  if (spec.kind == SourceKind::generator) {
+    spec.params = node.section("params").settings();
+    const auto name = node.scalar("generator");
+    const Place place = name ? name->place : node.place();
+    // Made and dropped: every parameter is checked here, with its place.
+    make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
+  }
+  if (is_event(spec)) {
+    if (node.has("view")) node.refuse("a view of events", "only images are looked at");
+    return source;
+  }
   source.view = view;
   read_view(node.section("view"), source.view);
-  if (source.kind == SourceKind::generator) {
-    node.read(generator_table(), source);
-    source.params = node.section("params").settings();
-    const Place place = node.scalar("generator")->place;
-    find_generator(source.generator, place);
-    // Made and dropped: every parameter is checked here, with its place.
-    make_generator(source.generator, static_cast<int>(data.size), source.params, place);
-  } else {
-    source.limit_per_class = limit_per_class;
-    node.read(files_table(), source);
-    if (source.path.empty()) node.refuse("path is empty");
-  }
   return source;
 }
 
 std::vector<std::string> names_of(const DataConfig& data) {
   std::vector<std::string> names;
-  for (const SourceConfig& source : data.sources) names.push_back(source.name);
+  for (const SourceConfig& source : data.sources) names.push_back(source.spec.name);
   return names;
 }
 
@@ -267,8 +211,8 @@ double read_fraction(const ParamSetting& setting) {
 }
 
 double read_weight(const ParamSetting& setting) {
-  SourceConfig holder;
-  source_table().set(holder, "weight", setting.value, setting.place);
+  SourceSpec holder;
+  source_table(SourceKind::generator).set(holder, "weight", setting.value, setting.place);
   return holder.weight;
 }
 
@@ -313,7 +257,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
     data.schedule.push_back(read_point(point, names));
   if (data.schedule.empty()) {
     MixturePoint constant;
-    for (const SourceConfig& source : data.sources) constant.weights.push_back(source.weight);
+    for (const SourceConfig& source : data.sources) constant.weights.push_back(source.spec.weight);
     data.schedule.push_back(std::move(constant));
   } else {
     for (const ConfigNode& source : source_nodes)
@@ -326,11 +270,11 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
 
 DataConfig read_data(const ConfigNode& node) {
   DataConfig data = node.read(data_table());
-  ViewConfig view;
+  ViewParams view;
   read_view(node.section("view"), view);
-  SourceConfig shared;  // limit_per_class may stand once for all
+  SourceSpec shared;  // limit_per_class may stand once for all data sets
   if (const auto limit = node.scalar("limit_per_class"))
-    files_table().set(shared, "limit_per_class", limit->value, limit->place);
+    source_table(SourceKind::files).set(shared, "limit_per_class", limit->value, limit->place);
 
   const std::vector<ConfigNode> nodes = node.list("sources");
   if (nodes.empty()) node.refuse("sources is empty", "a run needs something to learn from");
@@ -357,12 +301,15 @@ EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data)
       fail(ErrorKind::config, {fmt::format("{}there is no source '{}'",
                                            element.scalar("of")->place.prefix(), source.of),
                                "", name_advice(source.of, names)});
-    const bool files =
-        data.sources[static_cast<std::size_t>(found - names.begin())].kind == SourceKind::files;
-    if (files && source.path.empty())
-      element.refuse("path is missing", "held-out files are other files than those trained on");
-    if (!files && !source.path.empty())
-      element.refuse("path beside a generator", "its held-out samples have ids from 2^48 on");
+    const bool files = data.sources[static_cast<std::size_t>(found - names.begin())].spec.kind ==
+                       SourceKind::files;
+    const bool elsewhere = !source.path.empty() || !source.split.empty();
+    if (files && !elsewhere)
+      element.refuse("path or split is missing",
+                     "held-out files are other files than those trained on");
+    if (!files && elsewhere)
+      element.refuse("path or split beside a generator",
+                     "its held-out samples have ids from 2^48 on");
     if (source.name.empty()) source.name = source.of;
     for (const EvaluationSourceConfig& other : evaluation.sources)
       if (other.name == source.name)
@@ -422,24 +369,33 @@ std::string as_element(std::string lines, int indent) {
   return lines;
 }
 
+/// The lines of a table without those of some names, which are written elsewhere or not at all.
+template <class Struct>
+std::string yaml_without(const ParamTable<Struct>& table, const Struct& values, int indent,
+                         const std::set<std::string>& left_out) {
+  std::string out;
+  for (const detail::BoundRow& row : table.bound_rows())
+    if (!left_out.contains(row.row.name))
+      out += fmt::format("{:{}}{}: {}\n", "", indent, row.row.name,
+                         detail::param_text(row.row, row.get(&values)));
+  return out;
+}
+
+/// What is written: everything, or only what the weights of a step depend on.
+enum class Extent : std::uint8_t { all, identity };
+
 /// The weight is written by the schedule, the rest of a source here.
-std::string source_yaml(const SourceConfig& source, int size) {
+std::string source_yaml(const SourceConfig& source, int size, Extent extent) {
   constexpr int kIndent = 6;
-  std::string out = fmt::format("{:6}name: {}\n", "", yaml_scalar(source.name));
-  out += fmt::format("{:6}kind: {}\n", "",
-                     source.kind == SourceKind::generator ? "generator" : "files");
-  if (source.kind == SourceKind::generator) {
-    out += generator_table().to_yaml(source, kIndent);
-    const std::string params =
-        make_generator(source.generator, size, source.params)->parameters_yaml();
+  const SourceSpec& spec = source.spec;
+  std::set<std::string> left_out = {"weight"};
+  if (extent == Extent::identity) left_out.insert({"storage", "budget", "ahead", "threads"});
+  std::string out = yaml_without(source_table(spec.kind), spec, kIndent, left_out);
+  if (spec.kind == SourceKind::generator) {
+    const std::string params = make_generator(spec.generator, size, spec.params)->parameters_yaml();
     if (!params.empty()) out += fmt::format("{:6}params:\n", "") + settings_yaml(params, 8);
-  } else {
-    out += files_table().to_yaml(source, kIndent);
   }
-  out += fmt::format("{:6}head: {}\n", "", yaml_scalar(source.head));
-  out += fmt::format("{:6}loss_weight: {}\n", "", shortest(source.loss_weight));
-  out += fmt::format("{:6}view:\n", "") + view_table().to_yaml(source.view.spec, 8) +
-         normalisation_table().to_yaml(source.view, 8);
+  if (!is_event(spec)) out += fmt::format("{:6}view:\n", "") + view_table().to_yaml(source.view, 8);
   return as_element(out, kIndent - 2);
 }
 
@@ -448,16 +404,16 @@ std::string schedule_yaml(const DataConfig& data) {
   for (const MixturePoint& point : data.schedule) {
     out += fmt::format("    - at: {}\n      weights:\n", shortest(point.at));
     for (std::size_t i = 0; i < data.sources.size(); ++i)
-      out += fmt::format("        {}: {}\n", yaml_scalar(data.sources[i].name),
+      out += fmt::format("        {}: {}\n", yaml_scalar(data.sources[i].spec.name),
                          shortest(point.weights[i]));
   }
   return out;
 }
 
-std::string sources_yaml(const DataConfig& data) {
+std::string sources_yaml(const DataConfig& data, Extent extent) {
   std::string out = "  sources:\n";
   for (const SourceConfig& source : data.sources)
-    out += source_yaml(source, static_cast<int>(data.size));
+    out += source_yaml(source, static_cast<int>(data.size), extent);
   return out + schedule_yaml(data);
 }
 
@@ -491,24 +447,21 @@ std::string optimizer_yaml(const OptimizerConfig& optimizer) {
 
 }  // namespace
 
-ViewSpec ViewConfig::augmented() const {
-  ViewSpec view = spec;
-  for (std::size_t c = 0; c < 3; ++c) {
-    view.mean[c] = static_cast<float>(mean[mean.size() == 1 ? 0 : c]);
-    view.inv_std[c] = static_cast<float>(1.0 / deviation[deviation.size() == 1 ? 0 : c]);
-  }
-  return view;
+namespace {
+
+SourceContext context_of(const RunConfig& config, const SourceConfig& source) {
+  SourceContext context;
+  context.size = static_cast<int>(config.data.size);
+  context.seed = config.seed;
+  context.train_view = to_view_spec(source.view, source.spec.place);
+  ViewParams normalisation;
+  normalisation.mean = source.view.mean;
+  normalisation.std = source.view.std;
+  context.evaluation_view = to_view_spec(normalisation, source.spec.place);
+  return context;
 }
 
-ViewSpec ViewConfig::plain() const {
-  const ViewSpec whole = augmented();
-  ViewSpec view;
-  for (int c = 0; c < 3; ++c) {
-    view.mean[c] = whole.mean[c];
-    view.inv_std[c] = whole.inv_std[c];
-  }
-  return view;
-}
+}  // namespace
 
 RunConfig RunConfig::load(const std::filesystem::path& file,
                           std::span<const std::string> overrides) {
@@ -539,14 +492,15 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
 
 std::string RunConfig::to_yaml() const {
   return run_table().to_yaml(*this) + "data:\n" + data_table().to_yaml(data, 2) +
-         sources_yaml(data) + evaluation_yaml(evaluation) + model_yaml(model) + loss_yaml(loss) +
-         optimizer_yaml(optimizer) + "train:\n" + train_table().to_yaml(train, 2) + "init:\n" +
-         init_table().to_yaml(init, 2);
+         sources_yaml(data, Extent::all) + evaluation_yaml(evaluation) + model_yaml(model) +
+         loss_yaml(loss) + optimizer_yaml(optimizer) + "train:\n" +
+         train_table().to_yaml(train, 2) + "init:\n" + init_table().to_yaml(init, 2);
 }
 
 std::string RunConfig::identity_yaml() const {
-  return fmt::format("seed: {}\ndata:\n  size: {}\n", seed, data.size) + sources_yaml(data) +
-         model_yaml(model) + loss_yaml(loss) + optimizer_yaml(optimizer) +
+  return fmt::format("seed: {}\ndata:\n  size: {}\n", seed, data.size) +
+         sources_yaml(data, Extent::identity) + model_yaml(model) + loss_yaml(loss) +
+         optimizer_yaml(optimizer) +
          fmt::format("train:\n  batch: {}\n  steps: {}\n  clip: {}\n", train.batch, train.steps,
                      shortest(train.clip));
 }
@@ -567,8 +521,44 @@ DType RunConfig::compute_type(const Device& on) const {
 
 std::size_t RunConfig::source_index(const std::string& source) const {
   for (std::size_t i = 0; i < data.sources.size(); ++i)
-    if (data.sources[i].name == source) return i;
+    if (data.sources[i].spec.name == source) return i;
   throw std::logic_error("no source is called '" + source + "'");
+}
+
+Mixture RunConfig::open_training() const {
+  Mixture mixture(seed);
+  for (const SourceConfig& source : data.sources) {
+    SourceSpec spec = source.spec;
+    if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();
+    mixture.add(make_source(spec, context_of(*this, source)),
+                {spec.weight, spec.head, spec.loss_weight}, spec.place);
+  }
+  std::vector<NamedSchedulePoint> points;
+  for (const MixturePoint& point : data.schedule) {
+    NamedSchedulePoint named{point.at, {}, {}};
+    for (std::size_t i = 0; i < data.sources.size(); ++i)
+      named.weights.emplace_back(data.sources[i].spec.name, point.weights[i]);
+    points.push_back(std::move(named));
+  }
+  mixture.set_schedule(points);
+  return mixture;
+}
+
+Mixture RunConfig::open_held_out() const {
+  Mixture mixture(seed);
+  for (const EvaluationSourceConfig& held_out : evaluation.sources) {
+    const SourceConfig& source = data.sources[source_index(held_out.of)];
+    SourceSpec spec = source.spec;
+    spec.name = held_out.name;
+    if (spec.kind == SourceKind::files) {
+      spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();
+      if (!held_out.split.empty()) spec.split = held_out.split;
+      spec.limit_per_class = 0;
+      spec.shuffle = false;
+    }
+    mixture.add(make_source(spec, context_of(*this, source)), {1, spec.head, 1}, spec.place);
+  }
+  return mixture;
 }
 
 std::vector<ConfigSection> config_sections() {
@@ -578,9 +568,9 @@ std::vector<ConfigSection> config_sections() {
   };
   return {{"", run_table().rows()},
           {"data", data_table().rows()},
-          {"data.view", joined(view_table().rows(), normalisation_table().rows())},
-          {"data.sources[]",
-           joined(source_table().rows(), joined(generator_table().rows(), files_table().rows()))},
+          {"data.view", view_table().rows()},
+          {"data.sources[] of kind generator", source_table(SourceKind::generator).rows()},
+          {"data.sources[] of kind files", source_table(SourceKind::files).rows()},
           {"eval", evaluation_table().rows()},
           {"eval.sources[]", evaluation_source_table().rows()},
           {"loss", loss_table().rows()},

@@ -7,7 +7,9 @@
 #include "kernels/dtype.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_graph.h"
-#include "kernels/view.h"
+#include "kernels/view_params.h"
+#include "sources/mixture.h"
+#include "sources/source_spec.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -18,30 +20,10 @@
 
 namespace wellspring {
 
-/// How samples of a source are looked at; kernels/view.h as a user writes it.
-struct ViewConfig {
-  ViewSpec spec;  ///< its mean and inv_std are not used
-  std::vector<double> mean = {0.5};
-  std::vector<double> deviation = {0.25};
-  /// The whole specification: augmentation and normalisation.
-  ViewSpec augmented() const;
-  /// Normalisation alone, for evaluation.
-  ViewSpec plain() const;
-};
-
-enum class SourceKind : std::uint8_t { generator, files };
-
+/// A source as sources/source_spec.h describes it, and how its samples are looked at.
 struct SourceConfig {
-  std::string name;
-  SourceKind kind = SourceKind::generator;
-  std::string generator;  ///< of generators: its name and parameters
-  std::vector<ParamSetting> params;
-  std::string path;                  ///< of files: as written; see RunConfig::resolve
-  std::int64_t limit_per_class = 0;  ///< of files: 0 takes all
-  std::string head;                  ///< label space; sources of one head share classes
-  double weight = 1;                 ///< share of the samples, without a schedule
-  double loss_weight = 1;
-  ViewConfig view;
+  SourceSpec spec;
+  ViewParams view;
 };
 
 /// One point of the mixture's schedule; linear between points.
@@ -53,7 +35,6 @@ struct MixturePoint {
 struct DataConfig {
   std::string root;                    ///< relative paths begin here; "": the working directory
   std::int64_t size = 32;              ///< side of images, pixels
-  double budget = 2;                   ///< GiB of device memory that data sets may keep resident
   std::vector<SourceConfig> sources;   ///< at least one
   std::vector<MixturePoint> schedule;  ///< never empty: one point where weights are constant
 };
@@ -62,7 +43,8 @@ struct DataConfig {
 struct EvaluationSourceConfig {
   std::string of;    ///< the training source it belongs to
   std::string name;  ///< in reports
-  std::string path;  ///< of files: the held-out files
+  std::string path;  ///< of files: the held-out files; path or split differs from training's
+  std::string split;
 };
 
 struct EvaluationConfig {
@@ -146,8 +128,13 @@ struct RunConfig {
   std::filesystem::path resolve(const std::string& path) const;
   /// f32 or bf16 on `device`. Error (config) for bf16 on a CPU.
   DType compute_type(const Device& device) const;
-  /// Held-out source by the name of the training source, or the source's index.
+  /// Index of the training source of that name, which must exist.
   std::size_t source_index(const std::string& name) const;
+  /// The sources of the run, opened: errors data where files are not as they should be. `plan` and
+  /// `load` are the caller's.
+  Mixture open_training() const;
+  /// The held-out sources, in the order of `evaluation.sources`.
+  Mixture open_held_out() const;
 };
 
 /// Tables of the configuration's sections in the order of the file, for `describe` and docs.

@@ -57,9 +57,11 @@ class Trainer {
   /// Writes a checkpoint of this moment under the run folder.
   CheckpointReport checkpoint();
 
-  /// Rate of the step with its data part, and of the same step on the batch that lies in memory.
-  /// Both work on a copy of the run's state: weights and counters are afterwards as before.
+  /// Rate of the whole step. The run goes on meanwhile, beyond its last step if need be.
   Throughput measure_as_configured(double seconds);
+  /// Rate of the same step without its data part, on the batch that lies in memory: what the whole
+  /// step could reach if data were free. The state is afterwards as before. (Before the first step
+  /// there is no batch: then one step is trained.)
   Throughput measure_ceiling(double seconds);
 
   const RunConfig& config() const;
@@ -67,7 +69,7 @@ class Trainer {
   /// Nodes of the recorded step; empty until it is recorded.
   const GraphCensus& census() const;
   /// Everything that a resumed run must have equal, as bytes: weights, moments, counters.
-  std::vector<std::uint8_t> state_bytes() const;
+  std::vector<std::uint8_t> state_bytes();
 
  private:
   class Impl;

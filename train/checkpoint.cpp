@@ -1,0 +1,502 @@
+#include "train/checkpoint.h"
+
+#include "core/files.h"
+#include "core/safetensors.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "core/version.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <set>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kStateFile = "state.safetensors";
+constexpr const char* kHeaderFile = "checkpoint.json";
+constexpr const char* kPrefix = "step-";
+constexpr const char* kModelFormat = "wellspring model 1";
+constexpr const char* kStateFormat = "wellspring state 1";
+
+// Tensors of the state file that belong to no parameter.
+constexpr const char* kStepTensor = "step";
+constexpr const char* kRingTensor = "metrics ring";
+
+// ---------------------------------------------------------------------------------------------
+// Writing
+
+/// The tensors of one arena array in file order, kept alive for write_safetensors.
+class TensorList {
+ public:
+  void add(const ParameterArena& parameters, const std::vector<float>& values,
+           const std::string& prefix) {
+    for (const ParameterTensor& tensor : parameters.tensors()) {
+      held_.push_back(to_file_order(tensor, values.data() + tensor.offset));
+      tensors_.push_back({prefix + tensor.name, ElementType::f32, tensor.file_shape(), {}});
+    }
+  }
+  void add(const std::string& name, ElementType type, std::int64_t n, Bytes data) {
+    extra_.push_back({name, type, {n}, data});
+  }
+  std::vector<TensorData> tensors() const {
+    std::vector<TensorData> all = tensors_;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].data = bytes_of(held_[i]);
+    all.insert(all.end(), extra_.begin(), extra_.end());
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<float>> held_;
+  std::vector<TensorData> tensors_, extra_;
+};
+
+std::string heads_json(const std::vector<MixtureHead>& heads) {
+  Json list = Json::array();
+  for (const MixtureHead& head : heads)
+    list.push_back({{"name", head.name}, {"classes", head.classes}});
+  return list.dump();
+}
+
+/// Writes through to a file and remembers the digest.
+class HashingSink : public ByteSink {
+ public:
+  explicit HashingSink(OutputFile file) : file_(std::move(file)) {}
+  using ByteSink::write;
+  void write(Bytes bytes) override {
+    file_.write(bytes);
+    hash_.update(bytes);
+  }
+  void finish() { file_.finish(); }
+  Json description() const { return {{"bytes", file_.written()}, {"sha256", hash_.hex()}}; }
+  std::uint64_t bytes() const { return file_.written(); }
+
+ private:
+  OutputFile file_;
+  Sha256 hash_;
+};
+
+// ---------------------------------------------------------------------------------------------
+// Reading
+
+[[noreturn]] void fail_damaged(const fs::path& file, const std::string& why) {
+  fail(ErrorKind::data, {fmt::format("{}: the checkpoint is damaged", file.string()), why,
+                         "remove this checkpoint folder; --resume auto then takes the one before"});
+}
+
+Json read_header(const fs::path& checkpoint) {
+  const fs::path file = checkpoint / kHeaderFile;
+  try {
+    return Json::parse(read_text(file));
+  } catch (const Json::exception& error) {
+    fail_damaged(file, error.what());
+  }
+}
+
+void check_digest(const fs::path& file, const Json& header) {
+  const std::string name = file.filename().string();
+  if (!header.contains("files") || !header["files"].contains(name))
+    fail_damaged(file, fmt::format("{} does not name it", kHeaderFile));
+  const auto expected = header["files"][name]["sha256"].get<std::string>();
+  const std::vector<std::byte> bytes = read_bytes(file);
+  const auto size = header["files"][name]["bytes"].get<std::uint64_t>();
+  if (bytes.size() != size)
+    fail_damaged(file, fmt::format("it has {} bytes, {} were written", bytes.size(), size));
+  if (Sha256().update(bytes).hex() != expected)
+    fail_damaged(file, "its SHA-256 is not the one that was written");
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::vector<std::string> extents;
+  for (const std::int64_t extent : shape) extents.push_back(std::to_string(extent));
+  return "[" + join(extents) + "]";
+}
+
+/// What differs between a file's tensors, whose names begin with `prefix`, and the network's.
+std::vector<std::string> network_differences(const SafetensorsFile& file,
+                                             const ParameterArena& parameters,
+                                             const std::string& prefix) {
+  std::vector<std::string> differences;
+  std::set<std::string> known;
+  for (const ParameterTensor& tensor : parameters.tensors()) {
+    known.insert(prefix + tensor.name);
+    const TensorInfo* info = file.find(prefix + tensor.name);
+    if (info == nullptr)
+      differences.push_back(fmt::format("{} is missing there", prefix + tensor.name));
+    else if (info->shape != tensor.file_shape() || info->type != ElementType::f32)
+      differences.push_back(fmt::format("{} is {} {} there, F32 {} here", info->name,
+                                        element_name(info->type), shape_text(info->shape),
+                                        shape_text(tensor.file_shape())));
+  }
+  for (const TensorInfo& info : file.tensors())
+    if (info.name.starts_with(prefix) && !known.contains(info.name) && info.name != kStepTensor &&
+        info.name != kRingTensor)
+      differences.push_back(fmt::format("{} is unknown here", info.name));
+  return differences;
+}
+
+/// The first few, so that a message stays readable.
+std::string listed(std::vector<std::string> lines) {
+  constexpr std::size_t kMost = 8;
+  if (lines.size() > kMost) {
+    const std::size_t more = lines.size() - kMost;
+    lines.resize(kMost);
+    lines.push_back(fmt::format("and {} more", more));
+  }
+  return join(lines, "; ");
+}
+
+void check_network(const SafetensorsFile& file, const ParameterArena& parameters,
+                   const std::string& prefix) {
+  const std::vector<std::string> differences = network_differences(file, parameters, prefix);
+  if (differences.empty()) return;
+  fail(ErrorKind::config,
+       {fmt::format("{} holds another network", file.path().string()), listed(differences),
+        "use the model section it was trained with, or begin with its weights: init.from"});
+}
+
+std::vector<float> read_floats(const SafetensorsFile& file, const TensorInfo& info) {
+  std::vector<float> values(info.bytes / sizeof(float));
+  file.read(info, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+/// Reads every tensor of one array of the arena.
+void read_array(const SafetensorsFile& file, const ParameterArena& parameters,
+                const std::string& prefix, std::vector<float>& values) {
+  for (const ParameterTensor& tensor : parameters.tensors())
+    from_file_order(tensor, read_floats(file, file.tensor(prefix + tensor.name)),
+                    values.data() + tensor.offset);
+}
+
+void restore_array(const SafetensorsFile& file, ParameterArena& parameters,
+                   const std::string& prefix, float* array, Stream& stream) {
+  std::vector<float> values(static_cast<std::size_t>(parameters.length()), 0.0f);
+  read_array(file, parameters, prefix, values);
+  parameters.upload(stream, values, array);
+}
+
+void check_configuration(const fs::path& checkpoint, const Json& header, const RunConfig& config) {
+  const auto there = header.value("identity", std::string());
+  const std::string here = config.identity_yaml();
+  if (there == here) return;
+  fail(ErrorKind::config,
+       {fmt::format("{} belongs to a run that was configured otherwise", checkpoint.string()),
+        listed(config_differences(there, here)),
+        "restore the configuration, or start a new run: another out=FOLDER, with init.from to "
+        "begin with these weights"});
+}
+
+/// Lines "path: value" of YAML as RunConfig writes it: two blanks a level, "- " before the first
+/// key of a list's element.
+std::map<std::string, std::string> flatten(const std::string& yaml) {
+  std::map<std::string, std::string> values;
+  std::vector<std::string> path;     // one name a level
+  std::map<std::string, int> count;  // elements seen of each list
+  std::size_t begin = 0;
+  while (begin < yaml.size()) {
+    const std::size_t end = std::min(yaml.find('\n', begin), yaml.size());
+    std::string line = yaml.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t indent = line.find_first_not_of(' ');
+    if (indent == std::string::npos) continue;
+    std::size_t level = indent / 2;
+    line = line.substr(indent);
+    if (line.starts_with("- ")) {
+      path.resize(level);
+      const std::string list = join(path, ".");
+      path.push_back(fmt::format("[{}]", count[list]++));
+      line = line.substr(2);
+      ++level;
+    }
+    path.resize(std::min(path.size(), level));
+    const std::size_t colon = line.find(": ");
+    const std::string key =
+        line.substr(0, colon == std::string::npos ? line.size() - line.ends_with(':') : colon);
+    path.push_back(key);
+    if (colon != std::string::npos) values[join(path, ".")] = line.substr(colon + 2);
+    if (colon == std::string::npos && !line.ends_with(':')) values[join(path, ".")] = "";
+  }
+  return values;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------
+// CheckpointStore
+
+CheckpointStore::CheckpointStore(const fs::path& run_folder)
+    : folder_(run_folder / "checkpoints") {}
+
+std::vector<std::uint64_t> CheckpointStore::steps() const {
+  std::vector<std::uint64_t> steps;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix) || !fs::exists(entry.path() / kHeaderFile)) continue;
+    const char* begin = name.data() + std::string_view(kPrefix).size();
+    const char* end = name.data() + name.size();
+    std::uint64_t step = 0;
+    const auto [stop, error] = std::from_chars(begin, end, step);
+    if (error == std::errc{} && stop == end) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+fs::path CheckpointStore::path_of(std::uint64_t step) const {
+  return folder_ / (kPrefix + std::to_string(step));
+}
+
+std::optional<fs::path> CheckpointStore::newest() const {
+  const std::vector<std::uint64_t> all = steps();
+  if (all.empty()) return std::nullopt;
+  return path_of(all.back());
+}
+
+void CheckpointStore::clean() const {
+  if (fs::exists(folder_)) remove_stale_temporaries(folder_);
+}
+
+CheckpointReport CheckpointStore::write(const RunConfig& config, const ParameterArena& parameters,
+                                        const std::vector<MixtureHead>& heads,
+                                        const SampleShape& shape, const RunState& state,
+                                        Stream& stream) const {
+  const auto begin = std::chrono::steady_clock::now();
+  TensorList model, rest;
+  model.add(parameters, parameters.download(stream, parameters.master()), "");
+  if (parameters.first_moment() != nullptr)
+    rest.add(parameters, parameters.download(stream, parameters.first_moment()), "first.");
+  if (parameters.second_moment() != nullptr)
+    rest.add(parameters, parameters.download(stream, parameters.second_moment()), "second.");
+  const auto step = static_cast<std::int64_t>(state.step);
+  rest.add(kStepTensor, ElementType::i64, 1, bytes_of(std::span(&step, 1)));
+  const Bytes ring = bytes_of(state.ring);
+  rest.add(kRingTensor, ElementType::u8, static_cast<std::int64_t>(ring.size()), ring);
+
+  make_folders(folder_);
+  CheckpointReport report;
+  report.step = state.step;
+  report.path = path_of(state.step);
+  AtomicFolder folder(report.path);
+  Json header = {{"format", "wellspring checkpoint 1"},
+                 {"version", kVersion},
+                 {"step", state.step},
+                 {"identity", config.identity_yaml()},
+                 {"files", Json::object()}};
+  const auto write_tensors = [&](const char* name, const TensorList& tensors,
+                                 const TensorMetadata& metadata) {
+    HashingSink sink(folder.create(name));
+    write_safetensors(sink, tensors.tensors(), metadata);
+    sink.finish();
+    header["files"][name] = sink.description();
+    report.bytes += sink.bytes();
+  };
+  write_tensors(kModelFile, model,
+                {{"format", kModelFormat},
+                 {"version", kVersion},
+                 {"step", std::to_string(state.step)},
+                 {"config", config.to_yaml()},
+                 {"heads", heads_json(heads)},
+                 {"input", Json({shape.height, shape.width, shape.channels}).dump()},
+                 {"layout", "convolutions OIHW, activations NHWC"}});
+  write_tensors(kStateFile, rest, {{"format", kStateFormat}, {"version", kVersion}});
+  OutputFile header_file = folder.create(kHeaderFile);
+  header_file.write(header.dump(2) + "\n");
+  header_file.finish();
+  folder.commit();
+
+  std::vector<std::uint64_t> all = steps();
+  for (std::size_t i = 0; i + static_cast<std::size_t>(config.train.keep) < all.size(); ++i)
+    fs::remove_all(path_of(all[i]));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Reading back
+
+RunState resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
+                           ParameterArena& parameters, Stream& stream) {
+  require_folder(checkpoint);
+  const Json header = read_header(checkpoint);
+  check_digest(checkpoint / kModelFile, header);
+  check_digest(checkpoint / kStateFile, header);
+  const SafetensorsFile model(checkpoint / kModelFile);
+  const SafetensorsFile rest(checkpoint / kStateFile);
+  check_network(model, parameters, "");
+  check_configuration(checkpoint, header, config);
+
+  restore_array(model, parameters, "", parameters.master(), stream);
+  parameters.refresh_working(stream);
+  if (parameters.first_moment() != nullptr)
+    restore_array(rest, parameters, "first.", parameters.first_moment(), stream);
+  if (parameters.second_moment() != nullptr)
+    restore_array(rest, parameters, "second.", parameters.second_moment(), stream);
+  stream.synchronize();
+
+  RunState state;
+  std::int64_t step = 0;
+  rest.read(rest.tensor(kStepTensor), std::as_writable_bytes(std::span(&step, 1)));
+  state.step = static_cast<std::uint64_t>(step);
+  const TensorInfo& ring = rest.tensor(kRingTensor);
+  state.ring.resize(ring.bytes / sizeof(ops::StepMetrics));
+  rest.read(ring, std::as_writable_bytes(std::span(state.ring)));
+  return state;
+}
+
+fs::path find_model_file(const fs::path& where) {
+  if (fs::is_regular_file(where)) return where;
+  if (fs::exists(where / kModelFile)) return where / kModelFile;
+  if (const auto newest = CheckpointStore(where).newest()) return *newest / kModelFile;
+  require_folder(where);
+  fail(ErrorKind::data,
+       {fmt::format("{}: no checkpoint is there", where.string()), "",
+        "name a run folder with checkpoints, a checkpoint folder or a model.safetensors"});
+}
+
+ModelDescription describe_model(const fs::path& model_file) {
+  const SafetensorsFile file(model_file);
+  const auto text = [&](const std::string& key) {
+    const auto found = file.metadata().find(key);
+    if (found == file.metadata().end() || file.metadata().at("format") != kModelFormat)
+      fail(ErrorKind::data, {fmt::format("{}: not a model of this program", model_file.string()),
+                             fmt::format("its metadata lack '{}' or name another format", key),
+                             "name a checkpoint that `wellspring train` wrote"});
+    return found->second;
+  };
+  text("format");
+  file.verify();
+  ModelDescription model;
+  model.step = std::stoull(text("step"));
+  model.config_yaml = text("config");
+  std::int32_t logits = 0;
+  for (const Json& head : Json::parse(text("heads"))) {
+    model.heads.push_back(
+        {head["name"].get<std::string>(), logits, head["classes"].get<std::vector<std::string>>()});
+    logits += static_cast<std::int32_t>(model.heads.back().classes.size());
+  }
+  const Json shape = Json::parse(text("input"));
+  model.shape = {shape[0].get<int>(), shape[1].get<int>(), shape[2].get<int>()};
+  return model;
+}
+
+void load_weights(const fs::path& model_file, ParameterArena& parameters, Stream& stream) {
+  const SafetensorsFile file(model_file);
+  file.verify();
+  check_network(file, parameters, "");
+  restore_array(file, parameters, "", parameters.master(), stream);
+  parameters.refresh_working(stream);
+  stream.synchronize();
+}
+
+// ---------------------------------------------------------------------------------------------
+// Transfer
+
+namespace {
+
+bool is_head(const std::string& name) {
+  return name.starts_with(std::string(kHeadName) + ".");
+}
+
+/// Copies the logits of heads that both networks have; the others stay as they are in `values`.
+/// Returns false when there is none.
+bool keep_heads(const SafetensorsFile& file, const std::vector<MixtureHead>& there,
+                const std::vector<MixtureHead>& here, const ParameterTensor& tensor,
+                float* values) {
+  const TensorInfo* info = file.find(tensor.name);
+  if (info == nullptr) return false;
+  const std::vector<float> held = read_floats(file, *info);
+  const std::int64_t row = tensor.elements() / tensor.shape.front();
+  if (info->shape.empty() || static_cast<std::int64_t>(held.size()) / info->shape[0] != row)
+    return false;
+  bool any = false;
+  for (const MixtureHead& head : here)
+    for (const MixtureHead& other : there) {
+      if (other.name != head.name || other.classes != head.classes) continue;
+      const auto n = static_cast<std::int64_t>(head.classes.size()) * row;
+      std::copy_n(held.begin() + other.begin * row, n, values + head.begin * row);
+      any = true;
+    }
+  return any;
+}
+
+}  // namespace
+
+std::string TransferReport::to_string() const {
+  std::string text = fmt::format("loaded {} tensors", loaded.size());
+  const auto part = [&text](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) text += fmt::format("; {} {}", what, join(names));
+  };
+  part("reset", reset);
+  part("missing", missing);
+  part("unused", unused);
+  return text;
+}
+
+TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
+                                const std::vector<MixtureHead>& heads, ParameterArena& parameters,
+                                Stream& stream) {
+  const ModelDescription model = describe_model(model_file);
+  const SafetensorsFile file(model_file);
+  std::vector<float> values = parameters.download(stream, parameters.master());
+  TransferReport report;
+  std::vector<std::string> unfit;
+  std::set<std::string> known;
+  for (const ParameterTensor& tensor : parameters.tensors()) {
+    known.insert(tensor.name);
+    float* place = values.data() + tensor.offset;
+    const TensorInfo* info = file.find(tensor.name);
+    if (is_head(tensor.name)) {
+      const bool kept =
+          head_init == HeadInit::keep && keep_heads(file, model.heads, heads, tensor, place);
+      (kept ? report.loaded : report.reset).push_back(tensor.name);
+    } else if (info == nullptr) {
+      report.missing.push_back(tensor.name);
+    } else if (info->shape != tensor.file_shape() || info->type != ElementType::f32) {
+      unfit.push_back(fmt::format("{} is {} there, {} here", tensor.name, shape_text(info->shape),
+                                  shape_text(tensor.file_shape())));
+    } else {
+      from_file_order(tensor, read_floats(file, *info), place);
+      report.loaded.push_back(tensor.name);
+    }
+  }
+  for (const TensorInfo& info : file.tensors())
+    if (!known.contains(info.name)) report.unused.push_back(info.name);
+  if (!unfit.empty() || report.loaded.empty())
+    fail(ErrorKind::config,
+         {fmt::format("init.from: {} does not fit this network", model_file.string()),
+          unfit.empty() ? "no tensor has the same name" : listed(unfit),
+          "use the model section it was trained with; only the head may differ"});
+  parameters.upload(stream, values, parameters.master());
+  parameters.refresh_working(stream);
+  stream.synchronize();
+  return report;
+}
+
+std::vector<std::string> config_differences(const std::string& there, const std::string& here) {
+  const auto old_values = flatten(there), new_values = flatten(here);
+  std::vector<std::string> differences;
+  for (const auto& [path, value] : old_values) {
+    const auto found = new_values.find(path);
+    if (found == new_values.end())
+      differences.push_back(fmt::format("{}: {} there, absent here", path, value));
+    else if (found->second != value)
+      differences.push_back(fmt::format("{}: {} there, {} here", path, value, found->second));
+  }
+  for (const auto& [path, value] : new_values)
+    if (!old_values.contains(path))
+      differences.push_back(fmt::format("{}: absent there, {} here", path, value));
+  return differences;
+}
+
+}  // namespace wellspring

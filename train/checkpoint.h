@@ -1,0 +1,90 @@
+// Checkpoints: folders step-N with the weights (model.safetensors), what else a resumed run needs
+// (state.safetensors) and checkpoint.json with the digests of both. Written whole or not at all.
+// Called by the trainer and the command line; host only.
+#pragma once
+
+#include "kernels/ops/training.h"
+#include "kernels/stream.h"
+#include "train/learner.h"
+#include "train/observer.h"
+#include "train/run_config.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// What a model file says of itself, so that it can be used without the run it came from.
+struct ModelDescription {
+  std::uint64_t step = 0;
+  std::string config_yaml;         ///< as config.resolved.yaml
+  std::vector<MixtureHead> heads;  ///< label spaces, in the order of the logits
+  SampleShape shape;               ///< of one sample
+};
+
+/// The counters and metrics of a run at a moment.
+struct RunState {
+  std::uint64_t step = 0;
+  std::vector<ops::StepMetrics> ring;
+};
+
+/// The checkpoints of one run folder.
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(const std::filesystem::path& run_folder);
+
+  /// Steps of complete checkpoints, ascending.
+  std::vector<std::uint64_t> steps() const;
+  std::filesystem::path path_of(std::uint64_t step) const;
+  std::optional<std::filesystem::path> newest() const;
+
+  /// Writes a checkpoint and removes all but the newest `keep`. Error (runtime) where it cannot be
+  /// written; older ones are then untouched.
+  CheckpointReport write(const RunConfig& config, const ParameterArena& parameters,
+                         const std::vector<MixtureHead>& heads, const SampleShape& shape,
+                         const RunState& state, Stream& stream) const;
+  /// Removes what killed runs left unfinished.
+  void clean() const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// Restores weights, moments and counters, to the bit. Errors: data for a checkpoint that is
+/// damaged; config for one of another network or of a run that was configured otherwise, with what
+/// differs.
+RunState resume_checkpoint(const std::filesystem::path& checkpoint, const RunConfig& config,
+                           ParameterArena& parameters, Stream& stream);
+
+/// The model file that `where` leads to: a run folder (its newest checkpoint), a checkpoint folder
+/// or a model.safetensors. Error (data) where there is none.
+std::filesystem::path find_model_file(const std::filesystem::path& where);
+/// Errors (data): no model file, or not one of ours.
+ModelDescription describe_model(const std::filesystem::path& model_file);
+/// Restores the weights alone; the network must be the same. Errors as resume_checkpoint.
+void load_weights(const std::filesystem::path& model_file, ParameterArena& parameters,
+                  Stream& stream);
+
+/// What became of the tensors of a network that begins with another's weights.
+struct TransferReport {
+  std::vector<std::string> loaded;   ///< equal name and shape
+  std::vector<std::string> reset;    ///< of the head: as a new network has them
+  std::vector<std::string> missing;  ///< the network has them, the file does not: as new
+  std::vector<std::string> unused;   ///< the file has them, the network does not
+  std::string to_string() const;
+};
+/// Begins with another network's weights, wholly or but for the head. Heads that are kept need the
+/// same name and classes; others are reset. Error (config) where a tensor has another shape, or
+/// nothing fits.
+TransferReport transfer_weights(const std::filesystem::path& model_file, HeadInit head_init,
+                                const std::vector<MixtureHead>& heads, ParameterArena& parameters,
+                                Stream& stream);
+
+/// The lines in which two configurations written by RunConfig differ, with their paths:
+/// "train.batch: 64 there, 128 here".
+std::vector<std::string> config_differences(const std::string& there, const std::string& here);
+
+}  // namespace wellspring

@@ -1,0 +1,40 @@
+// Evaluation on samples that training never sees. Called by the trainer; host only.
+#pragma once
+
+#include "kernels/memory_plan.h"
+#include "kernels/stream.h"
+#include "sources/mixture.h"
+#include "train/learner.h"
+#include "train/observer.h"
+#include "train/run_config.h"
+
+#include <vector>
+
+namespace wellspring {
+
+/// The held-out sources of a run. Has a batch of its own, so that the training batch stays where it
+/// is. Forward passes are eager: evaluation is no part of the recorded step.
+class HeldOut {
+ public:
+  /// Plans. `mixture`: the held-out sources, RunConfig::open_held_out. Error (data) where a
+  /// source's classes are not those of its head.
+  HeldOut(const RunConfig& config, Mixture mixture, const Learner& learner, MemoryPlan& memory);
+  void load(Stream& stream);
+  /// Every source from its first held-out sample on. Blocks.
+  EvaluationReport evaluate(Stream& stream, Learner& learner, std::uint64_t step);
+
+  bool empty() const { return mixture_.size() == 0; }
+
+ private:
+  EvaluationResult evaluate_source(Stream& stream, Learner& learner, int source);
+
+  Mixture mixture_;
+  std::vector<std::uint64_t> samples_;
+  std::vector<std::string> head_names_;
+  std::vector<std::optional<double>> best_;
+  ops::HeadRange heads_[kMaxSources];
+  BatchBuffers batch_;
+  Planned<ops::StepMetrics> sums_, host_sums_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,180 @@
+#include "train/metrics_log.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFileName = "metrics.jsonl";
+
+/// Seconds since 1970, for TensorBoard's time axis.
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Json to_json(const SourceReport& source) {
+  return {{"name", source.name},
+          {"samples", source.samples},
+          {"wanted_share", source.wanted_share},
+          {"achieved_share", source.achieved_share},
+          {"loss", source.loss},
+          {"accuracy", source.accuracy}};
+}
+
+Json to_json(const StepReport& report) {
+  Json sources = Json::array();
+  for (const SourceReport& source : report.sources) sources.push_back(to_json(source));
+  return {{"kind", "step"},
+          {"step", report.step},
+          {"steps", report.steps},
+          {"window", report.window},
+          {"loss", report.loss},
+          {"accuracy", report.accuracy},
+          {"gradient_norm", report.gradient_norm},
+          {"learning_rate", report.learning_rate},
+          {"sources", sources},
+          {"samples_per_second", report.samples_per_second},
+          {"clean", report.clean}};
+}
+
+Json to_json(const EvaluationReport& report) {
+  Json results = Json::array();
+  for (const EvaluationResult& result : report.results) {
+    results.push_back({{"name", result.name},
+                       {"head", result.head},
+                       {"samples", result.samples},
+                       {"loss", result.loss},
+                       {"accuracy", result.accuracy}});
+    if (result.best_accuracy) results.back()["best_accuracy"] = *result.best_accuracy;
+  }
+  return {{"kind", "evaluation"},
+          {"step", report.step},
+          {"results", results},
+          {"seconds", report.seconds}};
+}
+
+StepReport step_from(const Json& line) {
+  StepReport report;
+  report.step = line.at("step");
+  report.steps = line.at("steps");
+  report.window = line.at("window");
+  report.loss = line.at("loss");
+  report.accuracy = line.at("accuracy");
+  report.gradient_norm = line.at("gradient_norm");
+  report.learning_rate = line.at("learning_rate");
+  report.samples_per_second = line.at("samples_per_second");
+  report.clean = line.at("clean");
+  for (const Json& source : line.at("sources"))
+    report.sources.push_back({source.at("name"), source.at("samples"), source.at("wanted_share"),
+                              source.at("achieved_share"), source.at("loss"),
+                              source.at("accuracy")});
+  return report;
+}
+
+EvaluationReport evaluation_from(const Json& line) {
+  EvaluationReport report;
+  report.step = line.at("step");
+  report.seconds = line.at("seconds");
+  for (const Json& entry : line.at("results")) {
+    EvaluationResult result;
+    result.name = entry.at("name");
+    result.head = entry.at("head");
+    result.samples = entry.at("samples");
+    result.loss = entry.at("loss");
+    result.accuracy = entry.at("accuracy");
+    if (entry.contains("best_accuracy"))
+      result.best_accuracy = entry["best_accuracy"].get<double>();
+    report.results.push_back(std::move(result));
+  }
+  return report;
+}
+
+/// Removes the lines after `step`, and a last one without its end.
+void cut_back(const fs::path& path, std::uint64_t step) {
+  if (!fs::exists(path)) return;
+  const std::string text = read_text(path);
+  std::string kept;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = text.substr(begin, end - begin);
+    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (object.is_object() && object.value("step", UINT64_MAX) <= step) kept += line + "\n";
+  }
+  if (kept != text) write_file(path, kept);
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const fs::path& folder, std::uint64_t step)
+    : path_(folder / kFileName),
+      file_((cut_back(path_, step), path_), OutputFile::Mode::append),
+      events_(folder / TensorBoardWriter::file_name(wall_time()), wall_time()) {}
+
+void MetricsLog::write(const StepReport& report) {
+  file_.write(to_json(report).dump() + "\n");
+  const double now = wall_time();
+  const auto step = static_cast<std::int64_t>(report.step);
+  const auto add = [&](const std::string& tag, double value) {
+    events_.add_scalar(tag, step, now, static_cast<float>(value));
+  };
+  add("train/loss", report.loss);
+  add("train/accuracy", report.accuracy);
+  add("train/gradient_norm", report.gradient_norm);
+  add("train/learning_rate", report.learning_rate);
+  if (report.clean) add("throughput/samples_per_second", report.samples_per_second);
+  for (const SourceReport& source : report.sources) {
+    if (source.samples == 0) continue;
+    add("source/" + source.name + "/loss", source.loss);
+    add("source/" + source.name + "/accuracy", source.accuracy);
+    add("source/" + source.name + "/share", source.achieved_share);
+  }
+}
+
+void MetricsLog::write(const EvaluationReport& report) {
+  file_.write(to_json(report).dump() + "\n");
+  const double now = wall_time();
+  for (const EvaluationResult& result : report.results) {
+    const auto step = static_cast<std::int64_t>(report.step);
+    events_.add_scalar("held_out/" + result.name + "/accuracy", step, now,
+                       static_cast<float>(result.accuracy));
+    events_.add_scalar("held_out/" + result.name + "/loss", step, now,
+                       static_cast<float>(result.loss));
+  }
+}
+
+void MetricsLog::sync() {
+  file_.finish();
+  file_ = OutputFile(path_, OutputFile::Mode::append);
+}
+
+MetricsHistory read_metrics(const fs::path& folder, std::uint64_t last_step) {
+  MetricsHistory history;
+  const fs::path path = folder / kFileName;
+  if (!fs::exists(path)) return history;
+  const std::string text = read_text(path);
+  std::size_t begin = 0;
+  int number = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    ++number;
+    try {
+      const Json line = Json::parse(text.substr(begin, end - begin));
+      if (line.at("step").get<std::uint64_t>() > last_step) continue;
+      if (line.at("kind") == "step") history.steps.push_back(step_from(line));
+      if (line.at("kind") == "evaluation") history.evaluations.push_back(evaluation_from(line));
+    } catch (const Json::exception& error) {
+      fail(ErrorKind::data, {fmt::format("{}:{}: not a line of metrics", path.string(), number),
+                             error.what(), "remove the line"});
+    }
+  }
+  return history;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,40 @@
+// metrics.jsonl and TensorBoard events of a run folder. Called by the trainer and the report; host
+// only.
+#pragma once
+
+#include "core/files.h"
+#include "core/tensorboard.h"
+#include "train/observer.h"
+
+#include <filesystem>
+#include <vector>
+
+namespace wellspring {
+
+/// Appends to a run folder's metrics: a JSON object a line, "kind" is step or evaluation. Opened at
+/// a step, it first drops the lines after it, which a run that was killed may have left.
+class MetricsLog {
+ public:
+  MetricsLog(const std::filesystem::path& folder, std::uint64_t step);
+  void write(const StepReport& report);
+  void write(const EvaluationReport& report);
+  /// Brings everything to the disk: before a checkpoint, so that none is ahead of its metrics.
+  void sync();
+
+ private:
+  std::filesystem::path path_;
+  OutputFile file_;
+  TensorBoardWriter events_;
+};
+
+/// What metrics.jsonl holds.
+struct MetricsHistory {
+  std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
+};
+/// Up to and with `last_step`; a last line that was cut short by the end of a process is left out.
+/// Error (data) naming any other line that is not one of ours. No file: an empty history.
+MetricsHistory read_metrics(const std::filesystem::path& folder,
+                            std::uint64_t last_step = UINT64_MAX);
+
+}  // namespace wellspring
