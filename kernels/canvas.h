@@ -19,7 +19,7 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
   constexpr float kInverse = 1.f / 255.f;
   const auto value = static_cast<float>(byte);
   const float quotient = value * kInverse;
-  return fmaf(fmaf(-quotient, 255.f, value), kInverse, quotient);
+  return math::fma(math::fma(-quotient, 255.f, value), kInverse, quotient);
 }
 
 /// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255; views
@@ -56,7 +56,7 @@ struct CanvasImages {
   }
 
  private:
-  WS_INLINE static int floor_int(float x) { return static_cast<int>(floorf(x)); }
+  WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
 
   template <int N>
   WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
@@ -67,7 +67,7 @@ struct CanvasImages {
 
   WS_INLINE Rgb bilinear(const Scene& scene, float x, float y) const {
     const float fx = x - 0.5f, fy = y - 0.5f;
-    const float x0 = floorf(fx), y0 = floorf(fy);
+    const float x0 = math::floor(fx), y0 = math::floor(fy);
     const int ix = static_cast<int>(x0), iy = static_cast<int>(y0);
     const float u = fx - x0, v = fy - y0;
     const Rgb top = mix(texel(scene, ix, iy), texel(scene, ix + 1, iy), u);

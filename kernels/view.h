@@ -6,7 +6,7 @@
 #include "kernels/batch.h"
 #include "kernels/macros.h"
 #include "kernels/philox.h"
-#include "kernels/placeholder_math.h"
+#include "kernels/math.h"
 
 #include <cstdint>
 
@@ -102,22 +102,22 @@ WS_HD inline View draw_view(const ViewSpec& spec, SampleShape source, SampleShap
 
   // Whole-pixel shifts, each equally likely, as in pad-and-crop: flips and shifts then permute
   // pixels and change none.
-  const float reach_x = floor_of(spec.shift * source_width);
-  const float reach_y = floor_of(spec.shift * source_height);
-  view.origin_x = 0.5f * source_width + (floor_of(shift_x * (2 * reach_x + 1)) - reach_x);
-  view.origin_y = 0.5f * source_height + (floor_of(shift_y * (2 * reach_y + 1)) - reach_y);
+  const float reach_x = math::floor(spec.shift * source_width);
+  const float reach_y = math::floor(spec.shift * source_height);
+  view.origin_x = 0.5f * source_width + (math::floor(shift_x * (2 * reach_x + 1)) - reach_x);
+  view.origin_y = 0.5f * source_height + (math::floor(shift_y * (2 * reach_y + 1)) - reach_y);
 
   const float cover_x = source_width / width, cover_y = source_height / height;
   float step = cover_x < cover_y ? cover_x : cover_y;
   if (spec.zoom_low != 1 || spec.zoom_high != 1) {
-    step /= spec.zoom_low * exp(zoom_u * log(spec.zoom_high / spec.zoom_low));
+    step /= spec.zoom_low * math::exp(zoom_u * math::log(spec.zoom_high / spec.zoom_low));
   }
   view.footprint = step;
   float cosine = 1, sine = 0;
   if (spec.rotate != 0) {
-    const float turns = (2 * rotate_u - 1) * spec.rotate * kTurnsPerRadian;
-    cosine = cos_turns(turns);
-    sine = sin_turns(turns);
+    const float turns = (2 * rotate_u - 1) * spec.rotate * (1 / math::kTau);
+    cosine = math::cos_turns(turns);
+    sine = math::sin_turns(turns);
   }
   const float mirror_x = flip_x ? -step : step, mirror_y = flip_y ? -step : step;
   view.m00 = cosine * mirror_x;

@@ -15,7 +15,7 @@
 #include "generators/generator.h"
 #include "kernels/emission.h"
 #include "kernels/philox.h"
-#include "kernels/placeholder_math.h"
+#include "kernels/math.h"
 
 #include <bit>
 #include <cmath>
@@ -133,7 +133,7 @@ struct DeadLeaves {
     scene.width = static_cast<float>(key.shape.width);
     scene.height = static_cast<float>(key.shape.height);
     float r_min = params_.r_min;
-    if (params_.spread != 1) r_min *= exp((2 * share - 1) * log(params_.spread));
+    if (params_.spread != 1) r_min *= math::exp((2 * share - 1) * math::log(params_.spread));
     const float ratio = r_min / params_.r_max;
     const float side = scene.width < scene.height ? scene.width : scene.height;
     scene.r_min = r_min * side;
@@ -152,7 +152,7 @@ struct DeadLeaves {
     leaf.x = scene.width * unit_float(place.word[0]);
     leaf.y = scene.height * unit_float(place.word[1]);
     // Density r^-3 has the distribution function (1 - (r_min / r)^2) / taper.
-    leaf.radius = scene.r_min / sqrtf(1 - scene.taper * unit_float(place.word[2]));
+    leaf.radius = scene.r_min / math::sqrt(1 - scene.taper * unit_float(place.word[2]));
     if (!near(leaf, box[0], box[1], box[2], box[3])) return false;
     const Kind kind =
         scene.kind == Kind::mixed ? static_cast<Kind>(below(place.word[3], kShapes)) : scene.kind;
@@ -255,8 +255,8 @@ struct DeadLeaves {
     const float x = static_cast<float>(tile.x0) + half_width;
     const float y = static_cast<float>(tile.y0) + half_height;
     const float cx = view.source_x(x, y), cy = view.source_y(x, y);
-    const float rx = fabsf(view.m00) * half_width + fabsf(view.m01) * half_height;
-    const float ry = fabsf(view.m10) * half_width + fabsf(view.m11) * half_height;
+    const float rx = math::abs(view.m00) * half_width + math::abs(view.m01) * half_height;
+    const float ry = math::abs(view.m10) * half_width + math::abs(view.m11) * half_height;
     box[0] = inside_x(scene, cx - rx);
     box[1] = inside_y(scene, cy - ry);
     box[2] = inside_x(scene, cx + rx);
@@ -327,12 +327,12 @@ struct DeadLeaves {
       return cut_polygon(kind, words, leaf);
     if (kind == Kind::oriented_square) {
       const float turns = 0.25f * unit_float(words.word[0]);
-      cosine = cos_turns(turns);
-      sine = sin_turns(turns);
+      cosine = math::cos_turns(turns);
+      sine = math::sin_turns(turns);
     } else if (kind == Kind::rectangle) {  // corner at an angle uniform in a quarter turn
       const float turns = 0.25f * unit_float(words.word[0]);
-      half_width = leaf.radius * cos_turns(turns);
-      half_height = leaf.radius * sin_turns(turns);
+      half_width = leaf.radius * math::cos_turns(turns);
+      half_height = leaf.radius * math::sin_turns(turns);
     }
     const float normal_x[4] = {cosine, -sine, -cosine, sine};
     const float normal_y[4] = {sine, cosine, -sine, -cosine};
@@ -359,9 +359,9 @@ struct DeadLeaves {
     WS_UNROLL(4)
     for (int s = 0; s < 4; ++s) {  // ... whose half-plane, the circle's tangent, cuts nothing off
       const float middle = 0.5f * (angle[s] + angle[s + 1]);
-      leaf.normal_x[s] = cos_turns(middle);
-      leaf.normal_y[s] = sin_turns(middle);
-      leaf.distance[s] = leaf.radius * cos_turns(0.5f * (angle[s + 1] - angle[s]));
+      leaf.normal_x[s] = math::cos_turns(middle);
+      leaf.normal_y[s] = math::sin_turns(middle);
+      leaf.distance[s] = leaf.radius * math::cos_turns(0.5f * (angle[s + 1] - angle[s]));
     }
   }
   WS_INLINE static void order(float& a, float& b) {

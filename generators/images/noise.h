@@ -7,7 +7,7 @@
 #include "generators/generator.h"
 #include "kernels/emission.h"
 #include "kernels/philox.h"
-#include "kernels/placeholder_math.h"
+#include "kernels/math.h"
 
 #include <cmath>
 #include <cstdint>
@@ -80,11 +80,11 @@ struct Noise {
       WS_LANES
       for (int i = 0; i < N; ++i) {
         const Philox4 w = lattice(scene, run.x[i], run.y[i]);
-        const NormalPair first = box_muller(w.word[0], w.word[1]);
-        const NormalPair second = box_muller(w.word[2], w.word[3]);
-        colour.r[i] = params_.mean + params_.sigma * first.a;
-        colour.g[i] = params_.mean + params_.sigma * first.b;
-        colour.b[i] = params_.mean + params_.sigma * second.a;
+        const math::NormalPair first = math::box_muller(w.word[0], w.word[1]);
+        const math::NormalPair second = math::box_muller(w.word[2], w.word[3]);
+        colour.r[i] = params_.mean + params_.sigma * first.first;
+        colour.g[i] = params_.mean + params_.sigma * first.second;
+        colour.b[i] = params_.mean + params_.sigma * second.first;
       }
     } else {
       const float width =
@@ -108,8 +108,8 @@ struct Noise {
   /// The words of the source pixel at (x, y). The lattice has no border: views that look past the
   /// image see more of the same. Period 65536 pixels.
   WS_INLINE static Philox4 lattice(const Scene& scene, float x, float y) {
-    const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(x)));
-    const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(y)));
+    const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(x)));
+    const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(y)));
     return scene.rng.block(Purpose::texture, (iy << 16) | (ix & 0xffffu));
   }
 

@@ -8,7 +8,7 @@
 #include "generators/generator.h"
 #include "kernels/emission.h"
 #include "kernels/philox.h"
-#include "kernels/placeholder_math.h"
+#include "kernels/math.h"
 
 #include <cmath>
 #include <cstdint>
@@ -132,8 +132,8 @@ struct Shapes {
     scene.x = 0.5f * (static_cast<float>(key.shape.width) - side) + x * side;
     scene.y = 0.5f * (static_cast<float>(key.shape.height) - side) + y * side;
     scene.radius = scale * side;
-    scene.cosine = cos_turns(turns) / scene.radius;
-    scene.sine = sin_turns(turns) / scene.radius;
+    scene.cosine = math::cos_turns(turns) / scene.radius;
+    scene.sine = math::sin_turns(turns) / scene.radius;
     scene.softness = params_.softness * scene.radius;
     draw_colours(draw, scene);
     const float period = draw_texture(draw, side, scene);
@@ -211,7 +211,7 @@ struct Shapes {
 
   WS_INLINE static float larger(float a, float b) { return a > b ? a : b; }
   WS_INLINE static float smaller(float a, float b) { return a < b ? a : b; }
-  WS_INLINE static float length(float x, float y) { return sqrtf(x * x + y * y); }
+  WS_INLINE static float length(float x, float y) { return math::sqrt(x * x + y * y); }
   WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
     return {a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)};
   }
@@ -226,11 +226,11 @@ struct Shapes {
   /// equal area has radius 1. Every constant follows from "area = pi".
   template <Shape S>
   WS_INLINE static float distance(float x, float y) {
-    const float ax = fabsf(x), ay = fabsf(y);
+    const float ax = math::abs(x), ay = math::abs(y);
     if constexpr (S == Shape::circle) {
       return length(x, y) - 1;
     } else if constexpr (S == Shape::ring) {  // radii 0.75 and 1.25
-      return fabsf(length(x, y) - 1) - 0.25f;
+      return math::abs(length(x, y) - 1) - 0.25f;
     } else if constexpr (S == Shape::crescent) {
       // A disc without another of 0.8 its radius, centres 0.55 radii apart.
       return larger(length(x, y) - 1.3973045f, 1.1178436f - length(x - 0.76851746f, y));
@@ -287,8 +287,8 @@ struct Shapes {
     if (scene.texture == Texture::grain) {
       WS_LANES
       for (int i = 0; i < N; ++i) {
-        const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(run.x[i])));
-        const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(floorf(run.y[i])));
+        const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.x[i])));
+        const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.y[i])));
         const Philox4 w = scene.rng.block(Purpose::texture, (iy << 16) | (ix & 0xffffu));
         share[i] = scene.strength * unit_float(w.word[0]);
       }
@@ -297,7 +297,7 @@ struct Shapes {
     WS_LANES
     for (int i = 0; i < N; ++i) {
       const float t = scene.wave_x * run.x[i] + scene.wave_y * run.y[i] + scene.phase;
-      const float wave = fabsf(2 * (t - floorf(t)) - 1);  // triangle wave, period 1
+      const float wave = math::abs(2 * (t - math::floor(t)) - 1);  // triangle wave, period 1
       const float soft = wave * wave * (3 - 2 * wave);    // without its kinks
       share[i] = scene.strength * soft;
     }
@@ -334,8 +334,8 @@ struct Shapes {
     scene.texture = params_.texture == Texture::any ? any : params_.texture;
     // A gradient is the same wave, so long that a third of a period spans the image.
     const float waves = scene.texture == Texture::gradient ? 0.35f : 1 / period;
-    scene.wave_x = cos_turns(turns) * (waves / side);
-    scene.wave_y = sin_turns(turns) * (waves / side);
+    scene.wave_x = math::cos_turns(turns) * (waves / side);
+    scene.wave_y = math::sin_turns(turns) * (waves / side);
     scene.strength = params_.texture_strength;
     return period;
   }
