@@ -5,8 +5,8 @@
 
 #include "kernels/batch.h"
 #include "kernels/macros.h"
-#include "kernels/philox.h"
 #include "kernels/math.h"
+#include "kernels/philox.h"
 
 #include <cstdint>
 

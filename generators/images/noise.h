@@ -6,8 +6,8 @@
 #include "core/params.h"
 #include "generators/generator.h"
 #include "kernels/emission.h"
-#include "kernels/philox.h"
 #include "kernels/math.h"
+#include "kernels/philox.h"
 
 #include <cmath>
 #include <cstdint>

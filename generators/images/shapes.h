@@ -7,8 +7,8 @@
 #include "core/params.h"
 #include "generators/generator.h"
 #include "kernels/emission.h"
-#include "kernels/philox.h"
 #include "kernels/math.h"
+#include "kernels/philox.h"
 
 #include <cmath>
 #include <cstdint>
@@ -287,8 +287,10 @@ struct Shapes {
     if (scene.texture == Texture::grain) {
       WS_LANES
       for (int i = 0; i < N; ++i) {
-        const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.x[i])));
-        const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.y[i])));
+        const auto ix =
+            static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.x[i])));
+        const auto iy =
+            static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(run.y[i])));
         const Philox4 w = scene.rng.block(Purpose::texture, (iy << 16) | (ix & 0xffffu));
         share[i] = scene.strength * unit_float(w.word[0]);
       }
@@ -298,7 +300,7 @@ struct Shapes {
     for (int i = 0; i < N; ++i) {
       const float t = scene.wave_x * run.x[i] + scene.wave_y * run.y[i] + scene.phase;
       const float wave = math::abs(2 * (t - math::floor(t)) - 1);  // triangle wave, period 1
-      const float soft = wave * wave * (3 - 2 * wave);    // without its kinks
+      const float soft = wave * wave * (3 - 2 * wave);             // without its kinks
       share[i] = scene.strength * soft;
     }
   }
