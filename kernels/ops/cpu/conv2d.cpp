@@ -1,11 +1,147 @@
 #include "kernels/ops/cpu/conv2d.h"
 
-#include "core/error.h"
+#include "kernels/ops/cpu/linear_passes.h"
 
 namespace wellspring::ops::cpu {
+namespace {
+
+using dnnl::memory;
+using Forward = dnnl::convolution_forward;
+using BackwardData = dnnl::convolution_backward_data;
+using BackwardWeights = dnnl::convolution_backward_weights;
+
+/// The problem as oneDNN is told it. Activations stay NHWC, so that nothing is reordered between
+/// layers. Weights are KRSC in the caller's memory, but oneDNN may choose its own layout to compute
+/// with: a few kilobytes are reordered in microseconds, and for plain ones it has no fast code.
+struct Problem {
+  explicit Problem(const Conv2dSpec& s)
+      : tensors{.x = {{s.batch, s.in_channels, s.in_height, s.in_width},
+                      memory::data_type::f32,
+                      memory::format_tag::nhwc},
+                .y = {{s.batch, s.out_channels, s.out_height(), s.out_width()},
+                      memory::data_type::f32,
+                      memory::format_tag::nhwc},
+                .weights = {{s.out_channels, s.in_channels, s.kernel, s.kernel},
+                            memory::data_type::f32,
+                            memory::format_tag::ohwi},
+                .bias = bias_vector(s.bias, s.out_channels)},
+        weights({s.out_channels, s.in_channels, s.kernel, s.kernel}, memory::data_type::f32,
+                memory::format_tag::any),
+        strides{s.stride, s.stride},
+        before{s.padding, s.padding},
+        after{padding_after(s.in_height, s.out_height(), s),
+              padding_after(s.in_width, s.out_width(), s)} {}
+
+  /// Padding behind the last pixel. oneDNN wants it exact: where the stride leaves pixels unread
+  /// it is smaller than the padding in front, down to below zero.
+  static memory::dim padding_after(int in, int out, const Conv2dSpec& s) {
+    return memory::dim{out - 1} * s.stride + s.kernel - in - s.padding;
+  }
+
+  LinearTensors tensors;
+  memory::desc weights;
+  memory::dims strides, before, after;
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p,
+                                     Activation activation) {
+  return {engine,
+          dnnl::prop_kind::forward_training,
+          p.algorithm,
+          p.tensors.x,
+          p.weights,
+          p.tensors.bias,
+          p.tensors.y,
+          p.strides,
+          p.before,
+          p.after,
+          attributes(activation)};
+}
+BackwardData::primitive_desc plan_data(const dnnl::engine& engine, const Problem& p,
+                                       const Forward::primitive_desc& hint) {
+  return {engine,    p.algorithm, p.tensors.x, p.weights, p.tensors.y,
+          p.strides, p.before,    p.after,     hint,      attributes(Activation::none)};
+}
+BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const Problem& p,
+                                             const Forward::primitive_desc& hint) {
+  return {engine,
+          p.algorithm,
+          p.tensors.x,
+          p.weights,
+          p.tensors.bias,
+          p.tensors.y,
+          p.strides,
+          p.before,
+          p.after,
+          hint,
+          attributes(Activation::none)};
+}
+#else
+Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p,
+                                     Activation activation) {
+  const Forward::desc desc(dnnl::prop_kind::forward_training, p.algorithm, p.tensors.x, p.weights,
+                           p.tensors.bias, p.tensors.y, p.strides, p.before, p.after);
+  return {desc, attributes(activation), engine};
+}
+BackwardData::primitive_desc plan_data(const dnnl::engine& engine, const Problem& p,
+                                       const Forward::primitive_desc& hint) {
+  const BackwardData::desc desc(p.algorithm, p.tensors.x, p.weights, p.tensors.y, p.strides,
+                                p.before, p.after);
+  return {desc, attributes(Activation::none), engine, hint};
+}
+BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const Problem& p,
+                                             const Forward::primitive_desc& hint) {
+  const BackwardWeights::desc desc(p.algorithm, p.tensors.x, p.weights, p.tensors.bias, p.tensors.y,
+                                   p.strides, p.before, p.after);
+  return {desc, attributes(Activation::none), engine, hint};
+}
+#endif
+
+class OneDnnConv2d final : public Conv2d {
+ public:
+  OneDnnConv2d(const Conv2dSpec& spec, const Stream& stream)
+      : OneDnnConv2d(spec, stream, Problem(spec), stream.library<OneDnn>()) {}
+
+  std::size_t workspace_bytes() const override { return passes_.workspace_bytes(); }
+  void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+               Workspace workspace) override {
+    passes_.forward(stream, x, w, bias, y, workspace);
+  }
+  void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
+                     Workspace workspace) override {
+    passes_.backward_data(stream, dy, w, dx, workspace);
+  }
+  void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
+                        Workspace workspace) override {
+    passes_.backward_weights(stream, x, dy, dw, dbias, workspace);
+  }
+
+ private:
+  OneDnnConv2d(const Conv2dSpec& spec, const Stream& stream, const Problem& problem,
+               const std::shared_ptr<OneDnn>& library)
+      : passes_("conv2d", library, problem.tensors) {
+    const ThreadScope threads(stream.threads());
+    const dnnl::engine& engine = library->engine;
+    passes_.set_forward<Forward>(plan_forward(engine, problem, spec.activation));
+    // The backward passes begin behind the activation, so their hint has none.
+    const auto hint = plan_forward(engine, problem, Activation::none);
+    if (spec.input_gradient) {
+      passes_.set_backward_data<BackwardData>(plan_data(engine, problem, hint));
+    }
+    passes_.set_backward_weights<BackwardWeights>(plan_weights(engine, problem, hint));
+  }
+
+  LinearPasses passes_;
+};
+
+}  // namespace
 
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream) {
-  fail(ErrorKind::device, {spec.to_string() + ": not available on " + stream.device().to_string()});
+  require_f32(spec.to_string(), spec.compute, DType::f32);
+  return with_onednn_errors(spec.to_string(),
+                            [&] { return std::make_unique<OneDnnConv2d>(spec, stream); });
 }
 
 }  // namespace wellspring::ops::cpu

@@ -1,0 +1,121 @@
+"""The reference training step in PyTorch on the CPU: what `wellspring bench train` is compared with.
+
+The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling after
+each) on 32x32 images, a dense head of 10 classes, cross-entropy, and SGD with momentum; batch 128,
+f32, channels_last. The input is resident and random: only the step is timed, no data loading.
+
+    python bench/peers/torch_cnn_step.py [--threads 1,2,4] [--compile] [--seconds 10]
+
+Prints one JSON object: for each way to run it the median step time, its quartiles and its fastest, and
+the best way by median.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+
+
+def network() -> nn.Module:
+    def stage(inputs: int, outputs: int) -> list:
+        return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+
+    return nn.Sequential(
+        *stage(3, 32), *stage(32, 64), *stage(64, 128), nn.Flatten(), nn.Linear(128 * 4 * 4, 10)
+    )
+
+
+def make_step(batch: int, compiled: bool):
+    torch.manual_seed(1)
+    model = network().to(memory_format=torch.channels_last)
+    images = torch.randn(batch, 3, 32, 32).to(memory_format=torch.channels_last)
+    labels = torch.randint(0, 10, (batch,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=True)
+    criterion = nn.CrossEntropyLoss()
+
+    def forward_and_loss():
+        return criterion(model(images), labels)
+
+    loss_function = torch.compile(forward_and_loss) if compiled else forward_and_loss
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss_function().backward()
+        optimizer.step()
+
+    return step
+
+
+def measure(step, seconds: float, warm_up: int, clock) -> dict:
+    for _ in range(warm_up):
+        step()
+    times = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 10:
+        begin = clock()
+        step()
+        times.append(1e3 * (clock() - begin))
+    quartiles = statistics.quantiles(times, n=4)
+    return {
+        "steps": len(times),
+        "median_ms": round(statistics.median(times), 3),
+        "quartiles_ms": [round(quartiles[0], 3), round(quartiles[2], 3)],
+        "fastest_ms": round(min(times), 3),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    usable = len(os.sched_getaffinity(0))
+    parser.add_argument("--threads", default=",".join(str(n) for n in sorted({1, usable, 2 * usable})))
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser.add_argument("--warm-up", type=int, default=20, help="steps before each measurement")
+    parser.add_argument("--compile", action="store_true", help="also measure torch.compile")
+    parser.add_argument(
+        "--cpu-clock",
+        action="store_true",
+        help="process CPU time instead of wall time: for one thread on a busy machine",
+    )
+    arguments = parser.parse_args()
+    clock = time.process_time if arguments.cpu_clock else time.perf_counter
+
+    runs = []
+    for compiled in [False, True] if arguments.compile else [False]:
+        for threads in (int(n) for n in arguments.threads.split(",")):
+            torch.set_num_threads(threads)
+            try:
+                step = make_step(arguments.batch, compiled)
+                result = measure(step, arguments.seconds, arguments.warm_up, clock)
+            except Exception as error:  # torch.compile wants a C++ compiler and more
+                print(f"{threads} threads, compile={compiled}: {error}", file=sys.stderr)
+                continue
+            runs.append({"threads": threads, "compile": compiled, **result})
+    if not runs:
+        return 1
+    best = min(runs, key=lambda run: run["median_ms"])
+    print(
+        json.dumps(
+            {
+                "peer": "PyTorch",
+                "version": torch.__version__,
+                "work": "cnn 3-32-64-128, 32x32x3 input, training step, f32, channels_last",
+                "batch": arguments.batch,
+                "clock": "process CPU time" if arguments.cpu_clock else "wall",
+                "runs": runs,
+                "best": best,
+                "images_per_second": round(1e3 * arguments.batch / best["median_ms"], 1),
+            },
+            indent=2,
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+// The three passes that convolution and dense layers have in common: forward with fused bias and
+// activation, backward to the input, backward to weights and bias. Called by kernels/ops/cpu; host
+// only.
+#pragma once
+
+#include "kernels/ops/cpu/onednn.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace wellspring::ops::cpu {
+
+/// How the tensors of a layer lie in the caller's memory.
+struct LinearTensors {
+  dnnl::memory::desc x, y, weights, bias;  ///< bias: empty where there is none
+};
+
+class LinearPasses {
+ public:
+  LinearPasses(std::string name, std::shared_ptr<OneDnn> library, LinearTensors tensors)
+      : name_(std::move(name)), library_(std::move(library)), tensors_(std::move(tensors)) {}
+
+  template <class Primitive>
+  void set_forward(const typename Primitive::primitive_desc& plan) {
+    WorkspaceLayout layout;
+    forward_.weights = Relayout(library_, tensors_.weights, plan.weights_desc(), layout);
+    forward_.primitive = PlannedPrimitive(library_, Primitive(plan));
+    forward_.primitive.add_argument(DNNL_ARG_SRC, tensors_.x);
+    forward_.primitive.add_argument(DNNL_ARG_WEIGHTS, plan.weights_desc());
+    forward_.primitive.add_argument(DNNL_ARG_DST, tensors_.y);
+    finish(forward_, plan.scratchpad_desc(), DNNL_ARG_BIAS, layout);
+  }
+
+  template <class Primitive>
+  void set_backward_data(const typename Primitive::primitive_desc& plan) {
+    WorkspaceLayout layout;
+    data_.weights = Relayout(library_, tensors_.weights, plan.weights_desc(), layout);
+    data_.primitive = PlannedPrimitive(library_, Primitive(plan));
+    data_.primitive.add_argument(DNNL_ARG_DIFF_DST, tensors_.y);
+    data_.primitive.add_argument(DNNL_ARG_WEIGHTS, plan.weights_desc());
+    data_.primitive.add_argument(DNNL_ARG_DIFF_SRC, tensors_.x);
+    finish(data_, plan.scratchpad_desc(), kNoBias, layout);
+  }
+
+  template <class Primitive>
+  void set_backward_weights(const typename Primitive::primitive_desc& plan) {
+    WorkspaceLayout layout;
+    weights_.weights = Relayout(library_, plan.diff_weights_desc(), tensors_.weights, layout);
+    weights_.primitive = PlannedPrimitive(library_, Primitive(plan));
+    weights_.primitive.add_argument(DNNL_ARG_SRC, tensors_.x);
+    weights_.primitive.add_argument(DNNL_ARG_DIFF_DST, tensors_.y);
+    weights_.primitive.add_argument(DNNL_ARG_DIFF_WEIGHTS, plan.diff_weights_desc());
+    if (has_bias()) spare_bias_ = layout.take(tensors_.bias.get_size());
+    finish(weights_, plan.scratchpad_desc(), DNNL_ARG_DIFF_BIAS, layout);
+  }
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+               Workspace workspace);
+  void backward_data(Stream& stream, const void* dy, const void* w, void* dx, Workspace workspace);
+  void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
+                        Workspace workspace);
+
+ private:
+  /// One pass: its primitive, the relayout of its weights, and where its scratchpad lies.
+  struct Pass {
+    PlannedPrimitive primitive;
+    Relayout weights;
+    std::size_t scratchpad = 0;
+  };
+  static constexpr int kNoBias = -1;
+
+  bool has_bias() const { return !tensors_.bias.is_zero(); }
+
+  /// Adds the arguments that come last in every pass, the scratchpad and, where there is one, the
+  /// bias; and makes the workspace large enough.
+  void finish(Pass& pass, const dnnl::memory::desc& scratchpad, int bias_argument,
+              WorkspaceLayout& layout) {
+    pass.scratchpad = layout.take(scratchpad.get_size());
+    pass.primitive.add_argument(DNNL_ARG_SCRATCHPAD, scratchpad);
+    if (bias_argument != kNoBias && has_bias()) {
+      pass.primitive.add_argument(bias_argument, tensors_.bias);
+    }
+    workspace_bytes_ = std::max(workspace_bytes_, layout.bytes());
+  }
+
+  std::string name_;
+  std::shared_ptr<OneDnn> library_;
+  LinearTensors tensors_;
+  Pass forward_, data_, weights_;
+  std::size_t spare_bias_ = 0;  ///< receives dbias where the caller wants none
+  std::size_t workspace_bytes_ = 0;
+};
+
+}  // namespace wellspring::ops::cpu

@@ -1,0 +1,91 @@
+#include "kernels/ops/cpu/onednn.h"
+
+#include <omp.h>
+#include <utility>
+
+namespace wellspring::ops::cpu {
+
+ThreadScope::ThreadScope(int threads) : previous_(omp_get_max_threads()) {
+  omp_set_num_threads(threads);
+}
+
+ThreadScope::~ThreadScope() {
+  omp_set_num_threads(previous_);
+}
+
+void PlannedPrimitive::add_argument(int which, const dnnl::memory::desc& desc) {
+  memories_.push_back(dnnl::memory(desc, library_->engine, DNNL_MEMORY_NONE));
+  arguments_.push_back({which, memories_.back().get()});
+}
+
+void PlannedPrimitive::run(std::initializer_list<const void*> pointers) {
+  WS_EXPECT(pointers.size() == memories_.size());
+  auto memory = memories_.begin();
+  for (const void* pointer : pointers) (memory++)->set_data_handle(const_cast<void*>(pointer));
+  // The C function, because the C++ one copies its arguments into a new vector.
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive_.get(), library_->stream.get(),
+                             static_cast<int>(arguments_.size()), arguments_.data()),
+      "could not execute a primitive");
+}
+
+Relayout::Relayout(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& from,
+                   const dnnl::memory::desc& to, WorkspaceLayout& layout)
+    : needed_(from != to) {
+  if (!needed_) return;
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc plan(library->engine, from, library->engine, to, attributes);
+  // The workspace side is whichever is not the arena's: source() goes there, write_back() comes
+  // from there, and one object does one of them only.
+  offset_ = layout.take(std::max(from.get_size(), to.get_size()));
+  scratch_offset_ = layout.take(plan.scratchpad_desc().get_size());
+  reorder_ = PlannedPrimitive(std::move(library), dnnl::reorder(plan));
+  reorder_.add_argument(DNNL_ARG_FROM, from);
+  reorder_.add_argument(DNNL_ARG_TO, to);
+  reorder_.add_argument(DNNL_ARG_SCRATCHPAD, plan.scratchpad_desc());
+}
+
+const void* Relayout::source(const void* original, Workspace workspace) {
+  if (!needed_) return original;
+  void* copy = at(workspace, offset_);
+  reorder_.run({original, copy, at(workspace, scratch_offset_)});
+  return copy;
+}
+
+void* Relayout::target(void* original, Workspace workspace) const {
+  return needed_ ? at(workspace, offset_) : original;
+}
+
+void Relayout::write_back(void* original, Workspace workspace) {
+  if (!needed_) return;
+  reorder_.run({at(workspace, offset_), original, at(workspace, scratch_offset_)});
+}
+
+dnnl::primitive_attr attributes(Activation activation) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (activation == Activation::relu) {
+    dnnl::post_ops post;
+#if DNNL_VERSION_MAJOR >= 3
+    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0.f, 0.f);
+#else
+    post.append_eltwise(1.f, dnnl::algorithm::eltwise_relu, 0.f, 0.f);
+#endif
+    attributes.set_post_ops(post);
+  }
+  return attributes;
+}
+
+dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels) {
+  if (!bias) return {};
+  return {{channels}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a};
+}
+
+void require_f32(const std::string& what, DType compute, DType output) {
+  if (compute == DType::f32 && output == DType::f32) return;
+  fail(ErrorKind::device, {what + ": not available on cpu", "the CPU back end computes in f32 only",
+                           "set the compute type to f32, or run on a GPU"});
+}
+
+}  // namespace wellspring::ops::cpu

@@ -1,0 +1,118 @@
+// What the CPU operations share of oneDNN: engine, stream, threads, and primitives that run without
+// allocating. Builds with the 2.6 API (Debian 12) and 3.x. Called by kernels/ops/cpu; host only.
+#pragma once
+
+#include "core/error.h"
+#include "kernels/ops/ops.h"
+#include "kernels/stream.h"
+
+#include <cstddef>
+#include <dnnl.hpp>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring::ops::cpu {
+
+/// Engine and stream of oneDNN; one pair a Stream (Stream::library).
+struct OneDnn {
+  explicit OneDnn(const Stream&) : engine(dnnl::engine::kind::cpu, 0), stream(engine) {}
+  dnnl::engine engine;
+  dnnl::stream stream;
+};
+
+/// Sets the calling thread's OpenMP thread count while it lives. oneDNN reads it when a primitive
+/// is planned (it divides the work then) and when it runs, so both happen under one.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int threads);
+  ~ThreadScope();
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int previous_;
+};
+
+/// Lays out one operation's workspace: each pass has its own list, and they share the bytes.
+class WorkspaceLayout {
+ public:
+  /// Offset of the next block of `bytes`.
+  std::size_t take(std::size_t bytes) {
+    const std::size_t offset = used_;
+    used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return offset;
+  }
+  std::size_t bytes() const { return used_; }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
+  std::size_t used_ = 0;
+};
+
+/// A primitive with its arguments. The memory objects are made once; run() only sets their
+/// pointers, so it allocates nothing.
+class PlannedPrimitive {
+ public:
+  PlannedPrimitive() = default;
+  PlannedPrimitive(std::shared_ptr<OneDnn> library, dnnl::primitive primitive)
+      : library_(std::move(library)), primitive_(std::move(primitive)) {}
+
+  /// Adds an argument (DNNL_ARG_*); pointers are given to run() in the same order.
+  void add_argument(int which, const dnnl::memory::desc& desc);
+  /// oneDNN does not write through the pointers of its inputs.
+  void run(std::initializer_list<const void*> pointers);
+
+ private:
+  std::shared_ptr<OneDnn> library_;
+  dnnl::primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// Copies a tensor from one layout to another, or, where they are equal, hands the pointer through.
+class Relayout {
+ public:
+  Relayout() = default;
+  Relayout(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& from,
+           const dnnl::memory::desc& to, WorkspaceLayout& layout);
+  /// Bytes of the reordered tensor; 0 where none is needed.
+  bool needed() const { return needed_; }
+  /// Where the reordered tensor lies: in the workspace, or `original` where none is needed.
+  const void* source(const void* original, Workspace workspace);
+  /// Where to write a tensor that write_back() will bring to `original`.
+  void* target(void* original, Workspace workspace) const;
+  void write_back(void* original, Workspace workspace);
+
+ private:
+  bool needed_ = false;
+  std::size_t offset_ = 0;
+  std::size_t scratch_offset_ = 0;
+  PlannedPrimitive reorder_;
+};
+
+inline void* at(Workspace workspace, std::size_t offset) {
+  return static_cast<std::byte*>(workspace.data) + offset;
+}
+
+/// Scratchpads are ours, from the workspace; the activation runs as a post-op.
+dnnl::primitive_attr attributes(Activation activation);
+
+/// An empty description where there is no bias, as oneDNN expects.
+dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels);
+
+/// bf16 is refused: these processors compute in f32 here. Error (device).
+void require_f32(const std::string& what, DType compute, DType output);
+
+/// Calls f() and turns oneDNN's exceptions into Error (device) that names `what`.
+template <class F>
+auto with_onednn_errors(const std::string& what, F&& f) {
+  try {
+    return f();
+  } catch (const dnnl::error& error) {
+    fail(ErrorKind::device, {what + ": oneDNN refused it", error.what()});
+  }
+}
+
+}  // namespace wellspring::ops::cpu
