@@ -8,18 +8,18 @@
 // same device and thread count. Nothing allocates after planning.
 //
 // Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are
-// device memory of the stream's device, aligned to 16 bytes: inside a flat arena every tensor starts
-// at a multiple of 16 bytes. Workspace may be shared by operations of one stream.
+// device memory of the stream's device, aligned to 16 bytes: inside a flat arena every tensor
+// starts at a multiple of 16 bytes. Workspace may be shared by operations of one stream.
 #pragma once
+
+#include "kernels/device.h"
+#include "kernels/dtype.h"
+#include "kernels/stream.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-
-#include "kernels/device.h"
-#include "kernels/dtype.h"
-#include "kernels/stream.h"
 
 namespace wellspring::ops {
 
@@ -68,7 +68,7 @@ struct DenseSpec {
   bool bias = true;
   Activation activation = Activation::none;
   DType compute = DType::f32;
-  DType output = DType::f32;   ///< of y: logits are f32 even in bf16 networks
+  DType output = DType::f32;  ///< of y: logits are f32 even in bf16 networks
   bool input_gradient = true;
   std::string to_string() const;
 };
@@ -87,9 +87,9 @@ class Dense {
                                 float* dbias, Workspace workspace) = 0;
 };
 
-/// Group normalisation over (H, W, channels of the group), with an optional residual added after the
-/// affine part and an optional ReLU last: y = act(gamma * xhat + beta + residual).
-/// Source: Y. Wu, K. He, "Group Normalization", ECCV 2018, eq. 1-4; epsilon 1e-5 as there.
+/// Group normalisation over (H, W, channels of the group), with an optional residual added after
+/// the affine part and an optional ReLU last: y = act(gamma * xhat + beta + residual). Source: Y.
+/// Wu, K. He, "Group Normalization", ECCV 2018, eq. 1-4; epsilon 1e-5 as there.
 struct GroupNormSpec {
   std::int64_t batch = 1;
   int height = 1, width = 1, channels = 1, groups = 1;
@@ -99,8 +99,9 @@ struct GroupNormSpec {
   DType compute = DType::f32;
 };
 /// mean and rstd [batch, groups] are written for the backward pass.
-void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x, const float* gamma,
-                        const float* beta, const void* residual, void* y, float* mean, float* rstd);
+void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
+                        const float* gamma, const float* beta, const void* residual, void* y,
+                        float* mean, float* rstd);
 /// dx, dgamma, dbeta; dresidual (may be null; also = dy through the activation). `partials` holds
 /// group_norm_partials(spec) floats.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,

@@ -3,12 +3,12 @@
 // only; everything runs as map or team functors on host and device alike.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/batch.h"
 #include "kernels/dtype.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
+
+#include <cstdint>
 
 namespace wellspring::ops {
 
@@ -55,7 +55,7 @@ struct StepMetrics {
   float gradient_norm = 0;
   float learning_rate = 0;
   std::uint32_t nonfinite = 0;
-  float source_loss[kMaxSources] = {};         ///< summed over the step's samples of each source
+  float source_loss[kMaxSources] = {};  ///< summed over the step's samples of each source
   std::uint32_t source_correct[kMaxSources] = {};
   std::uint32_t source_count[kMaxSources] = {};
 };
@@ -73,10 +73,10 @@ void accumulate_evaluation(Stream& stream, std::int64_t valid, const Slot* slots
 /// Flat parameter arenas. Matrices (decayed) come first, then vectors (biases, normalisation; not
 /// decayed): the optimizer is one launch over both.
 struct ParameterView {
-  std::int64_t matrices = 0;  ///< elements of the first segment
-  std::int64_t vectors = 0;   ///< elements of the second
-  float* master = nullptr;            ///< [matrices + vectors] f32
-  void* working = nullptr;            ///< [matrices] in the compute type; = master when f32
+  std::int64_t matrices = 0;               ///< elements of the first segment
+  std::int64_t vectors = 0;                ///< elements of the second
+  float* master = nullptr;                 ///< [matrices + vectors] f32
+  void* working = nullptr;                 ///< [matrices] in the compute type; = master when f32
   const void* matrix_gradient = nullptr;   ///< [matrices] in the compute type
   const float* vector_gradient = nullptr;  ///< [vectors] f32
   DType compute = DType::f32;
@@ -93,10 +93,10 @@ std::size_t gradient_norm_partials();
 enum class OptimizerKind : std::uint8_t { sgd, adamw };
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adamw;
-  float momentum = 0.9f;      ///< sgd; 0: plain
-  bool nesterov = false;      ///< sgd; Sutskever et al. 2013
+  float momentum = 0.9f;                                ///< sgd; 0: plain
+  bool nesterov = false;                                ///< sgd; Sutskever et al. 2013
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  ///< adamw; Loshchilov & Hutter 2019, alg. 2
-  float weight_decay = 0;     ///< matrices only; decoupled for adamw, added to the gradient for sgd
+  float weight_decay = 0;  ///< matrices only; decoupled for adamw, added to the gradient for sgd
   int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
 };
 /// `first`, `second`: [matrices + vectors] f32 each, as state_arrays() asks; else null. Bias

@@ -1,0 +1,14 @@
+#include "kernels/launch.cuh"
+#include "kernels/ops/optimizer.h"
+
+using wellspring::bf16;
+using wellspring::ops::AdamWRule;
+using wellspring::ops::SgdRule;
+
+WS_CUDA_TEAM(wellspring::ops::GradientSquares<float>);
+WS_CUDA_TEAM(wellspring::ops::GradientSquares<bf16>);
+WS_CUDA_TEAM(wellspring::ops::GradientScale);
+WS_CUDA_TEAM(wellspring::ops::OptimizerStep<float, SgdRule>);
+WS_CUDA_TEAM(wellspring::ops::OptimizerStep<bf16, SgdRule>);
+WS_CUDA_TEAM(wellspring::ops::OptimizerStep<float, AdamWRule>);
+WS_CUDA_TEAM(wellspring::ops::OptimizerStep<bf16, AdamWRule>);

@@ -1,0 +1,11 @@
+#include "kernels/launch.cuh"
+#include "kernels/ops/pooling.h"
+
+WS_CUDA_TEAM(wellspring::ops::MaxPoolForward<float>);
+WS_CUDA_TEAM(wellspring::ops::MaxPoolForward<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::MaxPoolBackward<float>);
+WS_CUDA_TEAM(wellspring::ops::MaxPoolBackward<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::GlobalMeanForward<float>);
+WS_CUDA_TEAM(wellspring::ops::GlobalMeanForward<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::GlobalMeanBackward<float>);
+WS_CUDA_TEAM(wellspring::ops::GlobalMeanBackward<wellspring::bf16>);

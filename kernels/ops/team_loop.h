@@ -1,0 +1,69 @@
+// Loops of a team over contiguous elements: members side by side on CUDA, so that neighbours touch
+// neighbouring memory; one vectorised loop in a host team. Called by the functors of kernels/ops;
+// host and device.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/team.h"
+
+#include <cstdint>
+#include <type_traits>
+
+/// The iterations that follow touch different elements. For the host compiler alone: nvcc has
+/// threads instead.
+#if defined(__CUDACC__)
+#define WS_SIMD
+#else
+#define WS_SIMD _Pragma("omp simd")
+#endif
+
+namespace wellspring::ops {
+
+/// Elements a team works on where the work is one long array: 16 for each of 256 threads, and far
+/// more than the host needs to hide the cost of handing out a task.
+inline constexpr std::int64_t kChunk = 4096;
+inline constexpr int kChunkTeam = 256;
+
+constexpr std::int64_t chunks(std::int64_t n) {
+  return (n + kChunk - 1) / kChunk;
+}
+
+/// body(i) for i in [begin, end).
+template <class Team, class Body>
+WS_INLINE void team_for(Team& team, std::int64_t begin, std::int64_t end, Body body) {
+  if constexpr (std::is_same_v<Team, SoloTeam>) {
+    WS_SIMD
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  } else {
+    for (std::int64_t i = begin + team.rank(); i < end; i += team.size()) body(i);
+  }
+}
+
+/// body(row, column) for row in [0, rows), column in [0, columns), columns fastest. Members share
+/// the elements, not the rows: few columns would leave most of a block idle.
+template <class Team, class Body>
+WS_INLINE void team_for_grid(Team& team, int rows, int columns, Body body) {
+  if constexpr (std::is_same_v<Team, SoloTeam>) {
+    for (int row = 0; row < rows; ++row) {
+      WS_SIMD
+      for (int column = 0; column < columns; ++column) body(row, column);
+    }
+  } else {
+    const int n = rows * columns;
+    for (int i = team.rank(); i < n; i += team.size()) body(i / columns, i % columns);
+  }
+}
+
+/// The elements [begin, end) of chunk `index` of `n`.
+struct ChunkRange {
+  WS_INLINE ChunkRange(std::int64_t index, std::int64_t n)
+      : begin(index * kChunk), end(begin + kChunk < n ? begin + kChunk : n) {}
+  std::int64_t begin, end;
+};
+
+/// False for NaN and both infinities.
+WS_INLINE constexpr bool is_finite(float x) {
+  return x - x == 0.0f;
+}
+
+}  // namespace wellspring::ops
