@@ -1,5 +1,7 @@
 #include "core/base64.h"
 
+#include <algorithm>
+
 namespace wellspring {
 
 std::string base64(Bytes bytes) {

@@ -1,6 +1,7 @@
 #include "core/config.h"
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 
 #include <fmt/format.h>
@@ -217,6 +218,19 @@ std::string section_name(const ConfigValue& value) {
   return value.path.empty() ? "the configuration" : value.path;
 }
 
+/// A key that must be there; a misspelt one may be.
+[[noreturn]] void fail_missing_key(const ConfigValue& map, const std::string& key,
+                                   const std::string& help) {
+  std::vector<std::string> unread;
+  for (const auto& [name, value] : map.entries) {
+    if (!value->read) unread.push_back(name.name);
+  }
+  const auto nearest = nearest_name(key, unread);
+  fail(ErrorKind::config,
+       {fmt::format("{}'{}' is missing in {}", map.place.prefix(), key, section_name(map)), help,
+        nearest ? fmt::format("is '{}' meant to be it?", *nearest) : ""});
+}
+
 void finish_value(const ConfigValue& value) {
   if (value.kind == ConfigKind::list) {
     for (const Pointer& element : value.elements) finish_value(*element);
@@ -312,11 +326,7 @@ std::optional<ParamSetting> ConfigNode::scalar(const std::string& key) const {
 
 ParamSetting ConfigNode::required_scalar(const std::string& key, const std::string& help) const {
   auto setting = scalar(key);
-  if (!setting) {
-    fail(ErrorKind::config, {fmt::format("{}'{}' is missing in {}", place().prefix(), key,
-                                         detail::section_name(*value_)),
-                             help});
-  }
+  if (!setting) detail::fail_missing_key(*value_, key, help);
   return *std::move(setting);
 }
 
@@ -348,7 +358,7 @@ void ConfigNode::read_rows(std::span<const detail::BoundRow> rows, void* values)
     const ConfigNode node = at(bound.row.name);
     if (node.kind() == ConfigKind::absent) {
       if (bound.row.required) {
-        detail::fail_missing(detail::section_name(*value_), bound.row, place());
+        detail::fail_missing_key(*value_, bound.row.name, bound.row.help);
       }
       continue;
     }
@@ -403,9 +413,8 @@ ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
   std::stringstream text;
   if (stream) text << stream.rdbuf();
   if (!stream) {
-    fail(ErrorKind::config,
-         {fmt::format("{}: cannot read the configuration", file.string()),
-          std::generic_category().message(errno), "configs/ holds some to begin with"});
+    fail(ErrorKind::config, {fmt::format("{}: cannot read the configuration", file.string()),
+                             std::generic_category().message(errno), missing_part(file)});
   }
   return parse(text.str(), file.string(), overrides);
 }

@@ -37,29 +37,6 @@ std::string reason(int error) {
   fail(ErrorKind::data, {fmt::format("{}: cannot read", path.string()), reason(error)});
 }
 
-/// "'/data' exists; 'cifr' in it does not. Did you mean 'cifar'?"
-std::string missing_part(const fs::path& path) {
-  std::error_code error;
-  fs::path present, missing = fs::absolute(path, error).lexically_normal();
-  if (!missing.has_filename()) missing = missing.parent_path();
-  for (const fs::path& part : missing) {
-    const fs::path next = present / part;
-    if (!fs::exists(next, error)) {
-      std::vector<std::string> names;
-      for (fs::directory_iterator entry(present, error), end; !error && entry != end;
-           entry.increment(error)) {
-        names.push_back(entry->path().filename().string());
-      }
-      std::sort(names.begin(), names.end());  // the file system's order is not ours
-      const auto nearest = nearest_name(part.string(), names);
-      return fmt::format("'{}' exists, '{}' in it does not{}", present.string(), part.string(),
-                         nearest ? fmt::format("; did you mean '{}'?", *nearest) : "");
-    }
-    present = next;
-  }
-  return "";
-}
-
 [[noreturn]] void fail_missing(const fs::path& path, const char* what) {
   fail(ErrorKind::data,
        {fmt::format("{}: no such {}", path.string(), what), "", missing_part(path)});
@@ -99,25 +76,68 @@ fs::path folder_of(const fs::path& path) {
 /// Unique among the processes and threads of this machine: ".tmp-model.safetensors-4711-0".
 fs::path temporary_beside(const fs::path& path) {
   static std::atomic<unsigned> count = 0;
-  const fs::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
   return folder_of(path) /
-         fmt::format("{}{}-{}-{}", kTemporaryPrefix, name.string(), ::getpid(), count++);
+         fmt::format("{}{}-{}-{}", kTemporaryPrefix, path.filename().string(), ::getpid(), count++);
+}
+
+/// Makes two folders change places: at once, or where the file system cannot, in three renames.
+void exchange(const fs::path& ours, const fs::path& theirs) {
+  if (::renameat2(AT_FDCWD, ours.c_str(), AT_FDCWD, theirs.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) fail_write(theirs, "replace the older folder", errno);
+  const fs::path aside = temporary_beside(theirs);
+  if (::rename(theirs.c_str(), aside.c_str()) != 0 || ::rename(ours.c_str(), theirs.c_str()) != 0 ||
+      ::rename(aside.c_str(), ours.c_str()) != 0) {
+    fail_write(theirs, "replace the older folder", errno);
+  }
+}
+
+/// Without a slash at the end, so that its last part is its name.
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+/// True if something is there; an unreadable path is an error, not an absence.
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  const bool found = fs::exists(path, error);
+  if (error) fail_read(path, error.value());
+  return found;
 }
 
 }  // namespace
 
-void require_file(const fs::path& path) {
+std::string missing_part(const fs::path& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) fail_missing(path, "file");
-  if (fs::is_directory(path, error)) {
+  fs::path present;
+  const fs::path missing = without_slash(fs::absolute(path, error).lexically_normal());
+  for (const fs::path& part : missing) {
+    const fs::path next = present / part;
+    if (!fs::exists(next, error)) {
+      std::vector<std::string> names;
+      for (fs::directory_iterator entry(present, error), end; !error && entry != end;
+           entry.increment(error)) {
+        names.push_back(entry->path().filename().string());
+      }
+      std::sort(names.begin(), names.end());  // the file system's order is not ours
+      const auto nearest = nearest_name(part.string(), names);
+      return fmt::format("'{}' exists, '{}' in it does not{}", present.string(), part.string(),
+                         nearest ? fmt::format("; did you mean '{}'?", *nearest) : "");
+    }
+    present = next;
+  }
+  return "";
+}
+
+void require_file(const fs::path& path) {
+  if (!is_there(path)) fail_missing(path, "file");
+  if (fs::is_directory(path)) {
     fail(ErrorKind::data, {fmt::format("{}: is a folder", path.string()), "a file is wanted here"});
   }
 }
 
 void require_folder(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) fail_missing(path, "folder");
-  if (!fs::is_directory(path, error)) {
+  if (!is_there(path)) fail_missing(path, "folder");
+  if (!fs::is_directory(path)) {
     fail(ErrorKind::data,
          {fmt::format("{}: is not a folder", path.string()), "a folder is wanted here"});
   }
@@ -267,7 +287,7 @@ void write_file(const fs::path& path, std::string_view text) {
 }
 
 AtomicFolder::AtomicFolder(fs::path path)
-    : path_(std::move(path)), temporary_(temporary_beside(path_)) {
+    : path_(without_slash(path)), temporary_(temporary_beside(path_)) {
   if (::mkdir(temporary_.c_str(), 0777) != 0) fail_write(temporary_, "make the folder", errno);
 }
 
@@ -281,19 +301,19 @@ OutputFile AtomicFolder::create(const std::string& name) {
 }
 
 void AtomicFolder::commit() {
-  for (const auto& entry : fs::directory_iterator(temporary_)) {
-    if (entry.is_regular_file()) sync_file(entry.path());
+  std::error_code error;
+  for (fs::directory_iterator entry(temporary_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->is_regular_file(error)) sync_file(entry->path());
   }
+  if (error) fail_write(temporary_, "list the folder", error.value());
   sync_folder(temporary_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    // A folder with something in it cannot be renamed over: the two change places, at once.
+    // A folder with something in it cannot be renamed over.
     const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
     if (!occupied) fail_write(path_, "rename the new folder", errno);
-    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
-      fail_write(path_, "replace the older folder", errno);
-    }
-    std::error_code ignored;  // what is left is a stale temporary
-    fs::remove_all(temporary_, ignored);
+    exchange(temporary_, path_);
+    fs::remove_all(temporary_, error);  // the older one; if it stays, it is a stale temporary
   }
   committed_ = true;
   sync_folder(folder_of(path_));

@@ -17,6 +17,9 @@ namespace wellspring {
 /// missing and what lies beside it under a similar name.
 void require_file(const std::filesystem::path& path);
 void require_folder(const std::filesystem::path& path);
+/// That advice: "'/data' exists, 'cifr' in it does not; did you mean 'cifar'?", or "" for a path
+/// that is there.
+std::string missing_part(const std::filesystem::path& path);
 
 /// The whole file. Errors (data): missing, a folder, unreadable.
 std::string read_text(const std::filesystem::path& path);
@@ -98,7 +101,9 @@ class AtomicFile : public ByteSink {
 void write_file(const std::filesystem::path& path, Bytes bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// A folder that appears at `commit` with everything in it, in place of an older one of that name.
+/// A folder of files that appears at `commit` with everything in it, in place of an older one of
+/// that name. The two change places in one operation; on file systems without it (NFS) a run killed
+/// at that very moment leaves neither name, only the older folder as a stale temporary.
 class AtomicFolder {
  public:
   explicit AtomicFolder(std::filesystem::path path);

@@ -275,14 +275,11 @@ void read_settings(std::span<const BoundRow> rows, void* target, const std::stri
     given[static_cast<std::size_t>(&bound - rows.data())] = true;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].row.required && !given[i]) fail_missing(section, rows[i].row, place);
+    if (!rows[i].row.required || given[i]) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{}'{}' is missing in {}", place.prefix(), rows[i].row.name, section),
+          rows[i].row.help});
   }
-}
-
-void fail_missing(const std::string& section, const ParamRow& row, const Place& place) {
-  fail(ErrorKind::config,
-       {fmt::format("{}'{}' is missing in {}", place.prefix(), row.name, section), row.help,
-        fmt::format("give it {}", row.type_text())});
 }
 
 }  // namespace detail

@@ -82,7 +82,6 @@ const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& sect
 /// Sets what is listed (a later setting of the same name wins) and insists on required rows.
 void read_settings(std::span<const BoundRow> rows, void* target, const std::string& section,
                    std::span<const ParamSetting> settings, const Place& place);
-[[noreturn]] void fail_missing(const std::string& section, const ParamRow& row, const Place& place);
 
 }  // namespace detail
 

@@ -66,8 +66,9 @@ std::string Progress::text(std::uint64_t done, const std::string& status) const 
       line += fmt::format("[{:=<{}}{:.<{}}] ", "", filled, "", kWidth - filled);
     }
     line += fmt::format("{:3.0f}% {}/{}", part * 100, done, options_.total);
-    if (done > 0 && done < options_.total) {
-      line += "  " + human_duration(elapsed / part - elapsed) + " left";
+    if (done > options_.first && done < options_.total) {
+      const double each = elapsed / static_cast<double>(done - options_.first);
+      line += "  " + human_duration(each * static_cast<double>(options_.total - done)) + " left";
     } else {
       line += "  " + human_duration(elapsed);
     }

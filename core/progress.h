@@ -23,6 +23,7 @@ class Progress {
   struct Options {
     std::string title;
     std::uint64_t total = 0;  ///< 0: unknown, no bar and no time left
+    std::uint64_t first = 0;  ///< parts done before this run, as after a resume
     Style style = Style::automatic;
     int descriptor = 2;  ///< stderr
     std::chrono::milliseconds bar_interval{100};

@@ -151,10 +151,17 @@ TEST(Config, RequiredRowsAreAskedForByPath) {
   const auto document = parse("a: {b: {}}\n");
   EXPECT_EQ(
       message_of(ErrorKind::config, [&] { document.root().section("a").section("b").read(needy); }),
-      "train.yaml:1:8: 'size' is missing in a.b (side)\n  give it an integer");
+      "train.yaml:1:8: 'size' is missing in a.b (side)");
   EXPECT_EQ(
       message_of(ErrorKind::config, [&] { document.root().section("a").section("c").read(needy); }),
-      "train.yaml:1:4: 'size' is missing in a.c (side)\n  give it an integer");
+      "train.yaml:1:4: 'size' is missing in a.c (side)");
+}
+
+TEST(Config, AMisspeltRequiredKeyIsPointedAt) {
+  const auto document = parse("name_: x\nother: y\n");
+  EXPECT_EQ(message_of(ErrorKind::config, [&] { document.root().required_scalar("name", "who"); }),
+            "train.yaml:1:1: 'name' is missing in the configuration (who)\n"
+            "  is 'name_' meant to be it?");
 }
 
 TEST(Config, SaysWhereTheYamlIsBroken) {
@@ -235,7 +242,7 @@ TEST(Config, AMissingFileIsAClearError) {
       message_of(ErrorKind::config, [] { ConfigDocument::load("/nonexistent/train.yaml"); });
   EXPECT_EQ(message,
             "/nonexistent/train.yaml: cannot read the configuration (No such file or directory)\n"
-            "  configs/ holds some to begin with");
+            "  '/' exists, 'nonexistent' in it does not");
   EXPECT_NE(message_of(ErrorKind::config, [] { ConfigDocument::load("/tmp"); }).find("is a folder"),
             std::string::npos);
 }

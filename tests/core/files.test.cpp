@@ -191,7 +191,8 @@ TEST(AtomicFolder, ReplacesAnOlderOneAtOnce) {
   EXPECT_TRUE(fs::exists(folder / "step-1/old"));
   EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
   {
-    AtomicFolder step(folder / "step-1");
+    AtomicFolder step(folder / "step-1/");
+    EXPECT_EQ(step.temporary().parent_path(), folder.path());
     step.create("new").finish();
     step.commit();
   }

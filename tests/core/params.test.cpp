@@ -172,7 +172,7 @@ TEST(ParamTable, ReadsSettingsAndInsistsOnRequiredOnes) {
                        [&] {
                          needy.read(one, {"a.yaml", 3, 5});
                        }),
-            "a.yaml:3:5: 'generator' is missing in source (which generator)\n  give it a text");
+            "a.yaml:3:5: 'generator' is missing in source (which generator)");
   EXPECT_TRUE(needy.rows()[0].required);
   EXPECT_EQ(needy.rows()[0].default_text, "");
 }
