@@ -1,5 +1,7 @@
 #include "kernels/math.h"
 
+#include "kernels/launch.h"
+#include "kernels/memory_plan.h"
 #include "kernels/philox.h"
 #include "tests/kernels/math_functors.h"
 
@@ -267,6 +269,34 @@ TEST(Math, VectorCodeGivesTheBitsOfScalarCode) {
   for (std::size_t i = 0; i < vector.size(); ++i) {
     ASSERT_EQ(canonical(vector[i]), canonical(scalar[i]))
         << "function " << i / n << " at " << x[i % n];
+  }
+}
+
+TEST(Math, DeviceGivesTheBitsOfTheHost) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  const Device device = Device::parse("auto");
+  constexpr std::size_t n = 1 << 20;
+  constexpr std::size_t outputs = test::kMathFunctions * n;
+  MemoryPlan plan(device);
+  const auto x = plan.reserve<float>("test", "x", n);
+  const auto y = plan.reserve<float>("test", "y", outputs);
+  const auto host_x = plan.reserve<float>("test", "host x", n, MemorySpace::host);
+  const auto host_y = plan.reserve<float>("test", "host y", outputs, MemorySpace::host);
+  plan.commit();
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto u = static_cast<std::uint32_t>(i * 4093);
+    host_x.data()[i] = i % 2 == 0 ? std::bit_cast<float>(u) : (unit_float(u) - 0.5f) * 20.0f;
+  }
+  Stream stream(device);
+  stream.copy(x.data(), host_x.data(), x.bytes(), CopyDirection::host_to_device, "up");
+  map(stream, "math", n, test::MathEvaluator{x.data(), n, y.data()});
+  stream.copy(host_y.data(), y.data(), y.bytes(), CopyDirection::device_to_host, "down");
+  stream.synchronize();
+  std::vector<float> expected(outputs);
+  test::evaluate_in_simd_loops(host_x.data(), n, expected.data());
+  for (std::size_t i = 0; i < outputs; ++i) {
+    ASSERT_EQ(canonical(host_y.data()[i]), canonical(expected[i]))
+        << "function " << i / n << " at " << host_x.data()[i % n];
   }
 }
 

@@ -1,0 +1,4 @@
+#include "kernels/launch.cuh"
+#include "tests/kernels/curand_functors.h"
+
+WS_CUDA_MAP(wellspring::test::CurandWords);

@@ -1,0 +1,4 @@
+#include "kernels/launch.cuh"
+#include "tests/kernels/math_functors.h"
+
+WS_CUDA_MAP(wellspring::test::MathEvaluator);
