@@ -20,10 +20,10 @@ enum class PermutationUse : std::uint32_t {
 /// until it falls inside, which keeps the map one-to-one. The domain is less than 4 * size, so a
 /// look-up walks fewer than four times on average.
 ///
-/// Four rounds make a Feistel network indistinguishable from a random permutation for domains far
-/// larger than the number of queries (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here the
-/// whole domain is queried and may be tiny, so more are used: with kRounds the 24 permutations of
-/// four elements, the worst case, are equally likely to within the tests' resolution.
+/// Four rounds make a Feistel network indistinguishable from a random permutation on a large domain
+/// of which little is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it is seen,
+/// and it may be tiny. The worst case is a domain of four, where the 24 permutations come within a
+/// relative 2^(2 - rounds) of equal frequency (computed exactly): 0.1 % at the twelve used.
 class Permutation {
  public:
   static constexpr int kRounds = 12;

@@ -1,0 +1,261 @@
+#include "sources/mixture.h"
+
+#include "core/error.h"
+#include "kernels/step_graph.h"
+#include "tests/sources/batch_memory.h"
+#include "tests/sources/fake_source.h"
+#include "tests/support/chi_square.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace wellspring {
+namespace {
+
+using testing::BatchMemory;
+using testing::FakeSource;
+
+std::unique_ptr<Source> fake(const std::string& name, FakeSource::Traits traits = {}) {
+  return std::make_unique<FakeSource>(name, std::move(traits));
+}
+
+bool same(const Slot& a, const Slot& b) {
+  return a.sample == b.sample && a.ordinal == b.ordinal && a.source == b.source && a.row == b.row;
+}
+
+std::string config_error(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::config);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' not in: " << message;
+  }
+}
+
+/// Three sources on a schedule, planned and loaded.
+struct PlannedRun {
+  static constexpr std::int64_t kBatch = 16;
+  static constexpr std::uint64_t kSteps = 40;
+
+  explicit PlannedRun(std::uint64_t seed = 1) : mixture(seed) {
+    mixture.add(fake("shapes", {.classes = {"a", "b", "c"}, .latents = 2}), {});
+    mixture.add(fake("noise", {.classes = {"n"}}), {.loss_weight = 0.5f});
+    mixture.add(fake("real", {.classes = {"a", "b", "c"}, .size = 50}), {.head = "shapes"});
+    mixture.set_schedule({{0, {{"shapes", 0.8}, {"noise", 0.2}, {"real", 0}}},
+                          {0.5, {{"shapes", 0.5}, {"noise", 0.1}, {"real", 0.4}}},
+                          {1, {{"shapes", 0}, {"noise", 0}, {"real", 1}}}});
+    mixture.plan(memory, kBatch, kSteps);
+    state = memory.reserve<StepState>("state", "step", 1);
+    memory.commit();
+    mixture.load(stream);
+  }
+  std::vector<Slot> device_slots() const { return {mixture.slots(), mixture.slots() + kBatch}; }
+
+  Mixture mixture;
+  MemoryPlan memory{Device::cpu()};
+  Stream stream{Device::cpu(), 2};
+  Planned<StepState> state;
+};
+
+TEST(Mixture, HostAndDeviceAgreeOnEverySlot) {
+  PlannedRun run;
+  BatchMemory batch(PlannedRun::kBatch, {1, 1, 1}, run.mixture.latent_stride());
+  for (std::uint64_t step = 0; step < PlannedRun::kSteps; ++step) {
+    run.state.data()->step = step;
+    run.mixture.before_step(run.stream, step);
+    run.mixture.emit(run.stream, run.state.data(), batch.view);
+    run.mixture.after_step(run.stream, step);
+    const std::vector<Slot> host = run.mixture.host_slots(step), device = run.device_slots();
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      ASSERT_TRUE(same(host[i], device[i])) << step << " " << i;
+      ASSERT_EQ(host[i].row, i);
+      ASSERT_EQ(batch.x[i], static_cast<float>(host[i].sample));
+      ASSERT_EQ(batch.label[i], static_cast<std::int32_t>(host[i].ordinal % 1000));
+    }
+  }
+}
+
+TEST(Mixture, EverySourceGivesItsSamplesInOrderWithoutGaps) {
+  PlannedRun run;
+  std::vector<std::uint64_t> next(3, 0);
+  for (std::uint64_t step = 0; step < PlannedRun::kSteps; ++step) {
+    std::vector<std::set<std::uint64_t>> ordinals(3);
+    for (const Slot& slot : run.mixture.host_slots(step)) {
+      ASSERT_TRUE(ordinals[slot.source].insert(slot.ordinal).second);
+      const SampleOrder order = run.mixture.source(static_cast<int>(slot.source)).order();
+      ASSERT_EQ(slot.sample, order.sample(slot.ordinal));
+    }
+    for (int k = 0; k < 3; ++k) {
+      auto& n = next[static_cast<std::size_t>(k)];
+      ASSERT_EQ(run.mixture.achieved(step, k), static_cast<std::int64_t>(n));
+      for (const std::uint64_t ordinal : ordinals[static_cast<std::size_t>(k)]) {
+        ASSERT_EQ(ordinal, n++);
+      }
+      ASSERT_LT(std::abs(static_cast<double>(n) - run.mixture.target(step + 1, k)), 1);
+    }
+  }
+  // A source at weight 0 is not seen: the first step of a ramp from 0 gives it nothing to speak of.
+  EXPECT_EQ(run.mixture.achieved(1, 2), 0);
+}
+
+TEST(Mixture, SlotsOfASourceAreSpreadOverTheBatch) {
+  PlannedRun run;
+  std::vector<double> counts(PlannedRun::kBatch, 0);
+  double total = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    PlannedRun other(seed);
+    for (std::uint64_t step = 0; step < PlannedRun::kSteps / 2; ++step) {
+      for (const Slot& slot : other.mixture.host_slots(step)) {
+        if (slot.source == 1) ++counts[slot.row], ++total;
+      }
+    }
+  }
+  EXPECT_LT(testing::chi_square_score(counts, total / PlannedRun::kBatch), 5);
+}
+
+TEST(Mixture, OneSourceNeedsNoTable) {
+  Mixture mixture(3);
+  mixture.add(fake("only"), {});
+  MemoryPlan memory(Device::cpu());
+  mixture.plan(memory, 8, 1'000'000'000'000);  // the length of the run costs nothing
+  memory.commit();
+  Stream stream(Device::cpu(), 1);
+  mixture.load(stream);
+  const std::vector<Slot> slots = mixture.host_slots(500'000'000'000);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    EXPECT_EQ(slots[i].ordinal, 4'000'000'000'000 + i);
+    EXPECT_EQ(slots[i].source, 0u);
+  }
+}
+
+TEST(Mixture, StepsBeyondThePlanRepeatTheLastShares) {
+  PlannedRun run;
+  for (const std::uint64_t step : {PlannedRun::kSteps, PlannedRun::kSteps + 5}) {
+    std::vector<std::int64_t> counts(3, 0);
+    for (const Slot& slot : run.mixture.host_slots(step)) ++counts[slot.source];
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_EQ(counts[static_cast<std::size_t>(k)],
+                run.mixture.achieved(PlannedRun::kSteps, k) -
+                    run.mixture.achieved(PlannedRun::kSteps - 1, k));
+    }
+  }
+}
+
+TEST(Mixture, ReplaysFromTheStepCounterAlone) {
+  PlannedRun eager, replayed;
+  BatchMemory a(PlannedRun::kBatch, {1, 1, 1}, 2), b(PlannedRun::kBatch, {1, 1, 1}, 2);
+  const auto graph = StepGraph::record(replayed.stream, [&](Stream& stream) {
+    replayed.mixture.emit(stream, replayed.state.data(), b.view);
+  });
+  EXPECT_TRUE(graph->census().no_host_transfer());
+  for (std::uint64_t step = 0; step < PlannedRun::kSteps; ++step) {
+    eager.state.data()->step = replayed.state.data()->step = step;
+    eager.mixture.emit(eager.stream, eager.state.data(), a.view);
+    graph->launch(replayed.stream);
+    ASSERT_EQ(a.x, b.x);
+    ASSERT_EQ(a.label, b.label);
+  }
+}
+
+TEST(Mixture, LaysHeadsSideBySide) {
+  PlannedRun run;
+  ASSERT_EQ(run.mixture.heads().size(), 2u);
+  EXPECT_EQ(run.mixture.heads()[0].name, "shapes");
+  EXPECT_EQ(run.mixture.heads()[1].name, "noise");
+  EXPECT_EQ(run.mixture.logits(), 4);
+  ops::HeadRange heads[kMaxSources];
+  run.mixture.fill_heads(heads);
+  EXPECT_EQ(heads[0].begin, 0);
+  EXPECT_EQ(heads[0].classes, 3);
+  EXPECT_EQ(heads[1].begin, 3);
+  EXPECT_EQ(heads[1].classes, 1);
+  EXPECT_FLOAT_EQ(heads[1].loss_weight, 0.5f);
+  EXPECT_EQ(heads[2].begin, 0);  // shares the head of "shapes"
+  EXPECT_EQ(heads[2].classes, 3);
+}
+
+TEST(Mixture, EvaluatesARangeInPlainOrder) {
+  PlannedRun run;
+  BatchMemory batch(8, {1, 1, 1}, 2);
+  run.mixture.emit_range(run.stream, 2, 40, batch.view, 5);
+  for (int row = 0; row < 8; ++row) {
+    const float sample = static_cast<float>(row < 5 ? 40 + row : 40);
+    EXPECT_EQ(batch.x[static_cast<std::size_t>(row)], -sample);  // the evaluation view's sign
+    EXPECT_EQ(run.mixture.slots()[row].source, 2u);
+  }
+  run.mixture.emit_range(run.stream, 0, 3, batch.view, 8);
+  EXPECT_EQ(batch.x[0], -5003.f);  // generators evaluate on ids of their own
+  EXPECT_THROW(run.mixture.emit_range(run.stream, 2, 46, batch.view, 5), std::logic_error);
+}
+
+TEST(Mixture, SummaryNamesSourcesAndShares) {
+  PlannedRun run;
+  expect_parts(run.mixture.summary(), {"shapes", "noise", "real", "asked for", "dealt"});
+}
+
+TEST(MixtureErrors, Sources) {
+  Mixture mixture(1);
+  mixture.add(fake("a"), {});
+  const Place place{"run.yaml", 7, 3};
+  expect_parts(config_error([&] { mixture.add(fake("a"), {}, place); }),
+               {"run.yaml:7:3", "two sources are called 'a'"});
+  expect_parts(config_error([&] {
+                 mixture.add(fake("b", {.shape = {2, 2, 3}}), {}, place);
+               }),
+               {"2x2x3", "1x1x1", "resize"});
+  expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = -1}, place); }),
+               {"run.yaml:7:3", "weight -1"});
+  expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = std::nan("")}, place); }),
+               {"weight nan"});
+  expect_parts(config_error([&] {
+                 mixture.add(fake("b", {.classes = {"b", "a"}}), {.head = "a"}, place);
+               }),
+               {"run.yaml:7:3", "shares head 'a'", "[b, a] instead of [a, b]"});
+  Mixture full(1);
+  for (int k = 0; k < kMaxSources; ++k) full.add(fake("s" + std::to_string(k)), {});
+  expect_parts(config_error([&] { full.add(fake("more"), {}, place); }), {"at most 16"});
+}
+
+TEST(MixtureErrors, WeightsAndSchedule) {
+  MemoryPlan memory(Device::cpu());
+  Mixture none(1);
+  expect_parts(config_error([&] { none.plan(memory, 8, 10); }), {"no source"});
+  Mixture mixture(1);
+  mixture.add(fake("a"), {.weight = 0});
+  mixture.add(fake("b"), {.weight = 0});
+  expect_parts(config_error([&] { mixture.plan(memory, 8, 10); }),
+               {"weights of all sources are 0"});
+  const Place place{"run.yaml", 9, 5};
+  using Points = std::vector<NamedSchedulePoint>;
+  const auto refused = [&](const Points& points) {
+    return config_error([&] { mixture.set_schedule(points); });
+  };
+  expect_parts(refused({{0, {{"a", 1}, {"c", 1}}, place}}),
+               {"run.yaml:9:5", "source 'c'", "does not exist", "a, b"});
+  expect_parts(refused({{0, {{"a", 1}}, place}}), {"no weight for source 'b'", "0 means none"});
+  expect_parts(refused({{0, {{"a", 1}, {"b", 1}, {"a", 2}}, place}}), {"'a' twice"});
+  expect_parts(refused({{0, {{"a", 0}, {"b", 0}}, place}}), {"all weights"});
+  expect_parts(refused({{0, {{"a", 1}, {"b", -2}}, place}}), {"'b' weight -2"});
+  expect_parts(refused({{1.5, {{"a", 1}, {"b", 1}}, place}}), {"1.5", "outside"});
+  expect_parts(refused({{0.5, {{"a", 1}, {"b", 1}}}, {0.2, {{"a", 1}, {"b", 1}}, place}}),
+               {"0.2", "after", "0.5"});
+  // Two sources at 10^9 steps of a batch would need 15 GiB of table.
+  mixture.set_schedule({{0, {{"a", 1}, {"b", 1}}}});
+  expect_parts(config_error([&] { mixture.plan(memory, 8, 1'000'000'000); }), {"table", "MiB"});
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,22 @@
+// Chi-square against equal or given expectations, as a standard score. Tests only; host only.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace wellspring::testing {
+
+/// Standard score of a chi-square statistic of `counts` against one expectation for all cells, by
+/// the cube-root transform (E. B. Wilson, M. M. Hilferty, PNAS 17 (1931) 684), good to a few per
+/// cent of sigma from 3 degrees of freedom on. Gate at 5: a false alarm in 3.5 million runs.
+inline double chi_square_score(const std::vector<double>& counts, double expected,
+                               std::size_t constraints = 1) {
+  double statistic = 0;
+  for (const double count : counts) statistic += (count - expected) * (count - expected) / expected;
+  const double freedom = static_cast<double>(counts.size() - constraints);
+  const double variance = 2 / (9 * freedom);
+  return (std::cbrt(statistic / freedom) - (1 - variance)) / std::sqrt(variance);
+}
+
+}  // namespace wellspring::testing
