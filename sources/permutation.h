@@ -24,9 +24,12 @@ enum class PermutationUse : std::uint32_t {
 /// of which little is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it is seen,
 /// and it may be tiny. The worst case is a domain of four, where the 24 permutations come within a
 /// relative 2^(2 - rounds) of equal frequency (computed exactly): 0.1 % at the twelve used.
+///
+/// Feistel networks on 16 or more elements are even permutations. Exchanging the first two
+/// positions, or not, makes even and odd equally likely.
 class Permutation {
  public:
-  static constexpr int kRounds = 12;
+  static constexpr std::uint32_t kRounds = 12;
   /// Half a Feistel value shares its counter word with the round (4 bits) and the use (4 bits).
   static constexpr int kMostHalfBits = 24;
   static constexpr std::uint64_t kLargestSize = std::uint64_t{1} << (2 * kMostHalfBits);
@@ -41,6 +44,7 @@ class Permutation {
   /// `position` in [0, size).
   WS_HD constexpr std::uint64_t operator()(std::uint64_t position) const {
     if (size_ == 1) return 0;
+    if (position < 2) position ^= rng_.block(Purpose::order, draw(kRounds, 0)).word[0] & 1u;
     do {
       position = encrypt(position);
     } while (position >= size_);
@@ -48,13 +52,16 @@ class Permutation {
   }
 
  private:
+  WS_HD constexpr std::uint32_t draw(std::uint32_t round, std::uint32_t half) const {
+    return use_ << 28 | round << kMostHalfBits | half;
+  }
   WS_HD constexpr std::uint64_t encrypt(std::uint64_t value) const {
     const std::uint32_t mask = (std::uint32_t{1} << half_bits_) - 1;
     std::uint32_t left = static_cast<std::uint32_t>(value >> half_bits_);
     std::uint32_t right = static_cast<std::uint32_t>(value) & mask;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      const std::uint32_t draw = use_ << 28 | round << kMostHalfBits | right;
-      const std::uint32_t next = left ^ (rng_.block(Purpose::order, draw).word[0] & mask);
+      const Philox4 block = rng_.block(Purpose::order, draw(round, right));
+      const std::uint32_t next = left ^ (block.word[0] & mask);
       left = right;
       right = next;
     }
