@@ -180,11 +180,11 @@ void Mixture::plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps) {
   const double samples = static_cast<double>(steps) * static_cast<double>(batch);
   weights_ = std::make_unique<WeightSchedule>(points, samples);
 
-  host_assignment_ = {};
-  host_assignment_.steps = steps;
-  host_assignment_.batch = batch;
-  host_assignment_.sources = static_cast<std::uint32_t>(size());
-  host_assignment_.seed = seed_;
+  *host_assignment_ = {};
+  host_assignment_->steps = steps;
+  host_assignment_->batch = batch;
+  host_assignment_->sources = static_cast<std::uint32_t>(size());
+  host_assignment_->seed = seed_;
   if (size() > 1) {
     const std::uint64_t bytes =
         (steps + 1) * static_cast<std::uint64_t>(size()) * sizeof(std::int64_t);
@@ -196,7 +196,7 @@ void Mixture::plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps) {
             "use fewer steps (a larger batch), or split the run"});
     }
     table_ = deal_slots(*weights_, steps, batch);
-    host_assignment_.before = table_.before.data();
+    host_assignment_->before = table_.before.data();
     device_table_ = plan.reserve<std::int64_t>("data", "mixture table", table_.before.size());
   }
   slots_ = plan.reserve<Slot>("data", "slots", static_cast<std::size_t>(batch));
@@ -206,9 +206,9 @@ void Mixture::plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps) {
 void Mixture::load(Stream& stream) {
   for (int k = 0; k < size(); ++k) {
     source(k).load(stream);
-    host_assignment_.order[k] = source(k).order();
+    host_assignment_->order[k] = source(k).order();
   }
-  device_assignment_ = host_assignment_;
+  device_assignment_ = *host_assignment_;
   if (size() > 1) {
     stream.copy(device_table_.data(), table_.before.data(), device_table_.bytes(),
                 CopyDirection::host_to_device, "mixture table");
@@ -216,7 +216,7 @@ void Mixture::load(Stream& stream) {
     device_assignment_.before = device_table_.data();
   }
   for (int k = 0; k < size(); ++k) {
-    source(k).start(host_assignment_, static_cast<std::uint32_t>(k));
+    source(k).start(*host_assignment_, static_cast<std::uint32_t>(k));
   }
 }
 
@@ -253,13 +253,13 @@ std::vector<Slot> Mixture::host_slots(std::uint64_t step) const {
   std::vector<Slot> result;
   result.reserve(static_cast<std::size_t>(batch_));
   for (std::int64_t row = 0; row < batch_; ++row) {
-    result.push_back(host_assignment_.slot(step, row));
+    result.push_back(host_assignment_->slot(step, row));
   }
   return result;
 }
 
 std::int64_t Mixture::achieved(std::uint64_t step, int source) const {
-  return host_assignment_.given(step, static_cast<std::uint32_t>(source));
+  return host_assignment_->given(step, static_cast<std::uint32_t>(source));
 }
 
 double Mixture::target(std::uint64_t step, int source) const {

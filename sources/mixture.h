@@ -51,7 +51,8 @@ struct MixtureHead {
 class Mixture {
  public:
   /// `seed` keys the order of slots within batches.
-  explicit Mixture(std::uint64_t seed) : seed_(seed) {}
+  explicit Mixture(std::uint64_t seed)
+      : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
   /// Errors (config): a name twice, another sample shape than the sources before, a head shared by
   /// different class lists, a weight that is negative or not finite, too many sources.
@@ -116,8 +117,9 @@ class Mixture {
   std::int64_t batch_ = 0;
   std::uint64_t steps_ = 0;
   std::unique_ptr<WeightSchedule> weights_;
-  SlotTable table_;  ///< empty for a single source
-  SlotAssignment host_assignment_, device_assignment_;
+  SlotTable table_;                                  ///< empty for a single source
+  std::unique_ptr<SlotAssignment> host_assignment_;  ///< streaming sources keep a reference
+  SlotAssignment device_assignment_;
   Planned<std::int64_t> device_table_;
   Planned<Slot> slots_;
 };

@@ -58,7 +58,7 @@ struct SourceSpec {
   OnError on_error = OnError::fail;
   std::int64_t max_pixels = std::int64_t{1} << 26;
   Storage storage = Storage::automatic;
-  double budget_gib = 0;   ///< 0: a quarter of the device's memory
+  double budget = 0;       ///< GiB for resident pixels; 0: the run's
   std::int64_t ahead = 4;  ///< batches
   std::int64_t threads = 0;
   bool shuffle = true;
@@ -66,8 +66,8 @@ struct SourceSpec {
   Place place;  ///< of the entry in the configuration
 };
 
-/// Rows for every key of a source's entry but `params`, which is a mapping and goes to the
-/// generator. `kind` is a row of both tables: read it first to know which one applies.
+/// Rows for every key of a source's entry but `params`, a map that goes to the generator. `kind` is
+/// a row of both tables: read it first to know which one applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
 
 /// What a source takes from the run around it.
@@ -76,6 +76,7 @@ struct SourceContext {
   std::uint64_t seed = 0;  ///< of the run
   ViewSpec train_view;
   ViewSpec evaluation_view;
+  std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory
 };
 /// Errors: config for what the entry says, data for what the files hold.
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context);

@@ -1,0 +1,108 @@
+// Images decoded ahead of the training step, and their way to the device: decoding threads fill
+// rows of page-locked host memory, copies on a stream of their own move them, events keep the two
+// and the step apart. Called by the file source; host only.
+//
+// The n-th sample a source gives (its ordinal) goes to row n % rows, on the host as on the device.
+// Which sample that is follows from the order alone, so the threads need no word from the step.
+#pragma once
+
+#include "kernels/stream.h"
+#include "sources/assignment.h"
+#include "sources/files/image_loader.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace wellspring {
+
+/// The host half: threads that keep rows filled with decoded images, in order.
+class DecodeAhead {
+ public:
+  /// `staging` [rows, row_bytes]. Threads start with the first seek().
+  DecodeAhead(const ImageSet& set, const ImageRules& rules, const SampleOrder& order, int threads,
+              std::uint8_t* staging, std::int64_t rows);
+  ~DecodeAhead();
+  DecodeAhead(const DecodeAhead&) = delete;
+  DecodeAhead& operator=(const DecodeAhead&) = delete;
+
+  /// Begins anew at `ordinal`; nothing at or after `end` is decoded. No row may be in use.
+  void seek(std::int64_t ordinal, std::int64_t end);
+  /// Waits until every sample before `ordinal` is in its row. Throws what a thread failed with if
+  /// that was one of them.
+  void wait_for(std::int64_t ordinal);
+  bool ready(std::int64_t ordinal) const;
+  /// Rows of samples before `ordinal` may be overwritten.
+  void release(std::int64_t ordinal);
+
+ private:
+  void work();
+  void decode(ImageLoader& loader, std::int64_t ordinal);
+
+  const ImageSet& set_;
+  const ImageRules& rules_;
+  const SampleOrder order_;
+  const int thread_count_;
+  std::uint8_t* const staging_;
+  const std::int64_t rows_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_, progress_;
+  std::vector<std::int64_t> held_;  ///< ordinal that each row holds, -1: none
+  std::int64_t next_ = 0;           ///< next ordinal to decode
+  std::int64_t done_ = 0;           ///< all before it are decoded
+  std::int64_t released_ = 0;       ///< rows of ordinals before it are free
+  std::int64_t end_ = 0;
+  std::int64_t failed_at_ = INT64_MAX;
+  std::exception_ptr failure_;
+  int busy_ = 0;
+  bool stop_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+/// The device half: copies in step order.
+class DecodeRing {
+ public:
+  struct Memory {
+    std::uint8_t* host = nullptr;    ///< [rows, row_bytes], page-locked
+    std::uint8_t* device = nullptr;  ///< [rows, row_bytes]
+    std::int64_t rows = 0;           ///< at least `ahead` batches
+    std::int64_t row_bytes = 0;
+  };
+  /// `assignment` must outlive the ring.
+  DecodeRing(Device device, const ImageSet& set, const ImageRules& rules, int threads,
+             Memory memory, const SlotAssignment& assignment, std::uint32_t source, int ahead);
+
+  /// Makes `stream` wait until the rows of `step` are on the device, and sends what is ready of
+  /// later steps on its way. Steps come in order; any other step begins anew there.
+  void before_step(Stream& stream, std::uint64_t step);
+  void after_step(Stream& stream, std::uint64_t step);
+
+ private:
+  std::int64_t given(std::uint64_t step) const { return assignment_.given(step, source_); }
+  Event& copied(std::uint64_t step) { return *copied_[step % copied_.size()]; }
+  Event& consumed(std::uint64_t step) { return *consumed_[step % consumed_.size()]; }
+  void restart(Stream& stream, std::uint64_t step);
+  void release_oldest();
+  void enqueue_copy(std::uint64_t current, std::uint64_t step);
+
+  const SlotAssignment& assignment_;
+  const std::uint32_t source_;
+  const std::uint64_t ahead_;
+  const Memory memory_;
+  Stream copies_;
+  std::vector<std::unique_ptr<Event>> copied_, consumed_;
+  DecodeAhead decode_;
+
+  bool started_ = false;
+  std::uint64_t first_step_ = 0;  ///< of this pass
+  std::uint64_t next_step_ = 0;   ///< expected by before_step
+  std::uint64_t copied_to_ = 0;   ///< copies of steps before it are enqueued
+  std::uint64_t freed_to_ = 0;    ///< staging rows of steps before it are released
+};
+
+}  // namespace wellspring

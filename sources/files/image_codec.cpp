@@ -1,0 +1,165 @@
+#include "sources/files/image_codec.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+#include <png.h>
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstring>
+
+namespace wellspring {
+namespace {
+
+constexpr const char* kReplace = "replace the file, or set on_error: skip";
+
+// --- PNG ---------------------------------------------------------------------------------------
+//
+// libpng reports errors by longjmp, which runs no destructors: between setjmp and the return there
+// are plain values only, and the caller owns all memory.
+
+struct PngJob {
+  const std::uint8_t* data = nullptr;
+  std::size_t size = 0, position = 0;
+  std::uint8_t* rgb = nullptr;  ///< null: header only
+  ImageHeader header;
+  char message[128] = "";
+};
+
+void png_fail(png_structp png, png_const_charp message) {
+  auto* job = static_cast<PngJob*>(png_get_error_ptr(png));
+  std::strncpy(job->message, message, sizeof(job->message) - 1);
+  png_longjmp(png, 1);
+}
+
+// Warnings are about profiles, times and text: nothing that is used here.
+void png_ignore(png_structp, png_const_charp) {}
+
+void png_feed(png_structp png, png_bytep out, std::size_t count) {
+  auto* job = static_cast<PngJob*>(png_get_io_ptr(png));
+  if (count > job->size - job->position) png_error(png, "the file is cut off");
+  std::memcpy(out, job->data + job->position, count);
+  job->position += count;
+}
+
+ImageColour png_colour(int type, bool transparent) {
+  if (type == PNG_COLOR_TYPE_GRAY || type == PNG_COLOR_TYPE_GRAY_ALPHA) return ImageColour::grey;
+  if (type == PNG_COLOR_TYPE_RGB_ALPHA || transparent) return ImageColour::rgba;
+  return ImageColour::rgb;
+}
+
+/// True when all went well; otherwise job.message says what did not.
+bool run_png(PngJob& job) {
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &job, png_fail, png_ignore);
+  png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
+  if (info == nullptr) {
+    png_destroy_read_struct(&png, nullptr, nullptr);
+    std::strncpy(job.message, "libpng found no memory", sizeof(job.message) - 1);
+    return false;
+  }
+  if (setjmp(png_jmpbuf(png)) != 0) {
+    png_destroy_read_struct(&png, &info, nullptr);
+    return false;
+  }
+  png_set_read_fn(png, &job, png_feed);
+  png_read_info(png, info);
+  const int type = png_get_color_type(png, info);
+  job.header.format = ImageFormat::png;
+  job.header.width = static_cast<int>(png_get_image_width(png, info));
+  job.header.height = static_cast<int>(png_get_image_height(png, info));
+  job.header.colour = png_colour(type, png_get_valid(png, info, PNG_INFO_tRNS) != 0);
+  job.header.bits = std::max<int>(8, png_get_bit_depth(png, info));
+  if (job.rgb != nullptr) {
+    png_set_scale_16(png);
+    png_set_expand(png);
+    png_set_strip_alpha(png);
+    png_set_gray_to_rgb(png);
+    const int passes = png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    const std::size_t stride = png_get_rowbytes(png, info);
+    if (stride != static_cast<std::size_t>(job.header.width) * 3) {
+      png_error(png, "unexpected row size");
+    }
+    for (int pass = 0; pass < passes; ++pass) {
+      for (int y = 0; y < job.header.height; ++y) {
+        png_read_row(png, job.rgb + static_cast<std::size_t>(y) * stride, nullptr);
+      }
+    }
+    png_read_end(png, nullptr);
+  }
+  png_destroy_read_struct(&png, &info, nullptr);
+  return true;
+}
+
+ImageHeader png(std::span<const std::uint8_t> encoded, std::uint8_t* rgb) {
+  PngJob job;
+  job.data = encoded.data();
+  job.size = encoded.size();
+  job.rgb = rgb;
+  if (!run_png(job)) throw ImageError("damaged PNG", job.message, kReplace);
+  return job.header;
+}
+
+// --- JPEG --------------------------------------------------------------------------------------
+
+[[noreturn]] void jpeg_fail(tjhandle handle) {
+  throw ImageError("damaged JPEG", tjGetErrorStr2(handle), kReplace);
+}
+
+ImageHeader jpeg_header(tjhandle handle, std::span<const std::uint8_t> encoded) {
+  ImageHeader header;
+  int subsampling = 0, colours = 0;
+  if (tjDecompressHeader3(handle, encoded.data(), encoded.size(), &header.width, &header.height,
+                          &subsampling, &colours) != 0) {
+    jpeg_fail(handle);
+  }
+  if (colours == TJCS_GRAY) header.colour = ImageColour::grey;
+  if (colours == TJCS_CMYK || colours == TJCS_YCCK) header.colour = ImageColour::cmyk;
+  return header;
+}
+
+bool begins_with(std::span<const std::uint8_t> data, std::initializer_list<int> magic) {
+  return data.size() >= magic.size() && std::equal(magic.begin(), magic.end(), data.begin());
+}
+
+}  // namespace
+
+ImageDecoder::ImageDecoder() : jpeg_(tjInitDecompress()) {
+  if (jpeg_ == nullptr) {
+    fail(ErrorKind::runtime, {"libjpeg-turbo could not be started", tjGetErrorStr2(nullptr), ""});
+  }
+}
+
+ImageDecoder::~ImageDecoder() {
+  tjDestroy(jpeg_);
+}
+
+ImageHeader ImageDecoder::header(std::span<const std::uint8_t> encoded) {
+  if (encoded.empty()) throw ImageError("the file is empty", "", kReplace);
+  if (begins_with(encoded, {0xff, 0xd8, 0xff})) return jpeg_header(jpeg_, encoded);
+  if (begins_with(encoded, {0x89, 'P', 'N', 'G', 0x0d, 0x0a, 0x1a, 0x0a})) {
+    return png(encoded, nullptr);
+  }
+  throw ImageError("neither JPEG nor PNG", "its first bytes are of no known kind", kReplace);
+}
+
+void ImageDecoder::decode(std::span<const std::uint8_t> encoded, const ImageHeader& header,
+                          std::uint8_t* rgb) {
+  if (header.format == ImageFormat::png) {
+    png(encoded, rgb);
+    return;
+  }
+  if (header.colour == ImageColour::cmyk) {
+    throw ImageError("CMYK JPEG", "turning ink into light needs a colour profile",
+                     "convert the file to RGB with an image editor, or set on_error: skip");
+  }
+  // The exact inverse transform and smooth upsampling: the pixels other readers give.
+  if (tjDecompress2(jpeg_, encoded.data(), encoded.size(), rgb, header.width, 0, header.height,
+                    TJPF_RGB, TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0) {
+    jpeg_fail(jpeg_);
+  }
+}
+
+}  // namespace wellspring

@@ -1,0 +1,127 @@
+#include "sources/files/image_loader.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace wellspring {
+
+void ImageLoader::refuse(std::int64_t image, const std::string& problem, const std::string& why,
+                         const std::string& advice) const {
+  fail(ErrorKind::data, {set_.location(image) + ": " + problem, why, advice});
+}
+
+ImageHeader ImageLoader::open(std::int64_t image) {
+  set_.read(image, encoded_);
+  ImageHeader header;
+  try {
+    header = decoder_.header(encoded_);
+  } catch (const ImageError& error) {
+    refuse(image, error.what(), error.why(), error.advice());
+  }
+  const std::int64_t pixels = std::int64_t{header.width} * header.height;
+  if (pixels > rules_.max_pixels) {
+    refuse(image, fmt::format("image of {}x{} pixels", header.width, header.height),
+           fmt::format("that is more than max_pixels: {}", rules_.max_pixels),
+           "raise max_pixels if the file is sound, or shrink the image");
+  }
+  if (!rules_.convert && header.colour != ImageColour::cmyk && !header.is_rgb8()) {
+    std::string kind = "16-bit PNG";
+    if (header.bits == 8) {
+      kind = header.colour == ImageColour::grey ? "greyscale image" : "image with transparency";
+    }
+    refuse(image, kind, "the network takes 8-bit RGB",
+           "set on_convert: convert (greyscale is repeated, transparency dropped, 16 bits scaled "
+           "to 8), or convert the file");
+  }
+  return header;
+}
+
+SampleShape ImageLoader::measure(std::int64_t image) {
+  const ImageHeader header = open(image);
+  if (rules_.resize > 0) return {rules_.resize, rules_.resize, 3};
+  return {header.height, header.width, 3};
+}
+
+void ImageLoader::check_size(std::int64_t image, const ImageHeader& header) const {
+  if (header.width == rules_.shape.width && header.height == rules_.shape.height) return;
+  refuse(image, fmt::format("image of {}x{} pixels", header.width, header.height),
+         fmt::format("{} has {}x{}, and all images of a set go into one network",
+                     set_.location(rules_.measured_from), rules_.shape.width, rules_.shape.height),
+         fmt::format("set resize: {} (shorter side, then centre crop), or make the files equal",
+                     std::min(rules_.shape.width, rules_.shape.height)));
+}
+
+std::uint8_t* ImageLoader::make_room(const ImageHeader& header) {
+  decoded_.resize(static_cast<std::size_t>(header.width) * static_cast<std::size_t>(header.height) *
+                  3);
+  return decoded_.data();
+}
+
+void ImageLoader::decode(std::int64_t image, const ImageHeader& header, std::uint8_t* rgb) {
+  try {
+    decoder_.decode(encoded_, header, rgb);
+  } catch (const ImageError& error) {
+    refuse(image, error.what(), error.why(), error.advice());
+  }
+}
+
+void ImageLoader::load(std::int64_t image, std::uint8_t* row) {
+  const ImageHeader header = open(image);
+  if (rules_.resize == 0) {
+    check_size(image, header);
+    decode(image, header, row);
+    return;
+  }
+  std::uint8_t* const rgb = make_room(header);
+  decode(image, header, rgb);
+  resizer_.resize(rgb, header.width, header.height, rules_.resize, row);
+}
+
+void ImageLoader::verify(std::int64_t image) {
+  const ImageHeader header = open(image);
+  decode(image, header, make_room(header));
+}
+
+void for_each_image(const ImageSet& set, const ImageRules& rules, int threads, std::int64_t begin,
+                    std::int64_t end, const std::function<void(ImageLoader&, std::int64_t)>& work) {
+  std::atomic<std::int64_t> next{begin}, stop{end};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  // Numbers are handed out in order, and every one below the lowest failure is tried: which failure
+  // is thrown does not depend on timing.
+  const auto run = [&] {
+    try {
+      ImageLoader loader(set, rules);
+      for (std::int64_t i; (i = next++) < stop.load();) {
+        try {
+          work(loader, i);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (i < stop.load()) {
+            stop = i;
+            failure = std::current_exception();
+          }
+        }
+      }
+    } catch (...) {  // no decoder: before any image
+      const std::lock_guard lock(mutex);
+      stop = begin;
+      failure = std::current_exception();
+    }
+  };
+  const auto helpers = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, end - begin));
+  std::vector<std::jthread> pool;
+  for (std::int64_t t = 1; t < helpers; ++t) pool.emplace_back(run);
+  run();
+  pool.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace wellspring

@@ -1,0 +1,282 @@
+#include "sources/files/image_set.h"
+
+#include "core/error.h"
+#include "sources/files/tar.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= path.size()) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    if (end > begin) parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// Names that file systems and packers leave behind.
+bool is_hidden(const std::vector<std::string>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+    return part.starts_with(".") || part == "__MACOSX";
+  });
+}
+
+bool is_image_name(const std::string& name) {
+  std::string extension = fs::path(name).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+bool is_tar_name(const fs::path& path) {
+  return path.extension() == ".tar";
+}
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& why,
+                         const std::string& advice) {
+  fail(ErrorKind::data, {problem, why, advice});
+}
+
+constexpr const char* kLayout = "arrange the images as FOLDER/[SPLIT/]CLASS/NAME.jpg (or .png)";
+
+/// The folder or archive that `options` mean, and the split left to look for within it.
+struct Place {
+  fs::path root;
+  std::string split;
+};
+
+Place find_folder_split(const ImageSetOptions& options) {
+  if (options.split.empty() || fs::is_directory(options.path / options.split)) {
+    return {options.path, options.split};
+  }
+  std::vector<fs::path> archives;
+  for (const fs::directory_entry& entry : fs::directory_iterator(options.path)) {
+    const std::string name = entry.path().filename().string();
+    const std::string archive = options.split + ".tar";
+    if (name == archive || name.ends_with("-" + archive)) archives.push_back(entry.path());
+  }
+  std::sort(archives.begin(), archives.end());
+  if (archives.size() == 1) return {archives.front(), options.split};
+  std::vector<std::string> names;
+  for (const fs::path& archive : archives) names.push_back(archive.filename().string());
+  refuse(fmt::format("{}: no split '{}'", options.path.string(), options.split),
+         archives.empty() ? fmt::format("there is neither a folder {0} nor an archive {0}.tar or "
+                                        "*-{0}.tar",
+                                        options.split)
+                          : fmt::format("the archives {} all fit", fmt::join(names, ", ")),
+         "correct path: or split:");
+}
+
+Place find_place(const ImageSetOptions& options) {
+  if (fs::is_directory(options.path)) return find_folder_split(options);
+  if (fs::exists(options.path)) return {options.path, options.split};
+  if (is_tar_name(options.path)) {
+    const fs::path unpacked = fs::path(options.path).replace_extension();
+    if (fs::is_directory(unpacked)) return {unpacked, options.split};
+    const std::string stem = unpacked.filename().string();
+    if (const std::size_t dash = stem.rfind('-'); dash != std::string::npos) {
+      const fs::path folder = unpacked.parent_path() / stem.substr(dash + 1);
+      // It is the split itself: nothing is left to look for.
+      if (fs::is_directory(folder)) return {folder, ""};
+    }
+  }
+  require_file(options.path);  // says what part of the path is missing
+  return {options.path, options.split};
+}
+
+}  // namespace
+
+/// What a folder or archive holds, before it is known which folders are classes.
+struct ImageSet::Listing {
+  std::vector<Image> files;
+  std::vector<std::string> folders;
+};
+
+namespace {
+
+/// All files and folders below `root`, by their paths within it.
+template <class OnFile, class OnFolder>
+void walk(const fs::path& root, const OnFile& on_file, const OnFolder& on_folder) {
+  constexpr auto kOptions = fs::directory_options::follow_directory_symlink;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(root, kOptions, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().lexically_relative(root).generic_string();
+    if (entry->is_directory(error)) {
+      on_folder(path);
+    } else {
+      on_file(path);
+    }
+    if (error) break;
+  }
+  if (error) {
+    refuse(root.string() + ": cannot be listed", error.message(),
+           "check that this user may read the folder and all in it");
+  }
+}
+
+}  // namespace
+
+ImageSet ImageSet::open(const ImageSetOptions& options) {
+  const Place place = find_place(options);
+  ImageSet set;
+  set.root_ = place.root;
+  Listing listing;
+  if (fs::is_directory(place.root)) {
+    walk(
+        place.root,
+        [&](const std::string& path) {
+          listing.files.push_back({path, 0, 0, 0});
+        },
+        [&](const std::string& path) { listing.folders.push_back(path); });
+  } else {
+    set.archive_ = std::make_unique<InputFile>(place.root);
+    for (TarMember& member : read_tar_index(*set.archive_)) {
+      if (member.kind == TarMemberKind::folder) {
+        listing.folders.push_back(std::move(member.path));
+      } else if (member.kind == TarMemberKind::file) {
+        listing.files.push_back({std::move(member.path), 0, member.offset, member.bytes});
+      } else {
+        ++set.others_;
+      }
+    }
+  }
+  ImageSetOptions resolved = options;
+  resolved.split = place.split;
+  set.arrange(std::move(listing), resolved);
+  return set;
+}
+
+// Finds the level at which the class folders lie and gives every image its label.
+void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
+  const std::string where = root_.string();
+  struct Candidate {
+    Image image;
+    std::vector<std::string> parts;
+  };
+  std::vector<Candidate> candidates;
+  std::set<std::string> tops;  // folders at the top that hold images
+  bool one_deeper = true;      // all images lie two folders deep
+  for (Image& file : listing.files) {
+    std::vector<std::string> parts = parts_of(file.path);
+    if (!options.split.empty() && (parts.empty() || parts.front() != options.split)) continue;
+    if (is_hidden(parts)) {
+      ++hidden_;
+    } else if (!is_image_name(file.path)) {
+      ++others_;
+    } else {
+      tops.insert(parts.front());
+      one_deeper = one_deeper && parts.size() == 3;
+      candidates.push_back({std::move(file), std::move(parts)});
+    }
+  }
+  if (candidates.empty()) {
+    refuse(fmt::format("{}: no images{}", where,
+                       options.split.empty() ? "" : " in split '" + options.split + "'"),
+           fmt::format("there are {} files, none of them a .jpg, .jpeg or .png", hidden_ + others_),
+           kLayout);
+  }
+  std::string passed_over = options.split;
+  if (options.split.empty() && one_deeper) {
+    if (tops.size() > 1) {
+      refuse(fmt::format("{}: images lie two folders deep, as {}", where,
+                         candidates.front().image.path),
+             fmt::format("the folders {} may be classes or splits", fmt::join(tops, ", ")),
+             "name one of them with split:, or remove a level");
+    }
+    passed_over = *tops.begin();
+  }
+  const std::size_t level = passed_over.empty() ? 0 : 1;
+
+  std::map<std::string, std::vector<Image>> by_class;
+  for (const std::string& folder : listing.folders) {
+    const std::vector<std::string> parts = parts_of(folder);
+    const bool below = level == 0 || (!parts.empty() && parts.front() == passed_over);
+    if (below && parts.size() == level + 1 && !is_hidden(parts)) by_class[parts[level]];
+  }
+  for (Candidate& candidate : candidates) {
+    const std::vector<std::string>& parts = candidate.parts;
+    if (parts.size() != level + 2) {
+      refuse(fmt::format("{}: {} does not lie in a class folder", where, candidate.image.path),
+             fmt::format("its path has {} folders instead of {}", parts.size() - 1, level + 1),
+             kLayout);
+    }
+    by_class[parts[level]].push_back(std::move(candidate.image));
+  }
+  for (auto& [name, images] : by_class) {
+    if (images.empty()) {
+      refuse(fmt::format("{}: class folder '{}' holds no images", where, name),
+             "every class needs at least one image", "fill the folder or remove it");
+    }
+    std::sort(images.begin(), images.end(),
+              [](const Image& a, const Image& b) { return a.path < b.path; });
+    const auto twice =
+        std::adjacent_find(images.begin(), images.end(),
+                           [](const Image& a, const Image& b) { return a.path == b.path; });
+    if (twice != images.end()) {
+      refuse(fmt::format("{}: holds {} twice", where, twice->path),
+             "it is not clear which of the two is meant", "pack the archive again");
+    }
+    const std::size_t kept =
+        options.limit_per_class > 0
+            ? std::min(images.size(), static_cast<std::size_t>(options.limit_per_class))
+            : images.size();
+    for (std::size_t i = 0; i < kept; ++i) {
+      images[i].label = static_cast<std::int32_t>(classes_.size());
+      images_.push_back(std::move(images[i]));
+    }
+    classes_.push_back(name);
+  }
+}
+
+std::string ImageSet::location(std::int64_t image) const {
+  return is_archive() ? root_.string() + ": " + at(image).path : (root_ / at(image).path).string();
+}
+
+void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes) const {
+  const Image& entry = at(image);
+  if (archive_) {
+    bytes.resize(entry.bytes);
+    archive_->read(entry.offset, std::as_writable_bytes(std::span(bytes)));
+    return;
+  }
+  const InputFile file(root_ / entry.path);
+  bytes.resize(file.size());
+  file.read(0, std::as_writable_bytes(std::span(bytes)));
+}
+
+std::int64_t ImageSet::images_of_class(std::int32_t label) const {
+  return std::count_if(images_.begin(), images_.end(),
+                       [&](const Image& image) { return image.label == label; });
+}
+
+void ImageSet::remove(const std::vector<bool>& drop) {
+  std::vector<Image> kept;
+  for (std::size_t i = 0; i < images_.size(); ++i) {
+    if (!drop[i]) kept.push_back(std::move(images_[i]));
+  }
+  images_ = std::move(kept);
+  for (std::size_t c = 0; c < classes_.size(); ++c) {
+    if (images_of_class(static_cast<std::int32_t>(c)) == 0) {
+      refuse(fmt::format("{}: class '{}' has no readable image", root_.string(), classes_[c]),
+             "all of its files were skipped", "replace the files or remove the class folder");
+    }
+  }
+}
+
+}  // namespace wellspring

@@ -1,0 +1,70 @@
+// A set of labelled images: a folder with a folder a class, or a tar archive with the same inside.
+// Called by the file source and the command line; host only.
+//
+//     root/[split/]class/name.jpg
+#pragma once
+
+#include "core/files.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+struct ImageSetOptions {
+  std::filesystem::path path;        ///< folder or tar archive; see open()
+  std::string split;                 ///< "": the class folders lie at the top
+  std::int64_t limit_per_class = 0;  ///< keeps the first ones of each class, in order; 0: all
+};
+
+/// Classes are in the order of their names' bytes, images in the order of theirs within each class.
+class ImageSet {
+ public:
+  /// Lists the files; reads no image. One folder around all class folders is passed over when no
+  /// split is named. Where an archive `dir/a-b.tar` is missing but `dir/a-b` or `dir/b` is a
+  /// folder, that is taken for the unpacked archive; where `path` is a folder without `split` in
+  /// it, `split.tar` or the one `*-split.tar` beside is.
+  /// Errors (data): nothing there, no classes, a class without images, a damaged archive, a name
+  /// twice.
+  static ImageSet open(const ImageSetOptions& options);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
+  const std::vector<std::string>& classes() const { return classes_; }
+  std::int32_t label(std::int64_t image) const { return at(image).label; }
+  /// For messages: "dir/train/cat/1.jpg", "dir/train.tar: train/cat/1.jpg".
+  std::string location(std::int64_t image) const;
+  /// The encoded bytes; `bytes` is reused. From any thread. Error (data) when they cannot be read.
+  void read(std::int64_t image, std::vector<std::uint8_t>& bytes) const;
+
+  /// Leaves out images; `drop[i]` for each. Error (data) when a class is left without any.
+  void remove(const std::vector<bool>& drop);
+
+  /// Where it was found, after the rules of open().
+  const std::filesystem::path& root() const { return root_; }
+  bool is_archive() const { return archive_ != nullptr; }
+  /// Files passed over: hidden ones, and those that are no images by their names.
+  std::int64_t hidden_files() const { return hidden_; }
+  std::int64_t other_files() const { return others_; }
+  std::int64_t images_of_class(std::int32_t label) const;
+
+ private:
+  struct Image {
+    std::string path;  ///< within the root
+    std::int32_t label = 0;
+    std::uint64_t offset = 0, bytes = 0;  ///< in the archive
+  };
+  const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
+  struct Listing;
+  void arrange(Listing listing, const ImageSetOptions& options);
+
+  std::filesystem::path root_;
+  std::unique_ptr<InputFile> archive_;
+  std::vector<std::string> classes_;
+  std::vector<Image> images_;
+  std::int64_t hidden_ = 0, others_ = 0;
+};
+
+}  // namespace wellspring

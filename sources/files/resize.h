@@ -1,0 +1,32 @@
+// Scaling of 8-bit RGB images: shorter side to a given length, centre cropped to a square. Called
+// by the image loader; host only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace wellspring {
+
+/// Antialiased bilinear: each output pixel is a weighted mean under a triangle as wide as the
+/// output's pixel (or the input's, where the image grows), rows after columns, rounded once. One a
+/// thread: keeps its tables and rows.
+class CentreResizer {
+ public:
+  /// `rgb` [height, width, 3] to `out` [side, side, 3].
+  void resize(const std::uint8_t* rgb, int width, int height, int side, std::uint8_t* out);
+
+ private:
+  /// Weights of one axis: output i is the sum over j < count[i] of weight[i * most + j] *
+  /// input[first[i] + j].
+  struct Axis {
+    int input = -1, length = -1, side = -1, most = 0;
+    std::vector<int> first, count;
+    std::vector<float> weight;
+    void fill(int input_length, int scaled_length, int output_side);
+  };
+
+  Axis across_, down_;
+  std::vector<float> rows_;  ///< input rows, already narrowed to `side` pixels
+};
+
+}  // namespace wellspring

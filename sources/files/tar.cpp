@@ -1,0 +1,243 @@
+#include "sources/files/tar.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace wellspring {
+namespace {
+
+constexpr std::uint64_t kBlock = 512;
+/// Long names and extended headers are small; a larger one is damage.
+constexpr std::uint64_t kLargestExtension = std::uint64_t{1} << 20;
+
+using Block = std::array<std::uint8_t, kBlock>;
+
+/// Place and width of a header's fields, from the two sources named in the header file.
+struct Field {
+  std::size_t offset, width;
+};
+constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 5}, kPrefix{345, 155};
+constexpr std::size_t kTypeOffset = 156;
+
+std::string_view text_of(const Block& block, Field field) {
+  const char* begin = reinterpret_cast<const char*>(block.data()) + field.offset;
+  return {begin, strnlen(begin, field.width)};
+}
+
+/// Octal digits between blanks, or (GNU) a big-endian binary number marked by the top bit.
+std::optional<std::uint64_t> number_of(const Block& block, Field field) {
+  const std::uint8_t* begin = block.data() + field.offset;
+  std::uint64_t value = 0;
+  if (begin[0] & 0x80) {
+    if (begin[0] != 0x80) return std::nullopt;  // negative, or beyond 2^88
+    for (std::size_t i = 1; i < field.width; ++i) {
+      if (value >> 56) return std::nullopt;
+      value = value << 8 | begin[i];
+    }
+    return value;
+  }
+  std::string_view digits = text_of(block, field);
+  while (!digits.empty() && digits.front() == ' ') digits.remove_prefix(1);
+  while (!digits.empty() && digits.back() == ' ') digits.remove_suffix(1);
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '7') return std::nullopt;
+    value = value << 3 | static_cast<std::uint64_t>(digit - '0');
+  }
+  return value;
+}
+
+/// The sum of all bytes of the header with the checksum's own taken as blanks. Old writers summed
+/// signed bytes; both are accepted, as the standard advises.
+bool checksum_holds(const Block& block) {
+  const auto stored = number_of(block, kChecksum);
+  std::int64_t as_unsigned = 0, as_signed = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const bool own = i >= kChecksum.offset && i < kChecksum.offset + kChecksum.width;
+    const std::uint8_t byte = own ? std::uint8_t{' '} : block[i];
+    as_unsigned += byte;
+    as_signed += static_cast<std::int8_t>(byte);
+  }
+  return stored && (static_cast<std::int64_t>(*stored) == as_unsigned ||
+                    static_cast<std::int64_t>(*stored) == as_signed);
+}
+
+/// One record of an extended header: "27 path=some/long/name\n", the length counting itself.
+struct PaxValues {
+  std::optional<std::string> path;
+  std::optional<std::uint64_t> size;
+};
+
+std::optional<PaxValues> parse_pax(std::string_view text) {
+  PaxValues values;
+  while (!text.empty() && text.front() != '\0') {
+    std::size_t length = 0, digits = 0;
+    while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9' && digits < 9) {
+      length = length * 10 + static_cast<std::size_t>(text[digits++] - '0');
+    }
+    if (digits == 0 || length <= digits + 2 || length > text.size() || text[digits] != ' ' ||
+        text[length - 1] != '\n') {
+      return std::nullopt;
+    }
+    const std::string_view record = text.substr(digits + 1, length - digits - 2);
+    const std::size_t equals = record.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
+    if (key == "path") values.path = std::string(value);
+    if (key == "size") {
+      std::uint64_t size = 0;
+      for (const char digit : value) {
+        if (digit < '0' || digit > '9' || size > (UINT64_MAX - 9) / 10) return std::nullopt;
+        size = size * 10 + static_cast<std::uint64_t>(digit - '0');
+      }
+      values.size = size;
+    }
+    text.remove_prefix(length);
+  }
+  return values;
+}
+
+std::string tidy(std::string path) {
+  while (path.starts_with("./")) path.erase(0, 2);
+  while (path.starts_with("/")) path.erase(0, 1);
+  while (path.ends_with("/")) path.pop_back();
+  return path == "." ? "" : path;
+}
+
+class IndexReader {
+ public:
+  explicit IndexReader(const InputFile& file) : file_(file) {}
+
+  std::vector<TarMember> read() {
+    refuse_other_formats();
+    std::vector<TarMember> members;
+    Block block;
+    while (next_header(block)) {
+      const std::uint64_t header = position_;
+      position_ += kBlock;
+      std::uint64_t bytes = number_of(block, kSize).value_or(UINT64_MAX);
+      const char type = static_cast<char>(block[kTypeOffset]);
+      if (bytes == UINT64_MAX) damaged(header, "its size is not a number");
+      if (type == 'L' || type == 'x' || type == 'g' || type == 'K') {
+        read_extension(type, bytes, header);
+        continue;
+      }
+      if (type == 'S') {
+        fail(ErrorKind::data,
+             {file_.path().string() + ": holds a sparse file (" + name_of(block) + ")",
+              "the reader takes plain files only", "pack the folder again without --sparse"});
+      }
+      if (size_) bytes = *size_;
+      const std::string path = path_ ? *path_ : name_of(block);
+      TarMember member{tidy(path), kind_of(type, path), position_, bytes};
+      path_.reset();
+      size_.reset();
+      if (member.kind == TarMemberKind::other) bytes = 0;  // links and devices have no content
+      skip(bytes, member.path);
+      if (!member.path.empty()) members.push_back(std::move(member));
+    }
+    return members;
+  }
+
+ private:
+  [[noreturn]] void damaged(std::uint64_t offset, const std::string& why) const {
+    fail(ErrorKind::data,
+         {fmt::format("{}: damaged tar header at byte {}", file_.path().string(), offset), why,
+          "copy or download the archive again"});
+  }
+  [[noreturn]] void cut_off(const std::string& where) const {
+    fail(ErrorKind::data,
+         {fmt::format("{}: the tar archive is cut off {}", file_.path().string(), where),
+          fmt::format("the file ends after {} bytes", file_.size()),
+          "copy or download the archive again"});
+  }
+
+  void refuse_other_formats() const {
+    if (file_.size() == 0) {
+      fail(ErrorKind::data,
+           {file_.path().string() + ": is empty", "a tar archive has at least two blocks",
+            "copy or download the archive again"});
+    }
+    std::array<std::uint8_t, 6> head{};
+    file_.read(0, std::as_writable_bytes(std::span(head))
+                      .first(std::min<std::size_t>(head.size(), file_.size())));
+    const auto begins = [&](std::initializer_list<int> magic) {
+      return std::equal(magic.begin(), magic.end(), head.begin());
+    };
+    if (begins({0x1f, 0x8b}) || begins({'B', 'Z', 'h'}) || begins({0xfd, '7', 'z', 'X', 'Z'}) ||
+        begins({0x28, 0xb5, 0x2f, 0xfd})) {
+      fail(ErrorKind::data, {file_.path().string() + ": is compressed",
+                             "members of a compressed archive cannot be read in any order",
+                             "decompress it first (gunzip, bunzip2, unxz or unzstd)"});
+    }
+  }
+
+  /// Reads the header at position_. False at the end mark: a block of zeros.
+  bool next_header(Block& block) const {
+    if (file_.size() < position_ + kBlock) cut_off("before its end mark");
+    file_.read(position_, std::as_writable_bytes(std::span(block)));
+    if (std::all_of(block.begin(), block.end(), [](std::uint8_t b) { return b == 0; })) {
+      return false;
+    }
+    if (!checksum_holds(block)) {
+      if (position_ == 0 && text_of(block, kMagic) != "ustar") {
+        fail(ErrorKind::data, {file_.path().string() + ": is not a tar archive", "",
+                               "give a .tar file or a folder of class folders"});
+      }
+      damaged(position_, "its checksum does not match");
+    }
+    return true;
+  }
+
+  void read_extension(char type, std::uint64_t bytes, std::uint64_t header) {
+    if (bytes > kLargestExtension) damaged(header, "an extended header is too long");
+    std::string text(bytes, '\0');
+    const std::uint64_t begin = position_;
+    skip(bytes, "an extended header");
+    file_.read(begin, std::as_writable_bytes(std::span(text)));
+    if (type == 'L') path_ = text.substr(0, text.find('\0'));
+    if (type != 'x') return;  // 'g' holds defaults, 'K' the name of a link: neither is used
+    const auto values = parse_pax(text);
+    if (!values) damaged(header, "an extended header is malformed");
+    if (values->path) path_ = values->path;
+    if (values->size) size_ = values->size;
+  }
+
+  void skip(std::uint64_t bytes, const std::string& name) {
+    if (bytes > file_.size() - position_) cut_off("within " + name);
+    position_ += (bytes + kBlock - 1) / kBlock * kBlock;
+  }
+
+  static std::string name_of(const Block& block) {
+    const std::string_view prefix = text_of(block, kPrefix), name = text_of(block, kName);
+    // GNU tar writes "ustar " and uses the prefix field for other things.
+    const bool posix = text_of(block, {kMagic.offset, 6}) == "ustar";
+    return posix && !prefix.empty() ? fmt::format("{}/{}", prefix, name) : std::string(name);
+  }
+
+  static TarMemberKind kind_of(char type, const std::string& path) {
+    if (type == '\0' && path.ends_with("/")) return TarMemberKind::folder;  // before POSIX
+    if (type == '0' || type == '\0' || type == '7') return TarMemberKind::file;
+    return type == '5' ? TarMemberKind::folder : TarMemberKind::other;
+  }
+
+  const InputFile& file_;
+  std::uint64_t position_ = 0;
+  std::optional<std::string> path_;  ///< of the next member, from an extension
+  std::optional<std::uint64_t> size_;
+};
+
+}  // namespace
+
+std::vector<TarMember> read_tar_index(const InputFile& file) {
+  return IndexReader(file).read();
+}
+
+}  // namespace wellspring

@@ -1,0 +1,28 @@
+// The table of contents of a tar archive, for reading its members in any order. Called by the image
+// folder reader; host only.
+#pragma once
+
+#include "core/files.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+enum class TarMemberKind : std::uint8_t { file, folder, other };
+
+struct TarMember {
+  std::string path;  ///< without leading "./" and trailing "/"
+  TarMemberKind kind = TarMemberKind::file;
+  std::uint64_t offset = 0;  ///< of its bytes in the archive
+  std::uint64_t bytes = 0;
+};
+
+/// Reads every header once. Understands ustar with prefixes, GNU long names and base-256 numbers,
+/// and pax extended headers (path, size). Source: IEEE Std 1003.1-2017, pax, "ustar Interchange
+/// Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format".
+/// Errors (data): not a tar file, compressed, a wrong checksum, cut off.
+std::vector<TarMember> read_tar_index(const InputFile& file);
+
+}  // namespace wellspring

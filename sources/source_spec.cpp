@@ -1,0 +1,82 @@
+#include "sources/source_spec.h"
+
+#include "core/error.h"
+#include "sources/files/file_source.h"
+#include "sources/procedural.h"
+
+#include <fmt/format.h>
+
+namespace wellspring {
+namespace {
+
+ParamTable<SourceSpec> common_rows() {
+  ParamTable<SourceSpec> table("source");
+  table.text("name", &SourceSpec::name, "what metrics, schedules and heads call it").required();
+  table.choice("kind", &SourceSpec::kind,
+               {{"generator", SourceKind::generator}, {"files", SourceKind::files}},
+               "where the samples come from");
+  table.real("weight", &SourceSpec::weight, {0, 1e9}, "",
+             "share of the batch, relative to the other sources'; replaced by a schedule");
+  table.text("head", &SourceSpec::head,
+             "output head; sources of one head share a label space; empty: one of its own");
+  table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
+             "multiplies the loss of its samples");
+  table.integer("seed", &SourceSpec::seed, {-1, 9.0e15}, "", "of its samples; -1: the run's");
+  return table;
+}
+
+ParamTable<SourceSpec> generator_rows() {
+  ParamTable<SourceSpec> table = common_rows();
+  table.text("generator", &SourceSpec::generator, "which generator: see wellspring list")
+      .required();
+  return table;
+}
+
+ParamTable<SourceSpec> file_rows() {
+  ParamTable<SourceSpec> table = common_rows();
+  table.text("path", &SourceSpec::path, "folder, or tar archive, of class folders of images")
+      .required();
+  table.text("split", &SourceSpec::split, "folder within path that holds the class folders");
+  table.integer("limit_per_class", &SourceSpec::limit_per_class, {0, 1e9}, "images",
+                "takes the first ones of each class; 0: all");
+  table.integer("resize", &SourceSpec::resize, {0, 16384}, "pixels",
+                "scales the shorter side, then crops the centre; 0: as they are");
+  table.choice("on_convert", &SourceSpec::on_convert,
+               {{"refuse", OnConvert::refuse}, {"convert", OnConvert::convert}},
+               "images that are not 8-bit RGB: greyscale, transparency, 16 bits");
+  table.choice("on_error", &SourceSpec::on_error,
+               {{"fail", OnError::fail}, {"skip", OnError::skip}},
+               "files that cannot be decoded; skip decodes every file once at the start");
+  table.integer("max_pixels", &SourceSpec::max_pixels, {1, 1e9}, "pixels",
+                "larger images are refused before they take memory");
+  table.choice("storage", &SourceSpec::storage,
+               {{"auto", Storage::automatic},
+                {"resident", Storage::resident},
+                {"streamed", Storage::streamed}},
+               "keep decoded pixels on the device, or decode ahead of every step");
+  table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
+             "device memory that storage: auto may fill; 0: the run's");
+  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "decoded ahead when streamed");
+  table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
+                "that decode; 0: all processors of this process");
+  table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all images every epoch");
+  return table;
+}
+
+}  // namespace
+
+const ParamTable<SourceSpec>& source_table(SourceKind kind) {
+  static const ParamTable<SourceSpec> generator = generator_rows(), files = file_rows();
+  return kind == SourceKind::generator ? generator : files;
+}
+
+std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context) {
+  SourceContext own = context;
+  if (spec.seed >= 0) own.seed = static_cast<std::uint64_t>(spec.seed);
+  if (spec.kind == SourceKind::files) return std::make_unique<FileSource>(spec, own);
+  return std::make_unique<ProceduralSource>(
+      spec.name, make_generator(spec.generator, own.size, spec.params, spec.place),
+      ProceduralSource::Settings{own.seed, own.train_view, own.evaluation_view});
+}
+
+}  // namespace wellspring
