@@ -132,6 +132,26 @@ void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void*
                       std::uint8_t* winner);
 void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx);
+
+/// Convolution and 2x2 max pooling as one operation: y = act(max_pool(conv(x, w) + bias)). Only the
+/// pooled values, a quarter, and the winners are kept, and where it pays the backward pass makes
+/// use of three quarters of the convolution's gradient being zero.
+class ConvPool2d {
+ public:
+  /// `spec` describes the convolution; its activation comes after the pooling.
+  static std::unique_ptr<ConvPool2d> plan(const Conv2dSpec& spec, const Stream& stream);
+  virtual ~ConvPool2d() = default;
+  virtual std::size_t workspace_bytes() const = 0;
+  /// x [N,H,W,C] w [K,R,S,C] bias [K] (f32) -> y [N,P/2,Q/2,K] and winner as max_pool_forward
+  virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+                       std::uint8_t* winner, Workspace workspace) = 0;
+  /// dy [N,P/2,Q/2,K] is the gradient of y, behind the activation -> dx (null, and not asked for,
+  /// without spec.input_gradient), dw in the compute type, dbias (f32, may be null). Overwrites.
+  virtual void backward(Stream& stream, const void* x, const void* w, const void* dy,
+                        const std::uint8_t* winner, void* dx, void* dw, float* dbias,
+                        Workspace workspace) = 0;
+};
+
 /// Mean over H and W: [N,H,W,C] -> [N,C].
 void global_mean_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y);
 void global_mean_backward(Stream& stream, const PoolSpec& spec, const void* dy, void* dx);
