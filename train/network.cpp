@@ -31,7 +31,6 @@ void GradientPool::give(void* block) {
 
 void NetworkContext::reserve_shared() {
   workspace.reserve(memory, "workspace");
-  scratch.reserve(memory, "activations");
   partials.reserve(memory, "workspace");
   gradients.reserve(memory);
 }
@@ -52,16 +51,20 @@ ConvolutionUnit::ConvolutionUnit(NetworkContext& context, Spec spec)
   convolution.in_channels = spec_.in.channels;
   convolution.out_channels = spec_.channels;
   convolution.bias = !normalised;  // a normalisation removes any bias and brings its own
-  // Pooling, where there is one, applies the ReLU on a quarter of the values.
-  convolution.activation = normalised || spec_.pool ? ops::Activation::none : ops::Activation::relu;
+  convolution.activation = normalised ? ops::Activation::none : ops::Activation::relu;
   convolution.compute = context.compute;
   convolution.input_gradient = spec_.input_gradient;
-  convolution_ = ops::Conv2d::plan(convolution, context.stream);
-  context.workspace.require(convolution_->workspace_bytes());
+  if (spec_.pool) {
+    pooled_convolution_ = ops::ConvPool2d::plan(convolution, context.stream);
+    context.workspace.require(pooled_convolution_->workspace_bytes());
+  } else {
+    convolution_ = ops::Conv2d::plan(convolution, context.stream);
+    context.workspace.require(convolution_->workspace_bytes());
+  }
 
-  inner_ = {convolution.out_height(), convolution.out_width(), spec_.channels};
-  out_ = spec_.pool ? SampleShape{inner_.height / 2, inner_.width / 2, inner_.channels} : inner_;
-  context.gradients.require(context.activation_bytes(inner_));
+  const int pooling = spec_.pool ? 2 : 1;
+  out_ = {convolution.out_height() / pooling, convolution.out_width() / pooling, spec_.channels};
+  context.gradients.require(context.activation_bytes(out_));
   context.gradients.require(context.activation_bytes(spec_.in));
 
   weight_ =
@@ -71,13 +74,6 @@ ConvolutionUnit::ConvolutionUnit(NetworkContext& context, Spec spec)
     bias_ = context.parameters.vector(spec_.name + ".conv.bias", spec_.channels, Initial::zeros);
 
   if (spec_.pool) {
-    pool_.batch = context.batch;
-    pool_.height = inner_.height;
-    pool_.width = inner_.width;
-    pool_.channels = inner_.channels;
-    pool_.activation = normalised ? ops::Activation::none : ops::Activation::relu;
-    pool_.compute = context.compute;
-    context.scratch.require(context.activation_bytes(inner_));
     winner_ = context.memory.reserve<std::uint8_t>(
         "activations", spec_.name + " pooling winners",
         static_cast<std::size_t>(context.batch * out_.elements()));
@@ -105,12 +101,14 @@ ConvolutionUnit::ConvolutionUnit(NetworkContext& context, Spec spec)
 void ConvolutionUnit::forward(Stream& stream, const void* x, const void* residual) {
   const bool normalised = spec_.groups > 0;
   void* after_pool = normalised ? normalised_from_.data() : output_.data();
-  void* after_convolution = spec_.pool ? context_.scratch.data() : after_pool;
-  convolution_->forward(stream, x, context_.parameters.weight(weight_),
-                        normalised ? nullptr : context_.parameters.value(bias_), after_convolution,
-                        context_.workspace.workspace());
-  if (spec_.pool)
-    ops::max_pool_forward(stream, pool_, after_convolution, after_pool, winner_.data());
+  const void* weight = context_.parameters.weight(weight_);
+  const float* bias = normalised ? nullptr : context_.parameters.value(bias_);
+  const ops::Workspace workspace = context_.workspace.workspace();
+  if (spec_.pool) {
+    pooled_convolution_->forward(stream, x, weight, bias, after_pool, winner_.data(), workspace);
+  } else {
+    convolution_->forward(stream, x, weight, bias, after_pool, workspace);
+  }
   if (normalised)
     ops::group_norm_forward(stream, norm_, after_pool, context_.parameters.value(gamma_),
                             context_.parameters.value(beta_), residual, output_.data(),
@@ -132,20 +130,17 @@ void* ConvolutionUnit::backward(Stream& stream, const void* x, void* dy, void* d
     ops::relu_backward(stream, context_.compute, context_.batch * out_.elements(), output_.data(),
                        dy, dy);
   }
+  const void* weight = context_.parameters.weight(weight_);
+  void* weight_gradient = context_.parameters.weight_gradient(weight_);
+  float* bias_gradient = normalised ? nullptr : context_.parameters.value_gradient(bias_);
+  const ops::Workspace workspace = context_.workspace.workspace();
+  void* dx = spec_.input_gradient ? context_.gradients.take() : nullptr;
   if (spec_.pool) {
-    void* unpooled = context_.gradients.take();
-    ops::max_pool_backward(stream, pool_, gradient, winner_.data(), unpooled);
-    context_.gradients.give(gradient);
-    gradient = unpooled;
-  }
-  convolution_->backward_weights(stream, x, gradient, context_.parameters.weight_gradient(weight_),
-                                 normalised ? nullptr : context_.parameters.value_gradient(bias_),
-                                 context_.workspace.workspace());
-  void* dx = nullptr;
-  if (spec_.input_gradient) {
-    dx = context_.gradients.take();
-    convolution_->backward_data(stream, gradient, context_.parameters.weight(weight_), dx,
-                                context_.workspace.workspace());
+    pooled_convolution_->backward(stream, x, weight, gradient, winner_.data(), dx, weight_gradient,
+                                  bias_gradient, workspace);
+  } else {
+    convolution_->backward_weights(stream, x, gradient, weight_gradient, bias_gradient, workspace);
+    if (dx != nullptr) convolution_->backward_data(stream, gradient, weight, dx, workspace);
   }
   context_.gradients.give(gradient);
   return dx;

@@ -67,7 +67,6 @@ struct NetworkContext {
   DType compute;
   ParameterArena parameters;
   SharedBlock workspace{"library workspace"};
-  SharedBlock scratch{"activations read at once"};  ///< convolution outputs that only pooling reads
   SharedBlock partials{"partial sums"};
   GradientPool gradients;
 
@@ -108,9 +107,9 @@ class ConvolutionUnit {
  private:
   NetworkContext& context_;
   Spec spec_;
-  SampleShape inner_, out_;  ///< before and after pooling
-  std::unique_ptr<ops::Conv2d> convolution_;
-  ops::PoolSpec pool_;
+  SampleShape out_;
+  std::unique_ptr<ops::Conv2d> convolution_;             ///< without pooling
+  std::unique_ptr<ops::ConvPool2d> pooled_convolution_;  ///< with it
   ops::GroupNormSpec norm_;
   ParameterId weight_, bias_, gamma_, beta_;
   Planned<std::byte> normalised_from_;  ///< what the normalisation read
