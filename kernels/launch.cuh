@@ -102,7 +102,7 @@ void launch_map(const Stream& stream, std::int64_t n, const F& f) {
   run_map<F>
       <<<static_cast<unsigned>(blocks), kMapBlock, 0, static_cast<cudaStream_t>(stream.native())>>>(
           n, f);
-  WS_CUDA_CHECK(cudaGetLastError());
+  check(cudaGetLastError(), __PRETTY_FUNCTION__, __FILE__, __LINE__);  // names the functor
 }
 
 template <class F>
@@ -117,7 +117,7 @@ void launch_team(const Stream& stream, std::int64_t n, TeamShape shape, const F&
   run_league<F>
       <<<static_cast<unsigned>(blocks), static_cast<unsigned>(shape.size), shape.scratch_bytes,
          static_cast<cudaStream_t>(stream.native())>>>(n, shape.scratch_bytes, f);
-  WS_CUDA_CHECK(cudaGetLastError());
+  check(cudaGetLastError(), __PRETTY_FUNCTION__, __FILE__, __LINE__);  // names the functor
 }
 
 }  // namespace wellspring::cuda

@@ -216,9 +216,8 @@ std::string MemoryPlan::table() const {
                human_bytes(totals_[1] - used[1]), "");
   text += line("total", human_bytes(totals_[0]), human_bytes(totals_[1]),
                std::to_string(reservations_.size()));
-  const std::size_t limit =
-      limit_bytes_ != 0 ? limit_bytes_ : static_cast<std::size_t>(describe(device_).free_bytes);
-  text += line(limit_bytes_ != 0 ? "limit" : "free", human_bytes(limit), "", "");
+  const std::size_t limit = limit_bytes_ != 0 ? limit_bytes_ : describe(device_).free_bytes;
+  text += line("available", human_bytes(limit), "", "");
   return text;
 }
 
@@ -239,15 +238,13 @@ void MemoryPlan::refuse(MemorySpace space, std::string why) const {
         std::move(why), advice + "\n" + table()});
 }
 
-void MemoryPlan::check_budget(std::size_t limit_bytes) const {
+void MemoryPlan::check_budget(std::size_t limit_bytes) {
   const std::size_t device_total = total_bytes(MemorySpace::device);
   const std::size_t host_total = total_bytes(MemorySpace::host);
-  if (limit_bytes != 0 && device_total > limit_bytes) {
-    refuse(MemorySpace::device, fmt::format("the limit is {}", human_bytes(limit_bytes)));
-  }
-  const std::size_t device_free = describe(device_).free_bytes;
-  if (limit_bytes == 0 && device_total > device_free) {
-    refuse(MemorySpace::device, fmt::format("{} are free", human_bytes(device_free)));
+  limit_bytes_ = limit_bytes != 0 ? limit_bytes : describe(device_).free_bytes;
+  if (device_total > limit_bytes_) {
+    const std::string amount = human_bytes(limit_bytes_);
+    refuse(MemorySpace::device, limit_bytes != 0 ? "the limit is " + amount : amount + " are free");
   }
   // On the CPU both spaces come out of the same memory.
   const std::size_t host_free = describe(Device::cpu()).free_bytes;
@@ -284,7 +281,6 @@ void MemoryPlan::allocate(MemorySpace space) {
 
 void MemoryPlan::commit(std::size_t limit_bytes) {
   if (committed_) throw std::logic_error("a memory plan is committed once");
-  limit_bytes_ = limit_bytes;
   check_budget(limit_bytes);
   try {
     for (const MemorySpace space : kSpaces) allocate(space);

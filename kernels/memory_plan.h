@@ -103,7 +103,7 @@ class MemoryPlan {
   std::span<const Reservation> reservations() const { return reservations_; }
 
  private:
-  void check_budget(std::size_t limit_bytes) const;
+  void check_budget(std::size_t limit_bytes);
   [[noreturn]] void refuse(MemorySpace space, std::string why) const;
   void allocate(MemorySpace space);
   void release() noexcept;
@@ -114,7 +114,7 @@ class MemoryPlan {
   std::vector<std::size_t> offsets_;                ///< of each block within its space
   std::array<std::size_t, 2> totals_ = {0, 0};      ///< by MemorySpace
   std::array<void*, 2> base_ = {nullptr, nullptr};  ///< by MemorySpace
-  std::size_t limit_bytes_ = 0;
+  std::size_t limit_bytes_ = 0;                     ///< of device memory; 0 before commit
   bool committed_ = false;
 };
 

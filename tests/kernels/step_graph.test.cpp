@@ -4,6 +4,7 @@
 #include "kernels/launch.h"
 #include "kernels/memory_plan.h"
 #include "tests/kernels/launch_functors.h"
+#include "tests/support/allocation_counter.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@ namespace wellspring {
 namespace {
 
 using test::AffineWriter;
+using test::HistogramMaker;
 
 TEST(StepGraph, RecordsWithoutRunningAndReplaysInOrder) {
   Stream stream(Device::cpu(), 1);
@@ -65,6 +67,25 @@ TEST(StepGraph, NestedRecordingAndLaunchingAreRefused) {
   EXPECT_THROW(StepGraph::record(stream, [&](Stream& s) { inner->launch(s); }), std::logic_error);
   EXPECT_THROW(StepGraph::record(stream, [](Stream& s) { s.synchronize(); }), std::logic_error);
   EXPECT_FALSE(stream.recording());  // also after a body that threw
+}
+
+TEST(StepGraph, ReplayTakesNothingFromTheHeap) {
+  Stream stream(Device::cpu(), 2);
+  std::vector<std::int64_t> out(1000), copy(1000), summary(3 * 50);
+  std::vector<std::int32_t> histogram(64 * 50);
+  const auto graph = StepGraph::record(stream, [&](Stream& s) {
+    map(s, "affine", 1000, AffineWriter{out.data()});
+    s.copy(copy.data(), out.data(), 8000, CopyDirection::on_device, "copy");
+    league(s, "histogram", 50, {64, 512}, HistogramMaker{100, histogram.data(), summary.data()});
+  });
+  // The first two replays may: threads are made, and each takes its scratch.
+  graph->launch(stream);
+  graph->launch(stream);
+  const std::uint64_t before = test::heap_allocation_count();
+  const std::uint64_t blocks = device_allocation_count();
+  for (int step = 0; step < 10; ++step) graph->launch(stream);
+  EXPECT_EQ(test::heap_allocation_count(), before);
+  EXPECT_EQ(device_allocation_count(), blocks);
 }
 
 TEST(StepGraph, ParsesModes) {

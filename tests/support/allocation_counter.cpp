@@ -1,0 +1,54 @@
+#include "tests/support/allocation_counter.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+}
+
+namespace wellspring::test {
+std::uint64_t heap_allocation_count() noexcept {
+  return allocations.load();
+}
+}  // namespace wellspring::test
+
+#if !defined(WELLSPRING_SANITIZED)
+
+namespace {
+
+void* take(std::size_t bytes, std::size_t alignment) {
+  ++allocations;
+  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
+  void* const block = alignment <= alignof(std::max_align_t)
+                          ? std::malloc(bytes == 0 ? 1 : bytes)
+                          : std::aligned_alloc(alignment, size == 0 ? alignment : size);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+}  // namespace
+
+// The other forms of new and delete call these.
+void* operator new(std::size_t bytes) {
+  return take(bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return take(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* block) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
+
+#endif
