@@ -227,21 +227,28 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
 #endif
 }
 
-template <class F>
-struct ScratchOf {
-  static std::size_t bytes() { return 0; }
-};
-template <PreparesTiles F>
-struct ScratchOf<F> {
-  static std::size_t bytes() { return F::scratch_bytes(); }
-};
-
 /// What the members of a team share.
 template <class F>
 struct SharedSample {
   typename F::Scene scene;
   View view;
 };
+
+/// Scratch of one team, with room for the alignment of SharedSample.
+template <class F>
+std::size_t scratch_of() {
+  const std::size_t shared = sizeof(SharedSample<F>) + alignof(SharedSample<F>);
+  if constexpr (PreparesTiles<F>) return shared + F::scratch_bytes();
+  return shared;
+}
+
+/// Square tiles where the functor asks for them, otherwise bands of about `band_pixels` pixels.
+template <class F>
+Tiling tiling_of(SampleShape shape, int band_pixels) {
+  if constexpr (PreparesTiles<F>) return Tiling::of(shape, F::kTile, F::kTile);
+  const int rows = band_pixels / shape.width;
+  return Tiling::of(shape, shape.width, rows > 0 ? rows : 1);
+}
 
 }  // namespace detail
 
@@ -342,23 +349,15 @@ template <class F>
 void emit_images(Stream& stream, std::string_view name, const F& image, SampleShape looked_at,
                  const Slot* slots, std::uint32_t source, std::uint64_t seed, const ViewSpec& view,
                  const BatchView& batch) {
-  Tiling tiling;
-  int members = 256;
-  if constexpr (PreparesTiles<F>) {
-    tiling = Tiling::of(batch.shape, F::kTile, F::kTile);
-    members = 128;
-  } else if (stream.device().is_cuda()) {
-    // Bands of about 8192 pixels: enough teams to fill a GPU from a small batch, enough pixels a
-    // thread (four runs) to pay for drawing the scene once a team.
-    const int rows = 8192 / batch.shape.width;
-    tiling = Tiling::of(batch.shape, batch.shape.width, rows > 0 ? rows : 1);
-    const std::int64_t runs = batch.shape.elements() / batch.shape.channels / 8;
-    if (runs < members) members = runs > 32 ? static_cast<int>((runs + 31) / 32 * 32) : 32;
-  } else {
-    tiling = Tiling::of(batch.shape, batch.shape.width, batch.shape.height);
-  }
-  const TeamShape team{members, sizeof(detail::SharedSample<F>) + alignof(detail::SharedSample<F>) +
-                                    detail::ScratchOf<F>::bytes()};
+  // On a GPU, bands of about 8192 pixels: enough teams to fill it from a small batch, enough pixels
+  // a thread (four runs) to pay for drawing the scene once a team. On a CPU, a team a sample.
+  const int sample_pixels = batch.shape.height * batch.shape.width;
+  const int band_pixels = stream.device().is_cuda() ? 8192 : sample_pixels;
+  const Tiling tiling = detail::tiling_of<F>(batch.shape, band_pixels);
+  const int tile_pixels = tiling.width * tiling.height;
+  const int runs = (tile_pixels + 7) / 8;  // a thread each, up to 256
+  const int members = runs >= 256 ? 256 : (runs + 31) / 32 * 32;
+  const TeamShape team{members, detail::scratch_of<F>()};
   visit_float(batch.dtype, [&]<class T>(T) {
     league(stream, name, batch.size * tiling.count(), team,
            ImageEmitter<F, T>{image, slots, source, seed, view, batch, looked_at, tiling});

@@ -1,0 +1,105 @@
+#include "generators/images/noise.h"
+
+#include "tests/generators/collect.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+/// All values of one channel, or of all (channel < 0), of `count` samples.
+std::vector<double> values(const std::vector<ParamSetting>& settings, int channel, int count = 50) {
+  const auto generator = make_generator("noise", 64, settings);
+  const auto samples = test::collect(*generator, {2, 0, static_cast<std::uint64_t>(count)});
+  std::vector<double> all;
+  for (std::size_t i = 0; i < samples.x.size(); ++i) {
+    if (channel < 0 || static_cast<int>(i % 3) == channel) all.push_back(samples.x[i]);
+  }
+  return all;
+}
+
+double normal_cdf(double z) {
+  return 0.5 * std::erfc(-z / std::sqrt(2.0));
+}
+
+// 614,400 values: a Kolmogorov test resolves a distance of 0.003 at the gate, a change of mean or
+// sigma by 1 % moves the uniform law by 0.006 and 0.003, the Gaussian by 0.008 (mean 0.5, sigma
+// 0.25) and 0.0024; sigma is then caught by the moments.
+TEST(Noise, UniformLaw) {
+  const auto v = values({{"law", "uniform", {}}, {"mean", "0.5", {}}, {"sigma", "0.25", {}}}, -1);
+  const double half = 0.25 * std::sqrt(3.0);
+  EXPECT_GT(test::kolmogorov_p(
+                v, [&](double x) { return std::clamp((x - 0.5 + half) / (2 * half), 0.0, 1.0); }),
+            test::kGate);
+}
+
+TEST(Noise, GaussianLaw) {
+  const auto v = values({{"law", "gaussian", {}}, {"mean", "0.4", {}}, {"sigma", "0.2", {}}}, -1);
+  EXPECT_GT(test::kolmogorov_p(v, [](double x) { return normal_cdf((x - 0.4) / 0.2); }),
+            test::kGate);
+}
+
+TEST(Noise, BothLawsHaveTheMomentsAskedFor) {
+  for (const char* law : {"uniform", "gaussian"}) {
+    const auto v = values({{"law", law, {}}, {"mean", "0.4", {}}, {"sigma", "0.2", {}}}, -1);
+    const auto m = test::moments(v);
+    const auto n = static_cast<double>(v.size());
+    // Variance of the sample variance: sigma^4 (kurtosis - 1) / n; kurtosis 1.8 and 3.
+    const double spread = std::string(law) == "uniform" ? 0.8 : 2.0;
+    EXPECT_GT(test::normal_p((m.mean - 0.4) / (0.2 / std::sqrt(n))), test::kGate) << law;
+    EXPECT_GT(test::normal_p((m.variance - 0.04) / (0.04 * std::sqrt(spread / n))), test::kGate)
+        << law;
+  }
+}
+
+TEST(Noise, ChannelsPixelsAndSamplesAreUncorrelated) {
+  const auto generator = make_generator("noise", 64, {{"law", "gaussian", {}}});
+  const auto samples = test::collect(*generator, {2, 0, 50});
+  // Pairs at a distance within x: next channel, next pixel, next row, next sample.
+  for (const std::size_t lag : {1, 3, 64 * 3, 64 * 64 * 3}) {
+    double sum = 0;
+    std::size_t n = 0;
+    for (std::size_t i = 0; i + lag < samples.x.size(); ++i, ++n) {
+      sum += (samples.x[i] - 0.5) * (samples.x[i + lag] - 0.5) / 0.0625;
+    }
+    EXPECT_GT(test::normal_p(sum / std::sqrt(static_cast<double>(n))), test::kGate) << lag;
+  }
+}
+
+TEST(Noise, GreyRepeatsOneValue) {
+  const auto samples =
+      test::collect(*make_generator("noise", 16, {{"palette", "grey", {}}}), {2, 0, 4});
+  for (std::size_t i = 0; i < samples.x.size(); i += 3) {
+    ASSERT_EQ(samples.x[i], samples.x[i + 1]);
+    ASSERT_EQ(samples.x[i], samples.x[i + 2]);
+  }
+}
+
+TEST(Noise, FlipsAndShiftsPermuteTheLattice) {
+  const auto generator = make_generator("noise", 24);
+  const auto plain = test::collect(*generator, {3, 5, 1});
+  ViewSpec view;
+  view.flip_x = 1;
+  view.shift = 0.3f;
+  const auto seen = test::emit_with_view<float>(*generator, view, 3, 5, 1);
+  const View v = draw_view(view, generator->shape(), generator->shape(), {3, 5});
+  int compared = 0;
+  for (int row = 0; row < 24; ++row) {
+    for (int column = 0; column < 24; ++column) {
+      const int sx = static_cast<int>(std::floor(v.source_x(column + 0.5f, row + 0.5f)));
+      const int sy = static_cast<int>(std::floor(v.source_y(column + 0.5f, row + 0.5f)));
+      if (sx < 0 || sy < 0 || sx >= 24 || sy >= 24) continue;
+      ++compared;
+      ASSERT_EQ(seen[static_cast<std::size_t>(row * 24 + column) * 3],
+                plain.x[static_cast<std::size_t>(sy * 24 + sx) * 3]);
+    }
+  }
+  EXPECT_GT(compared, 100);
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,343 @@
+// What every registered generator promises, tested for each of them from the registry alone.
+#include "core/error.h"
+#include "core/sha256.h"
+#include "generators/adapters.h"
+#include "generators/digest.h"
+#include "generators/generator.h"
+#include "generators/images/dead_leaves.h"
+#include "generators/images/noise.h"
+#include "generators/images/shapes.h"
+#include "kernels/device.h"
+#include "tests/generators/collect.h"
+#include "tests/support/host_team.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace wellspring {
+namespace {
+
+constexpr int kSize = 40;  // neither a multiple of the host's runs nor of a tile
+
+std::unique_ptr<Generator> make_default(const std::string& name) {
+  return make_generator(name, kSize);
+}
+
+class EveryGenerator : public ::testing::TestWithParam<std::string> {};
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Registry, EveryGenerator, ::testing::ValuesIn(all_names()),
+                         [](const auto& test) { return test.param; });
+
+// ---- digests ------------------------------------------------------------------------------------
+
+TEST_P(EveryGenerator, DigestIsEqualForAnyBatchThreadsAndSplit) {
+  const auto generator = make_default(GetParam());
+  const std::string whole = sample_digest(*generator, {7, 100, 65});
+  for (const std::int64_t batch : {1, 7, 64}) {
+    for (const int threads : {1, 2}) {
+      EXPECT_EQ(sample_digest(*generator, {7, 100, 65}, {Device::cpu(), batch, threads}), whole)
+          << "batch " << batch << ", threads " << threads;
+    }
+  }
+  const auto all = test::collect(*generator, {7, 100, 65});
+  for (const std::uint64_t split : {1, 13, 64}) {
+    auto parts = test::collect(*generator, {7, 100, split});
+    const auto rest = test::collect(*generator, {7, 100 + split, 65 - split});
+    parts.x.insert(parts.x.end(), rest.x.begin(), rest.x.end());
+    parts.label.insert(parts.label.end(), rest.label.begin(), rest.label.end());
+    EXPECT_TRUE(parts.x == all.x && parts.label == all.label) << "split at " << split;
+  }
+}
+
+TEST_P(EveryGenerator, DigestDependsOnSeedAndFirst) {
+  const auto generator = make_default(GetParam());
+  const std::string digest = sample_digest(*generator, {7, 0, 8});
+  EXPECT_NE(sample_digest(*generator, {8, 0, 8}), digest);
+  EXPECT_NE(sample_digest(*generator, {7, 1, 8}), digest);
+  EXPECT_NE(sample_digest(*generator, {7, std::uint64_t{1} << 32, 8}), digest) << "64-bit ids";
+}
+
+TEST_P(EveryGenerator, DigestIsEqualOnAGpu) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  const auto generator = make_default(GetParam());
+  for (const std::int64_t batch : {1, 64}) {
+    EXPECT_EQ(sample_digest(*generator, {7, 100, 65}, {Device::cuda(0), batch, 0}),
+              sample_digest(*generator, {7, 100, 65}));
+  }
+}
+
+TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
+  const auto generator = make_generator("noise", 8, {{"law", "uniform", {}}});
+  const auto report = digest_report(*generator, {3, 5, 2});
+  EXPECT_EQ(report["generator"], "noise");
+  EXPECT_EQ(report["seed"], 3);
+  EXPECT_EQ(report["first"], 5);
+  EXPECT_EQ(report["count"], 2);
+  EXPECT_EQ(report["shape"], (nlohmann::json{8, 8, 3}));
+  EXPECT_EQ(report["sha256"], sample_digest(*generator, {3, 5, 2}));
+  EXPECT_NE(report["parameters"].get<std::string>().find("law: uniform"), std::string::npos);
+}
+
+// Digests pinned in golden.json: they change only when a generator's samples are meant to. Then run
+//
+//     WELLSPRING_UPDATE_GOLDEN=1 build/cpu/tests/generators/test_generators
+//     --gtest_filter='Golden.*'
+//
+// which writes them anew, and say in the commit why.
+TEST(Golden, Digests) {
+  const std::string path = WELLSPRING_SOURCE_DIR "/tests/generators/golden.json";
+  nlohmann::ordered_json golden;
+  std::ifstream(path) >> golden;
+  const bool update = std::getenv("WELLSPRING_UPDATE_GOLDEN") != nullptr;
+  std::set<std::string> covered;
+  for (auto& entry : golden) {
+    const std::string name = entry["generator"];
+    covered.insert(name);
+    std::vector<ParamSetting> settings;
+    for (const auto& [key, value] : entry["parameters"].items()) {
+      settings.push_back({key, value.get<std::string>(), {}});
+    }
+    const auto generator = make_generator(name, entry["size"], settings);
+    const std::string digest =
+        sample_digest(*generator, {entry["seed"], entry["first"], entry["count"]});
+    if (update) {
+      entry["sha256"] = digest;
+    } else {
+      EXPECT_EQ(entry["sha256"], digest) << entry.dump();
+    }
+  }
+  for (const std::string& name : all_names()) {
+    EXPECT_TRUE(covered.contains(name)) << name << " has no golden digest in " << path;
+  }
+  if (update) {
+    std::ofstream(path) << golden.dump(2) << "\n";
+    GTEST_SKIP() << "wrote " << path;
+  }
+}
+
+// ---- values -------------------------------------------------------------------------------------
+
+TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
+  const auto generator = make_default(GetParam());
+  const GeneratorInfo& info = generator->info();
+  const auto samples = test::collect(*generator, {1, 0, 256});
+  for (const float v : samples.x) {
+    ASSERT_TRUE(v >= info.low && v <= info.high) << v;  // false for NaN as well
+  }
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    ASSERT_GE(samples.label[i], 0);
+    ASSERT_LT(samples.label[i], static_cast<std::int32_t>(info.classes.size()));
+    ASSERT_TRUE(std::isfinite(samples.weight[i]) && samples.weight[i] > 0);
+    for (std::size_t l = 0; l < info.latents.size(); ++l) {
+      const LatentInfo& latent = info.latents[l];
+      ASSERT_TRUE(samples.latent(i, l) >= latent.low && samples.latent(i, l) <= latent.high)
+          << latent.name << " = " << samples.latent(i, l);
+    }
+  }
+}
+
+TEST_P(EveryGenerator, LatentsFillTheirRanges) {
+  // A range that is stated but never nearly reached is a wrong range: with 4096 samples, uniform
+  // latents miss a given end by 1 % with a chance of 1e-18.
+  const auto generator =
+      GetParam() == "ee_mumu" ? make_default(GetParam()) : make_generator(GetParam(), 8);
+  const GeneratorInfo& info = generator->info();
+  const auto samples = test::collect(*generator, {1, 0, 4096});
+  for (std::size_t l = 0; l < info.latents.size(); ++l) {
+    const LatentInfo& latent = info.latents[l];
+    if (latent.name == "mean" || latent.name == "sigma" || latent.name == "texture") continue;
+    if (latent.name == "x" || latent.name == "y") continue;  // kept away from the border by scale
+    float low = samples.latent(0, l), high = low;
+    for (std::size_t i = 0; i < samples.count(); ++i) {
+      low = std::min(low, samples.latent(i, l));
+      high = std::max(high, samples.latent(i, l));
+    }
+    const float slack = 0.01f * (latent.high - latent.low);
+    EXPECT_LE(low, latent.low + slack) << latent.name;
+    EXPECT_GE(high, latent.high - slack) << latent.name;
+  }
+}
+
+TEST_P(EveryGenerator, ClassesAreBalanced) {
+  const auto generator =
+      GetParam() == "ee_mumu" ? make_default(GetParam()) : make_generator(GetParam(), 4);
+  std::vector<double> counts(generator->info().classes.size());
+  for (const auto label : test::collect(*generator, {11, 0, 20000}).label) counts[label] += 1;
+  EXPECT_GT(test::uniform_chi_square_p(counts), test::kGate);
+}
+
+TEST_P(EveryGenerator, NeighbouringLabelsAreIndependent) {
+  const auto generator =
+      GetParam() == "ee_mumu" ? make_default(GetParam()) : make_generator(GetParam(), 4);
+  const std::size_t classes = generator->info().classes.size();
+  std::vector<double> pairs(classes * classes);
+  const auto label = test::collect(*generator, {12, 0, 20000}).label;
+  for (std::size_t i = 0; i + 1 < label.size(); i += 2) {
+    pairs[static_cast<std::size_t>(label[i]) * classes + static_cast<std::size_t>(label[i + 1])] +=
+        1;
+  }
+  EXPECT_GT(test::uniform_chi_square_p(pairs), test::kGate);
+}
+
+TEST_P(EveryGenerator, SamplesAreDistinct) {
+  const auto generator = make_default(GetParam());
+  const auto samples = test::collect(*generator, {5, 0, 512});
+  std::set<std::vector<float>> seen;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    seen.emplace(samples.image(i), samples.image(i) + samples.elements);
+  }
+  EXPECT_EQ(seen.size(), samples.count());
+}
+
+TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
+  const auto generator = make_default(GetParam());
+  ViewSpec view;
+  if (generator->info().kind == SampleKind::image) {
+    view.flip_x = 0.5f;
+    view.rotate = 0.3f;
+    view.brightness = 0.2f;
+    view.mean[0] = 0.4f;
+  }
+  const auto wide = test::emit_with_view<float>(*generator, view, 3, 0, 9);
+  const auto narrow = test::emit_with_view<bf16>(*generator, view, 3, 0, 9);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    ASSERT_EQ(narrow[i].bits, bf16(wide[i]).bits) << i;
+  }
+}
+
+TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
+  const auto generator = make_default(GetParam());
+  const auto elements = static_cast<std::size_t>(generator->shape().elements());
+  const std::size_t latents = generator->info().latents.size();
+  std::vector<float> x(3 * elements, -77), weight(3, -77), latent(3 * (latents + 2), -77);
+  std::vector<std::int32_t> label(3, -77);
+  const std::vector<Slot> slots = {{5, 5, 1, 0}, {6, 6, 2, 1}, {7, 7, 1, 2}};
+  Stream stream(Device::cpu());
+  generator->emit(stream, slots.data(), 1, 0, ViewSpec{},
+                  {3, generator->shape(), DType::f32, x.data(), label.data(), weight.data(),
+                   latent.data(), static_cast<std::int64_t>(latents + 2)});
+  const auto alone = test::collect(*generator, {0, 5, 3});
+  for (std::size_t i = 0; i < elements; ++i) {
+    ASSERT_EQ(x[i], alone.image(0)[i]);
+    ASSERT_EQ(x[elements + i], -77);
+    ASSERT_EQ(x[2 * elements + i], alone.image(2)[i]);
+  }
+  EXPECT_EQ(label[1], -77);
+  EXPECT_EQ(weight[1], -77);
+  EXPECT_EQ(label[2], alone.label[2]);
+  EXPECT_EQ(latent[latents], 0) << "what a source does not use of its row is zero";
+  EXPECT_EQ(latent[latents + 2], -77);
+}
+
+TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
+  const auto generator = make_default(GetParam());
+  std::vector<ParamSetting> settings;
+  std::istringstream yaml(generator->parameters_yaml());
+  for (std::string line; std::getline(yaml, line);) {
+    const std::size_t colon = line.find(": ");
+    ASSERT_NE(colon, std::string::npos) << line;
+    settings.push_back({line.substr(0, colon), line.substr(colon + 2), {}});
+  }
+  const auto again = make_generator(GetParam(), kSize, settings);
+  EXPECT_EQ(again->parameters_yaml(), generator->parameters_yaml());
+  EXPECT_EQ(sample_digest(*again, {1, 0, 3}), sample_digest(*generator, {1, 0, 3}));
+}
+
+// ---- teams --------------------------------------------------------------------------------------
+
+/// Emits three samples through a warping view with teams of many sizes; see host_team.h.
+template <class F>
+void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
+  const F functor(params);
+  constexpr std::int64_t kSamples = 2;
+  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
+  std::vector<float> x(kSamples * static_cast<std::size_t>(shape.elements()));
+  std::vector<float> weight(kSamples), latents(kSamples * F::kLatents);
+  std::vector<std::int32_t> label(kSamples);
+  ViewSpec view;
+  view.rotate = 0.5f;
+  view.zoom_low = 0.8f;
+  view.zoom_high = 1.5f;
+  const BatchView batch = {kSamples,     shape,         DType::f32,     x.data(),
+                           label.data(), weight.data(), latents.data(), F::kLatents};
+  const Tiling tiling = detail::tiling_of<F>(shape, 3 * shape.width);
+  const ImageEmitter<F, float> emitter{functor, slots.data(), 0, 21, view, batch, shape, tiling};
+  test::expect_equal_for_all_team_sizes(
+      emitter, kSamples * tiling.count(), {128, detail::scratch_of<F>()},
+      {test::bytes_of(x), test::bytes_of(label), test::bytes_of(weight), test::bytes_of(latents)});
+}
+
+TEST(Teams, EveryImageGeneratorIsIndependentOfTheTeamSize) {
+  expect_equal_for_all_teams<Noise>({}, {9, 35, 3});
+  expect_equal_for_all_teams<Shapes>({}, {9, 35, 3});
+  DeadLeaves::Params leaves;
+  leaves.kind = DeadLeaves::Kind::mixed;
+  leaves.max_leaves = 700;  // not a multiple of a batch, and reached
+  expect_equal_for_all_teams<DeadLeaves>(leaves, {33, 40, 3});
+}
+
+// ---- the registry itself ------------------------------------------------------------------------
+
+ErrorKind kind_of(const std::function<void()>& action, std::string& message) {
+  try {
+    action();
+  } catch (const Error& error) {
+    message = error.what();
+    return error.kind();
+  }
+  ADD_FAILURE() << "no error";
+  return ErrorKind::runtime;
+}
+
+TEST(Registry, UnknownNameIsRefusedWithTheNearest) {
+  std::string message;
+  EXPECT_EQ(kind_of(
+                [] {
+                  make_generator("shape", 32, {}, {"a.yaml", 3, 9});
+                },
+                message),
+            ErrorKind::config);
+  EXPECT_NE(message.find("a.yaml:3:9"), std::string::npos) << message;
+  EXPECT_NE(message.find("'shapes'"), std::string::npos) << message;
+}
+
+TEST(Registry, BadParametersAreRefused) {
+  std::string message;
+  const auto refused = [&](const char* name, std::vector<ParamSetting> settings, int size = 32) {
+    const auto kind = kind_of([&] { make_generator(name, size, settings); }, message);
+    return kind == ErrorKind::config;
+  };
+  EXPECT_TRUE(refused("shapes", {{"scale_lo", "0.2", {}}}));
+  EXPECT_NE(message.find("scale_low"), std::string::npos) << message;
+  EXPECT_TRUE(refused("shapes", {{"scale_low", "0.9", {}}}));
+  EXPECT_TRUE(refused("shapes", {{"scale_low", "0.25", {}}, {"scale_high", "0.2", {}}}));
+  EXPECT_TRUE(refused("dead_leaves", {{"r_min", "0.5", {}}, {"r_max", "0.2", {}}}));
+  EXPECT_TRUE(refused("ee_mumu", {{"energies", "[]", {}}}));
+  EXPECT_TRUE(refused("noise", {{"law", "cauchy", {}}}));
+  EXPECT_TRUE(refused("noise", {}, 0));
+  EXPECT_TRUE(refused("noise", {}, 1 << 20));
+}
+
+TEST(Registry, EventsRefuseAView) {
+  const auto generator = make_generator("ee_mumu", 1);
+  ViewSpec view;
+  view.flip_x = 0.5f;
+  std::string message;
+  EXPECT_EQ(kind_of([&] { test::emit_with_view<float>(*generator, view, 0, 0, 1); }, message),
+            ErrorKind::config);
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,269 @@
+#include "generators/images/shapes.h"
+
+#include "tests/generators/collect.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+constexpr int kSide = 224;
+enum Latent { kX, kY, kScale, kAngle, kFront, kBack = kFront + 3 };
+
+/// How much of each pixel the shape covers, from the colours.
+std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
+  int channel = 0;
+  double largest = 0;
+  for (int c = 0; c < 3; ++c) {
+    const double difference = std::abs(static_cast<double>(samples.latent(i, kFront + c)) -
+                                       static_cast<double>(samples.latent(i, kBack + c)));
+    if (difference > largest) {
+      largest = difference;
+      channel = c;
+    }
+  }
+  const double back = samples.latent(i, kBack + channel);
+  const double front = samples.latent(i, kFront + channel);
+  std::vector<double> cover(samples.elements / 3);
+  for (std::size_t p = 0; p < cover.size(); ++p) {
+    cover[p] =
+        (samples.image(i)[3 * p + static_cast<std::size_t>(channel)] - back) / (front - back);
+  }
+  return cover;
+}
+
+// All shapes have the area pi scale^2. A ramp of one pixel across the edge averages the areas of
+// the sets offset by d in [-1/2, 1/2]: area + perimeter d + k d^2, k = sum of tan(turn / 2) over
+// the corners (or pi where smooth), so it is off by k / 12: 0.3 for discs, 1.3 px^2 for the star
+// (tips 144 degrees: 5 tan 72), whose tips' own rounding is as large. Summing over pixel centres
+// adds the error of the midpoint rule along the edge, below 0.01 px^2 a pixel of perimeter, random
+// in sign. Together below 4 px^2; a change of any constant by 1 % moves the area by 2 %, which is
+// 45 px^2 for the smallest shape.
+TEST(Shapes, EveryShapeCoversItsArea) {
+  const auto samples = test::collect(*make_generator("shapes", kSide), {3, 0, 300});
+  std::map<int, int> seen;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    double area = 0;
+    for (const double c : coverage(samples, i)) {
+      ASSERT_GT(c, -1e-5);
+      ASSERT_LT(c, 1 + 1e-5);
+      area += c;
+    }
+    const double radius = kSide * static_cast<double>(samples.latent(i, kScale));
+    EXPECT_NEAR(area, std::numbers::pi * radius * radius, 4)
+        << "class " << samples.label[i] << ", radius " << radius;
+    ++seen[samples.label[i]];
+  }
+  EXPECT_EQ(seen.size(), 10u);
+}
+
+struct Point {
+  double x, y;
+};
+
+/// The outlines of the polygons of area pi, y up, corners in order, from their definitions.
+std::vector<Point> outline(const std::string& name) {
+  const auto regular = [](int n, double phase) {
+    const double corner =
+        std::sqrt(2 * std::numbers::pi / (n * std::sin(2 * std::numbers::pi / n)));
+    std::vector<Point> points;
+    for (int k = 0; k < n; ++k) {
+      const double a = phase + 2 * std::numbers::pi * k / n;
+      points.push_back({corner * std::cos(a), corner * std::sin(a)});
+    }
+    return points;
+  };
+  const double up = std::numbers::pi / 2;
+  if (name == "triangle") return regular(3, up);
+  if (name == "square") return regular(4, up / 2);
+  if (name == "pentagon") return regular(5, up);
+  if (name == "hexagon") return regular(6, up);
+  if (name == "star") {
+    const double dent = std::cos(2 * std::numbers::pi / 5) / std::cos(std::numbers::pi / 5);
+    const double tip = std::sqrt(std::numbers::pi / (5 * dent * std::sin(std::numbers::pi / 5)));
+    std::vector<Point> points;
+    for (int k = 0; k < 10; ++k) {
+      const double r = k % 2 == 0 ? tip : tip * dent, a = up + std::numbers::pi * k / 5;
+      points.push_back({r * std::cos(a), r * std::sin(a)});
+    }
+    return points;
+  }
+  if (name == "cross") {
+    const double w = std::sqrt(std::numbers::pi / 20), l = 3 * w;  // five squares of side 2 w
+    return {{l, w},   {w, w},   {w, l},   {-w, l}, {-w, w}, {-l, w},
+            {-l, -w}, {-w, -w}, {-w, -l}, {w, -l}, {w, -w}, {l, -w}};
+  }
+  return {};
+}
+
+bool inside(const std::vector<Point>& polygon, Point p) {
+  bool odd = false;
+  for (std::size_t i = 0, j = polygon.size() - 1; i < polygon.size(); j = i++) {
+    const Point a = polygon[i], b = polygon[j];
+    if ((a.y > p.y) != (b.y > p.y) && p.x < a.x + (p.y - a.y) / (b.y - a.y) * (b.x - a.x)) {
+      odd = !odd;
+    }
+  }
+  return odd;
+}
+
+double distance_to_edge(const std::vector<Point>& polygon, Point p) {
+  double nearest = 1e9;
+  for (std::size_t i = 0, j = polygon.size() - 1; i < polygon.size(); j = i++) {
+    const Point a = polygon[i], b = polygon[j];
+    const double ex = b.x - a.x, ey = b.y - a.y;
+    const double t =
+        std::clamp(((p.x - a.x) * ex + (p.y - a.y) * ey) / (ex * ex + ey * ey), 0.0, 1.0);
+    nearest = std::min(nearest, std::hypot(p.x - a.x - t * ex, p.y - a.y - t * ey));
+  }
+  return nearest;
+}
+
+// Place, scale and angle as the latents say, for every shape with corners: away from the edge by
+// more than its ramp, each pixel is inside or outside of the outline drawn from its definition.
+TEST(Shapes, PolygonsMatchTheirOutlines) {
+  const auto generator = make_generator("shapes", 96);
+  const auto samples = test::collect(*generator, {4, 0, 200});
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    const std::string name = generator->info().classes[static_cast<std::size_t>(samples.label[i])];
+    const auto polygon = outline(name);
+    if (polygon.empty()) continue;
+    ++seen[name];
+    const auto cover = coverage(samples, i);
+    const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
+    for (int row = 0; row < 96; ++row) {
+      for (int column = 0; column < 96; ++column) {
+        const double dx = (column + 0.5 - 96.0 * samples.latent(i, kX)) / radius;
+        const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
+        const Point p = {std::cos(angle) * dx + std::sin(angle) * dy,
+                         std::cos(angle) * dy - std::sin(angle) * dx};
+        // 2.2: half-planes meet at the star's tips (18 degrees to the axis) so that an offset of
+        // half a pixel moves the tip by 0.5 / sin 18 = 1.6.
+        if (distance_to_edge(polygon, p) * radius < 2.2) continue;
+        ASSERT_NEAR(cover[static_cast<std::size_t>(row * 96 + column)], inside(polygon, p) ? 1 : 0,
+                    1e-5)
+            << name << " " << i << " at " << column << ", " << row;
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 6u);
+}
+
+TEST(Shapes, RoundShapesMatchTheirDefinitions) {
+  const auto generator = make_generator("shapes", 96);
+  const auto samples = test::collect(*generator, {5, 0, 200});
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    const std::string name = generator->info().classes[static_cast<std::size_t>(samples.label[i])];
+    if (!outline(name).empty()) continue;
+    ++seen[name];
+    const auto cover = coverage(samples, i);
+    const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
+    const double band = 1.2 / radius;
+    const auto covers = [&](double x, double y, double grow) {
+      const double r = std::hypot(x, y);
+      if (name == "circle") return r < 1 + grow;
+      if (name == "ring") return r < 1.25 + grow && r > 0.75 - grow;
+      if (name == "crescent") {  // discs of radius R and 0.8 R, 0.55 R apart; R from the area
+        const double big = 1.3973045;
+        return r < big + grow && std::hypot(x - 0.55 * big, y) > 0.8 * big - grow;
+      }
+      const double s = std::sqrt(std::numbers::pi / (1 + std::numbers::pi / 4));  // heart
+      const double m = s / std::sqrt(8.0);
+      return std::abs(x) + std::abs(y) < s / std::sqrt(2.0) + grow * std::sqrt(2.0) ||
+             std::hypot(std::abs(x) - m, y - m) < s / 2 + grow;
+    };
+    for (int row = 0; row < 96; ++row) {
+      for (int column = 0; column < 96; ++column) {
+        const double dx = (column + 0.5 - 96.0 * samples.latent(i, kX)) / radius;
+        const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
+        const double x = std::cos(angle) * dx + std::sin(angle) * dy;
+        const double y = std::cos(angle) * dy - std::sin(angle) * dx;
+        const double c = cover[static_cast<std::size_t>(row * 96 + column)];
+        if (covers(x, y, -band)) {
+          ASSERT_NEAR(c, 1, 1e-5) << name;
+        } else if (!covers(x, y, band)) {
+          ASSERT_NEAR(c, 0, 1e-5) << name;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 4u);
+}
+
+TEST(Shapes, ColoursDifferByTheContrastAskedFor) {
+  for (const double contrast : {0.0, 0.3, 0.9}) {
+    const auto samples = test::collect(
+        *make_generator("shapes", 4, {{"contrast", std::to_string(contrast), {}}}), {6, 0, 2000});
+    for (std::size_t i = 0; i < samples.count(); ++i) {
+      double largest = 0;
+      for (int c = 0; c < 3; ++c) {
+        largest = std::max(largest, std::abs(static_cast<double>(samples.latent(i, kFront + c)) -
+                                             static_cast<double>(samples.latent(i, kBack + c))));
+      }
+      ASSERT_GE(largest, contrast - 1e-6);
+    }
+  }
+}
+
+TEST(Shapes, LatentsFollowTheirLaws) {
+  const auto samples = test::collect(*make_generator("shapes", 4), {7, 0, 20000});
+  std::vector<double> scale, angle, place;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    scale.push_back((samples.latent(i, kScale) - 0.12) / 0.16);
+    angle.push_back(samples.latent(i, kAngle) / (2 * std::numbers::pi));
+    const double margin = 1.672894 * static_cast<double>(samples.latent(i, kScale));
+    place.push_back((samples.latent(i, kX) - margin) / (1 - 2 * margin));
+  }
+  const auto uniform = [](double u) { return std::clamp(u, 0.0, 1.0); };
+  EXPECT_GT(test::kolmogorov_p(scale, uniform), test::kGate);
+  EXPECT_GT(test::kolmogorov_p(angle, uniform), test::kGate);
+  EXPECT_GT(test::kolmogorov_p(place, uniform), test::kGate);
+}
+
+TEST(Shapes, TexturesMoveNoOtherDraw) {
+  const auto plain = test::collect(*make_generator("shapes", 32), {8, 0, 50});
+  const auto textured = test::collect(
+      *make_generator("shapes", 32, {{"texture", "any"}, {"texture_strength", "0.4"}}), {8, 0, 50});
+  EXPECT_EQ(plain.label, textured.label);
+  EXPECT_NE(plain.x, textured.x);
+  for (std::size_t i = 0; i < plain.count(); ++i) {
+    for (std::size_t l = 0; l < 10; ++l) ASSERT_EQ(plain.latent(i, l), textured.latent(i, l));
+  }
+}
+
+TEST(Shapes, ZoomKeepsEdgesOnePixelWide) {
+  // Twice as large: the edge's ramp stays one output pixel, so that as many pixels lie on it as the
+  // perimeter has, not twice as many. Discs: 2 pi r (4 / pi) * 1 / ... is bounded by counting.
+  const auto generator = make_generator(
+      "shapes", kSide, {{"classes", "1"}, {"scale_low", "0.12"}, {"scale_high", "0.12"}});
+  const auto partial = [&](float zoom) {
+    ViewSpec view;
+    view.zoom_low = view.zoom_high = zoom;
+    const auto x = test::emit_with_view<float>(*generator, view, 9, 0, 1);
+    const auto samples = test::collect(*generator, {9, 0, 1});
+    int count = 0;
+    for (std::size_t p = 0; p < x.size(); p += 3) {
+      const bool back =
+          x[p] == samples.latent(0, kBack) && x[p + 1] == samples.latent(0, kBack + 1);
+      const bool front = std::abs(x[p] - samples.latent(0, kFront)) < 1e-6f &&
+                         std::abs(x[p + 1] - samples.latent(0, kFront + 1)) < 1e-6f;
+      count += !back && !front ? 1 : 0;
+    }
+    return count;
+  };
+  // The mean width of the ramp along a row or column, over all directions, is 4 / pi.
+  const double perimeter = 2 * std::numbers::pi * 0.12 * kSide;
+  EXPECT_NEAR(partial(1), perimeter, 0.1 * perimeter);
+  EXPECT_NEAR(partial(0.5f), perimeter / 2, 0.15 * perimeter);
+}
+
+}  // namespace
+}  // namespace wellspring
