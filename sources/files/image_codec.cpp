@@ -111,9 +111,11 @@ ImageHeader png(std::span<const std::uint8_t> encoded, std::uint8_t* rgb) {
 ImageHeader jpeg_header(tjhandle handle, std::span<const std::uint8_t> encoded) {
   ImageHeader header;
   int subsampling = 0, colours = 0;
-  if (tjDecompressHeader3(handle, encoded.data(), encoded.size(), &header.width, &header.height,
-                          &subsampling, &colours) != 0) {
-    jpeg_fail(handle);
+  const int status = tjDecompressHeader3(handle, encoded.data(), encoded.size(), &header.width,
+                                         &header.height, &subsampling, &colours);
+  if (status != 0) jpeg_fail(handle);
+  if (header.width <= 0 || header.height <= 0) {  // the library does not mind a missing header
+    throw ImageError("damaged JPEG", "it has no image header", kReplace);
   }
   if (colours == TJCS_GRAY) header.colour = ImageColour::grey;
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) header.colour = ImageColour::cmyk;

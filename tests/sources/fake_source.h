@@ -20,8 +20,10 @@ struct SpellSlots {
   void operator()(std::int64_t row) const {
     const Slot slot = slots[row];
     if (slot.source != index) return;
-    static_cast<float*>(batch.x)[row * batch.shape.elements()] =
-        sign * static_cast<float>(slot.sample);
+    float* const x = static_cast<float*>(batch.x) + row * batch.shape.elements();
+    for (std::int64_t i = 0; i < batch.shape.elements(); ++i) {
+      x[i] = sign * static_cast<float>(slot.sample);
+    }
     batch.label[row] = static_cast<std::int32_t>(slot.ordinal % 1000);
     batch.weight[row] = 1;
     for (int i = 0; i < latents; ++i) {

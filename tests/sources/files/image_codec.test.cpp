@@ -1,0 +1,134 @@
+#include "sources/files/image_codec.h"
+
+#include "tests/support/image_fixtures.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
+namespace wellspring {
+namespace {
+
+using testing::Bytes;
+using testing::encode_jpeg;
+using testing::encode_png;
+using testing::JpegKind;
+using testing::noise_rgb;
+using testing::PngKind;
+
+constexpr int kWidth = 13, kHeight = 9;
+
+Bytes decode(ImageDecoder& decoder, const Bytes& encoded) {
+  const ImageHeader header = decoder.header(encoded);
+  Bytes rgb(static_cast<std::size_t>(header.width) * static_cast<std::size_t>(header.height) * 3);
+  decoder.decode(encoded, header, rgb.data());
+  return rgb;
+}
+
+std::string image_error(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const ImageError& error) {
+    EXPECT_FALSE(error.advice().empty());
+    return std::string(error.what()) + " (" + error.why() + ")";
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+TEST(ImageCodec, PngIsExact) {
+  ImageDecoder decoder;
+  const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
+  for (const PngKind kind :
+       {PngKind::rgb8, PngKind::interlaced_rgb8, PngKind::rgb16, PngKind::rgba8}) {
+    EXPECT_EQ(decode(decoder, encode_png(rgb, kWidth, kHeight, kind)), rgb);
+  }
+}
+
+TEST(ImageCodec, PaletteAndGreyscaleBecomeRgb) {
+  ImageDecoder decoder;
+  const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
+  const Bytes palette = decode(decoder, encode_png(rgb, kWidth, kHeight, PngKind::palette8));
+  const Bytes grey = decode(decoder, encode_png(rgb, kWidth, kHeight, PngKind::grey8));
+  for (std::size_t i = 0; i < rgb.size(); i += 3) {
+    EXPECT_EQ(palette[i], rgb[i]);
+    EXPECT_EQ(palette[i + 1], 255 - rgb[i]);
+    EXPECT_EQ(palette[i + 2], 7);
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(grey[i + c], rgb[i]);
+  }
+}
+
+TEST(ImageCodec, JpegIsClose) {
+  ImageDecoder decoder;
+  Bytes smooth;
+  for (int y = 0; y < 32; ++y) {
+    for (int x = 0; x < 32; ++x) {
+      smooth.insert(smooth.end(),
+                    {static_cast<std::uint8_t>(8 * x), static_cast<std::uint8_t>(8 * y),
+                     static_cast<std::uint8_t>(4 * (x + y))});
+    }
+  }
+  const Bytes decoded = decode(decoder, encode_jpeg(smooth, 32, 32));
+  ASSERT_EQ(decoded.size(), smooth.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < smooth.size(); ++i) {
+    worst = std::max(worst, std::abs(double{1} * decoded[i] - smooth[i]));
+  }
+  EXPECT_LT(worst, 24);  // quality 90 with chroma halved; red and blue swapped would miss by 200
+}
+
+TEST(ImageCodec, HeadersTellKindAndSize) {
+  ImageDecoder decoder;
+  const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
+  const auto header = [&](const Bytes& encoded) { return decoder.header(encoded); };
+  const ImageHeader jpeg = header(encode_jpeg(rgb, kWidth, kHeight));
+  EXPECT_EQ(jpeg.format, ImageFormat::jpeg);
+  EXPECT_EQ(jpeg.width, kWidth);
+  EXPECT_EQ(jpeg.height, kHeight);
+  EXPECT_TRUE(jpeg.is_rgb8());
+  EXPECT_EQ(header(encode_jpeg(rgb, kWidth, kHeight, JpegKind::grey)).colour, ImageColour::grey);
+  EXPECT_EQ(header(encode_jpeg(rgb, kWidth, kHeight, JpegKind::cmyk)).colour, ImageColour::cmyk);
+  EXPECT_TRUE(header(encode_png(rgb, kWidth, kHeight)).is_rgb8());
+  EXPECT_TRUE(header(encode_png(rgb, kWidth, kHeight, PngKind::palette8)).is_rgb8());
+  EXPECT_EQ(header(encode_png(rgb, kWidth, kHeight, PngKind::rgba8)).colour, ImageColour::rgba);
+  EXPECT_EQ(header(encode_png(rgb, kWidth, kHeight, PngKind::grey8)).colour, ImageColour::grey);
+  EXPECT_EQ(header(encode_png(rgb, kWidth, kHeight, PngKind::rgb16)).bits, 16);
+  EXPECT_EQ(header(testing::huge_png_header(60'000, 50'000)).width, 60'000);
+}
+
+TEST(ImageCodec, RefusesDamage) {
+  ImageDecoder decoder;
+  const Bytes rgb = noise_rgb(64, 64, 1);
+  const Bytes jpeg = encode_jpeg(rgb, 64, 64), png = encode_png(rgb, 64, 64);
+  const auto refused = [&](Bytes encoded) {
+    return image_error([&] { decode(decoder, encoded); });
+  };
+  const auto cut = [](const Bytes& bytes, std::size_t size) {
+    return Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+  };
+  // A cut-off JPEG is only a warning to the library, with grey where data is missing.
+  EXPECT_NE(refused(cut(jpeg, jpeg.size() / 2)).find("damaged JPEG"), std::string::npos);
+  EXPECT_NE(refused(cut(jpeg, 10)).find("damaged JPEG"), std::string::npos);
+  EXPECT_NE(refused(cut(png, png.size() / 2)).find("cut off"), std::string::npos);
+  EXPECT_NE(refused(cut(png, 12)).find("damaged PNG"), std::string::npos);
+  Bytes altered = png;
+  altered[png.size() / 2] ^= 0x10;
+  EXPECT_NE(refused(altered).find("damaged PNG"), std::string::npos);
+  altered = jpeg;
+  std::fill(altered.begin() + static_cast<std::ptrdiff_t>(jpeg.size() / 2),
+            altered.begin() + static_cast<std::ptrdiff_t>(jpeg.size() / 2 + 40),
+            std::uint8_t{0xff});
+  EXPECT_NE(refused(altered).find("damaged JPEG"), std::string::npos);
+  EXPECT_NE(refused({}).find("empty"), std::string::npos);
+  EXPECT_NE(refused({'G', 'I', 'F', '8', '9', 'a'}).find("neither JPEG nor PNG"),
+            std::string::npos);
+  EXPECT_NE(refused(encode_jpeg(rgb, 64, 64, JpegKind::cmyk)).find("CMYK"), std::string::npos);
+  // The decoder is as good as new afterwards.
+  EXPECT_EQ(decode(decoder, png), rgb);
+  EXPECT_EQ(decode(decoder, jpeg).size(), rgb.size());
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,194 @@
+#include "sources/files/image_set.h"
+
+#include "tests/core/error_testing.h"
+#include "tests/support/image_fixtures.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace wellspring {
+namespace {
+
+using testing::Bytes;
+using testing::message_of;
+using testing::TarWriter;
+using testing::TemporaryFolder;
+using testing::write_bytes;
+
+namespace fs = std::filesystem;
+
+class ImageSets : public ::testing::Test {
+ protected:
+  void put(const std::string& path, const Bytes& bytes = {1}) {
+    write_bytes(folder_.path() / path, bytes);
+  }
+  ImageSet open(const std::string& path = "", const std::string& split = "",
+                std::int64_t limit = 0) {
+    return ImageSet::open({folder_.path() / path, split, limit});
+  }
+  std::string refused(const std::string& path = "", const std::string& split = "") {
+    const std::string message = message_of(ErrorKind::data, [&] { open(path, split); });
+    EXPECT_NE(message.find(folder_.path().string()), std::string::npos) << message;
+    return message;
+  }
+  static void expect_in(const std::string& message, const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) {
+      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' not in: " << message;
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ImageSets, ClassesAndImagesAreInTheOrderOfTheirBytes) {
+  for (const char* path : {"b/2.jpg", "b/10.PNG", "a/x.jpeg", "B/1.jpg", "10/1.jpg", "9/1.jpg"}) {
+    put(path);
+  }
+  const ImageSet set = open();
+  EXPECT_EQ(set.classes(), (std::vector<std::string>{"10", "9", "B", "a", "b"}));
+  ASSERT_EQ(set.size(), 6);
+  EXPECT_EQ(set.location(4), (folder_.path() / "b/10.PNG").string());
+  EXPECT_EQ(set.label(4), 4);
+  EXPECT_EQ(set.label(0), 0);
+  EXPECT_EQ(set.images_of_class(4), 2);
+}
+
+TEST_F(ImageSets, PassesOverHiddenAndOtherFiles) {
+  for (const char* path : {"a/1.jpg", "a/.hidden.jpg", "a/._1.jpg", ".git/x.jpg", "a/readme.txt",
+                           "labels.csv", "__MACOSX/a/1.jpg"}) {
+    put(path);
+  }
+  const ImageSet set = open();
+  EXPECT_EQ(set.size(), 1);
+  EXPECT_EQ(set.hidden_files(), 4);
+  EXPECT_EQ(set.other_files(), 2);
+}
+
+TEST_F(ImageSets, FindsTheSplit) {
+  for (const char* path : {"train/a/1.jpg", "train/b/1.jpg", "test/a/2.jpg", "test/b/2.jpg"}) {
+    put(path);
+  }
+  EXPECT_EQ(open("", "test").location(0), (folder_.path() / "test/a/2.jpg").string());
+  EXPECT_EQ(open("train").size(), 2);
+  expect_in(refused(), {"two folders deep", "test, train", "split:"});
+  expect_in(refused("", "valid"), {"no split 'valid'", "valid.tar"});
+}
+
+TEST_F(ImageSets, PassesOverOneFolderAroundAll) {
+  put("data/a/1.jpg");
+  put("data/b/1.jpg");
+  EXPECT_EQ(open().classes(), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(ImageSets, TarHoldsTheSameAsTheFolder) {
+  TarWriter writer;
+  writer.add("./train/", {});
+  writer.add("./train/b/", {});
+  writer.add("./train/b/2.jpg", {7, 8, 9});
+  writer.add("./train/a/1.jpg", {5});
+  writer.add("./test/a/1.jpg", {6});
+  writer.add_special("./train/a/link.jpg", '2');
+  put("x.tar", writer.finish());
+  const ImageSet set = open("x.tar", "train");
+  EXPECT_EQ(set.classes(), (std::vector<std::string>{"a", "b"}));
+  ASSERT_EQ(set.size(), 2);
+  EXPECT_EQ(set.location(1), (folder_.path() / "x.tar").string() + ": train/b/2.jpg");
+  EXPECT_EQ(set.other_files(), 1);
+  std::vector<std::uint8_t> bytes;
+  set.read(1, bytes);
+  EXPECT_EQ(bytes, (Bytes{7, 8, 9}));
+  set.read(0, bytes);
+  EXPECT_EQ(bytes, Bytes{5});
+}
+
+TEST_F(ImageSets, TakesAnArchiveOrWhatItWasUnpackedTo) {
+  TarWriter writer;
+  writer.add("train/a/1.jpg", {5});
+  put("packed/cifar10-train.tar", writer.finish());
+  put("unpacked/train/a/1.jpg");
+  put("named/cifar10-train/train/a/1.jpg");
+  EXPECT_TRUE(open("packed/cifar10-train.tar").is_archive());
+  EXPECT_TRUE(open("packed", "train").is_archive());
+  EXPECT_EQ(open("unpacked/cifar10-train.tar").root(), folder_.path() / "unpacked/train");
+  EXPECT_EQ(open("named/cifar10-train.tar").size(), 1);
+  EXPECT_EQ(open("unpacked", "train").size(), 1);
+  put("packed/other-train.tar", writer.finish());
+  expect_in(refused("packed", "train"), {"cifar10-train.tar, other-train.tar all fit"});
+}
+
+TEST_F(ImageSets, LimitsEveryClass) {
+  for (const char* path : {"a/3.jpg", "a/1.jpg", "a/2.jpg", "b/1.jpg"}) put(path);
+  const ImageSet set = open("", "", 2);
+  ASSERT_EQ(set.size(), 3);
+  EXPECT_EQ(set.location(1), (folder_.path() / "a/2.jpg").string());
+  EXPECT_EQ(set.label(2), 1);
+}
+
+TEST_F(ImageSets, RefusesMissingPaths) {
+  expect_in(refused("nowhere"), {"nowhere"});
+  expect_in(refused("nowhere.tar"), {"nowhere.tar"});
+}
+
+TEST_F(ImageSets, RefusesFoldersWithoutImagesOrClasses) {
+  expect_in(refused(), {"no images"});
+  put("notes.txt");
+  expect_in(refused(), {"no images", "1 files", "CLASS"});
+  put("loose.jpg");
+  expect_in(refused(), {"loose.jpg does not lie in a class folder"});
+}
+
+TEST_F(ImageSets, RefusesEmptyClassFolders) {
+  put("a/1.jpg");
+  fs::create_directories(folder_.path() / "b");
+  expect_in(refused(), {"class folder 'b' holds no images"});
+  put("b/readme.txt");
+  expect_in(refused(), {"class folder 'b' holds no images"});
+  TarWriter writer;
+  writer.add("a/1.jpg", {5});
+  writer.add("b/", {});
+  put("x/x.tar", writer.finish());
+  expect_in(refused("x/x.tar"), {"class folder 'b' holds no images"});
+}
+
+TEST_F(ImageSets, RefusesImagesAtMixedDepths) {
+  put("a/1.jpg");
+  put("b/deep/1.jpg");
+  expect_in(refused(), {"b/deep/1.jpg", "2 folders instead of 1"});
+}
+
+TEST_F(ImageSets, RefusesTheSameMemberTwice) {
+  TarWriter writer;
+  writer.add("a/1.jpg", {5});
+  writer.add("./a/1.jpg", {6});
+  put("x.tar", writer.finish());
+  expect_in(refused("x.tar"), {"a/1.jpg twice"});
+}
+
+TEST_F(ImageSets, RefusesAClassThatLosesAllItsImages) {
+  for (const char* path : {"a/1.jpg", "b/1.jpg", "b/2.jpg"}) put(path);
+  ImageSet set = open();
+  set.remove({false, true, false});
+  EXPECT_EQ(set.size(), 2);
+  expect_in(message_of(ErrorKind::data,
+                       [&] {
+                         set.remove({false, true});
+                       }),
+            {"class 'b' has no readable image"});
+}
+
+TEST_F(ImageSets, ReadsTheSharedArchives) {
+  const fs::path data = testing::shared_data();
+  if (data.empty())
+    GTEST_SKIP() << "needs cifar10-train.tar in ../shared/data or WELLSPRING_SHARED";
+  const ImageSet train = ImageSet::open({data / "cifar10-train.tar", "", 0});
+  EXPECT_EQ(train.size(), 20'000);
+  EXPECT_EQ(train.classes().size(), 10u);
+  EXPECT_EQ(train.classes().front(), "airplane");
+  for (std::int32_t c = 0; c < 10; ++c) EXPECT_EQ(train.images_of_class(c), 2000);
+  EXPECT_EQ(ImageSet::open({data, "test", 0}).size(), 5'000);
+  EXPECT_EQ(ImageSet::open({data, "train", 100}).size(), 1'000);
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,146 @@
+#include "sources/files/tar.h"
+
+#include "tests/core/error_testing.h"
+#include "tests/support/image_fixtures.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using testing::Bytes;
+using testing::message_of;
+using testing::TarWriter;
+using testing::TemporaryFolder;
+using testing::write_bytes;
+
+class Tar : public ::testing::Test {
+ protected:
+  std::vector<TarMember> index(const Bytes& archive) {
+    write_bytes(path_, archive);
+    return read_tar_index(InputFile(path_));
+  }
+  std::string refused(const Bytes& archive) {
+    const std::string message = message_of(ErrorKind::data, [&] { index(archive); });
+    EXPECT_NE(message.find(path_.string()), std::string::npos) << message;
+    return message;
+  }
+
+  TemporaryFolder folder_;
+  std::filesystem::path path_ = folder_.path() / "a.tar";
+};
+
+const Bytes kContent = {1, 2, 3, 4, 5};
+
+TEST_F(Tar, ListsMembersWithTheirBytes) {
+  TarWriter writer;
+  writer.add("./top/", {});
+  writer.add("./top/one.jpg", kContent);
+  writer.add("top/two.jpg", Bytes(512, 9));
+  writer.add_special("top/link.jpg", '2');
+  writer.add("top/empty.jpg", {});
+  const Bytes archive = writer.finish();
+  const std::vector<TarMember> members = index(archive);
+  ASSERT_EQ(members.size(), 5u);
+  EXPECT_EQ(members[0].path, "top");
+  EXPECT_EQ(members[0].kind, TarMemberKind::folder);
+  EXPECT_EQ(members[1].path, "top/one.jpg");
+  EXPECT_EQ(members[1].bytes, 5u);
+  EXPECT_EQ(Bytes(archive.begin() + static_cast<std::ptrdiff_t>(members[1].offset),
+                  archive.begin() + static_cast<std::ptrdiff_t>(members[1].offset + 5)),
+            kContent);
+  EXPECT_EQ(members[2].bytes, 512u);
+  EXPECT_EQ(members[3].kind, TarMemberKind::other);
+  EXPECT_EQ(members[4].bytes, 0u);
+}
+
+TEST_F(Tar, ReadsLongNamesOfEveryDialect) {
+  const std::string path = std::string(90, 'd') + "/" + std::string(80, 'n') + ".jpg";
+  for (const auto dialect :
+       {TarWriter::LongNames::ustar_prefix, TarWriter::LongNames::gnu, TarWriter::LongNames::pax}) {
+    TarWriter writer;
+    writer.add(path, kContent, dialect);
+    writer.add("short.jpg", kContent);  // an extension is for one member only
+    const std::vector<TarMember> members = index(writer.finish());
+    ASSERT_EQ(members.size(), 2u);
+    EXPECT_EQ(members[0].path, path);
+    EXPECT_EQ(members[0].bytes, 5u);
+    EXPECT_EQ(members[1].path, "short.jpg");
+  }
+}
+
+TEST_F(Tar, ReadsBinarySizes) {
+  TarWriter writer;
+  writer.add("a.jpg", kContent);
+  Bytes archive = writer.finish();
+  // GNU base-256: top bit, then a big-endian number over the rest of the field.
+  std::fill(archive.begin() + 124, archive.begin() + 136, std::uint8_t{0});
+  archive[124] = 0x80;
+  archive[135] = 5;
+  std::fill(archive.begin() + 148, archive.begin() + 156, std::uint8_t{' '});
+  unsigned sum = 0;
+  for (int i = 0; i < 512; ++i) sum += archive[static_cast<std::size_t>(i)];
+  char text[8];
+  std::snprintf(text, sizeof(text), "%06o", sum);
+  std::copy(text, text + 7, archive.begin() + 148);
+  const std::vector<TarMember> members = index(archive);
+  ASSERT_EQ(members.size(), 1u);
+  EXPECT_EQ(members[0].bytes, 5u);
+}
+
+TEST_F(Tar, RefusesACutOffArchive) {
+  TarWriter writer;
+  writer.add("a.jpg", Bytes(2000, 1));
+  writer.add("b.jpg", Bytes(2000, 2));
+  const Bytes whole = writer.finish();
+  const auto cut = [&](std::size_t bytes) {
+    return Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
+  };
+  // Within a member, within a header, and between members, where only the end mark is missing.
+  EXPECT_NE(refused(cut(1000)).find("cut off within a.jpg"), std::string::npos);
+  EXPECT_NE(refused(cut(2560 + 100)).find("cut off before its end mark"), std::string::npos);
+  EXPECT_NE(refused(cut(2560)).find("cut off before its end mark"), std::string::npos);
+  EXPECT_NE(refused({}).find("is empty"), std::string::npos);
+  EXPECT_EQ(index(cut(2 * 2560 + 512)).size(), 2u);  // one block of zeros ends an archive
+}
+
+TEST_F(Tar, RefusesDamagedHeaders) {
+  TarWriter writer;
+  writer.add("a.jpg", kContent);
+  writer.add("b.jpg", kContent);
+  Bytes archive = writer.finish();
+  archive[1024 + 3] ^= 1;
+  const std::string message = refused(archive);
+  EXPECT_NE(message.find("byte 1024"), std::string::npos) << message;
+  EXPECT_NE(message.find("checksum"), std::string::npos) << message;
+}
+
+TEST_F(Tar, RefusesOtherFiles) {
+  EXPECT_NE(refused({0x1f, 0x8b, 8, 0, 0, 0, 0}).find("is compressed"), std::string::npos);
+  EXPECT_NE(refused(Bytes(5000, 'x')).find("is not a tar archive"), std::string::npos);
+  TarWriter sparse;
+  sparse.add_special("a.jpg", 'S');
+  EXPECT_NE(refused(sparse.finish()).find("sparse"), std::string::npos);
+}
+
+TEST_F(Tar, RefusesMalformedExtensions) {
+  for (const std::string record : {"12 path=", "x path=a\n", "999999 path=a\n", "5 pth\n"}) {
+    TarWriter writer;
+    writer.add("a.jpg", Bytes(record.begin(), record.end()));
+    Bytes archive = writer.finish();
+    archive[156] = 'x';  // the member becomes an extended header
+    unsigned sum = 8 * ' ';
+    for (std::size_t i = 0; i < 512; ++i) sum += i < 148 || i >= 156 ? archive[i] : 0;
+    char text[8];
+    std::snprintf(text, sizeof(text), "%06o", sum);
+    std::copy(text, text + 7, archive.begin() + 148);
+    EXPECT_NE(refused(archive).find("malformed"), std::string::npos) << record;
+  }
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,224 @@
+#include "tests/support/image_fixtures.h"
+
+#include <fmt/format.h>
+#include <png.h>
+#include <turbojpeg.h>
+#include <zlib.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace wellspring::testing {
+
+namespace fs = std::filesystem;
+
+TemporaryFolder::TemporaryFolder() {
+  static std::atomic<int> counter{0};
+  path_ = fs::temp_directory_path() / fmt::format("wellspring-test-{}-{}", getpid(), counter++);
+  fs::create_directories(path_);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;  // a destructor; leftovers in the temporary folder harm nobody
+  fs::remove_all(path_, ignored);
+}
+
+void write_bytes(const fs::path& path, const Bytes& bytes) {
+  fs::create_directories(path.parent_path());
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+Bytes noise_rgb(int width, int height, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Bytes rgb(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
+  for (std::uint8_t& value : rgb) value = static_cast<std::uint8_t>(random() >> 24);
+  return rgb;
+}
+
+Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind) {
+  tjhandle handle = tjInitCompress();
+  unsigned char* out = nullptr;
+  unsigned long size = 0;
+  Bytes source = rgb;
+  int format = TJPF_RGB, sampling = TJSAMP_420;
+  if (kind == JpegKind::grey) sampling = TJSAMP_GRAY;
+  if (kind == JpegKind::cmyk) {
+    format = TJPF_CMYK;
+    source.assign(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4, 100);
+  }
+  const int status =
+      tjCompress2(handle, source.data(), width, 0, height, format, &out, &size, sampling, 90, 0);
+  Bytes result(out, out + size);
+  tjFree(out);
+  tjDestroy(handle);
+  if (status != 0) throw std::runtime_error("cannot encode a JPEG");
+  return result;
+}
+
+Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind) {
+  Bytes out;
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  png_set_write_fn(
+      png, &out,
+      [](png_structp p, png_bytep data, std::size_t size) {
+        auto* bytes = static_cast<Bytes*>(png_get_io_ptr(p));
+        bytes->insert(bytes->end(), data, data + size);
+      },
+      nullptr);
+  int type = PNG_COLOR_TYPE_RGB, bits = 8, values = 3;
+  if (kind == PngKind::rgba8) type = PNG_COLOR_TYPE_RGB_ALPHA, values = 4;
+  if (kind == PngKind::grey8) type = PNG_COLOR_TYPE_GRAY, values = 1;
+  if (kind == PngKind::palette8) type = PNG_COLOR_TYPE_PALETTE, values = 1;
+  if (kind == PngKind::rgb16) bits = 16, values = 6;
+  png_set_IHDR(png, info, static_cast<png_uint_32>(width), static_cast<png_uint_32>(height), bits,
+               type, kind == PngKind::interlaced_rgb8 ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  if (kind == PngKind::palette8) {  // entry i is (i, 255 - i, 7)
+    png_color palette[256];
+    for (int i = 0; i < 256; ++i) {
+      palette[i] = {static_cast<png_byte>(i), static_cast<png_byte>(255 - i), 7};
+    }
+    png_set_PLTE(png, info, palette, 256);
+  }
+  png_write_info(png, info);
+  Bytes pixels;
+  for (std::size_t i = 0; i < rgb.size(); i += 3) {
+    const Bytes pixel(rgb.begin() + static_cast<std::ptrdiff_t>(i),
+                      rgb.begin() + static_cast<std::ptrdiff_t>(i + 3));
+    if (kind == PngKind::rgb16) {  // v * 257, which scales back to v exactly
+      for (const std::uint8_t v : pixel) pixels.insert(pixels.end(), {v, v});
+    } else {
+      pixels.insert(pixels.end(), pixel.begin(), pixel.begin() + std::min(values, 3));
+      if (kind == PngKind::rgba8) pixels.push_back(128);
+    }
+  }
+  const std::size_t stride = static_cast<std::size_t>(width) * static_cast<std::size_t>(values);
+  std::vector<png_bytep> rows;
+  for (int y = 0; y < height; ++y) {
+    rows.push_back(pixels.data() + static_cast<std::size_t>(y) * stride);
+  }
+  png_write_image(png, rows.data());
+  png_write_end(png, nullptr);
+  png_destroy_write_struct(&png, &info);
+  return out;
+}
+
+namespace {
+
+void append_big_endian(Bytes& out, std::uint32_t value) {
+  for (int shift = 24; shift >= 0; shift -= 8)
+    out.push_back(static_cast<std::uint8_t>(value >> shift));
+}
+
+void append_chunk(Bytes& out, const std::string& type, const Bytes& data) {
+  append_big_endian(out, static_cast<std::uint32_t>(data.size()));
+  Bytes body(type.begin(), type.end());
+  body.insert(body.end(), data.begin(), data.end());
+  out.insert(out.end(), body.begin(), body.end());
+  append_big_endian(
+      out, static_cast<std::uint32_t>(crc32(0, body.data(), static_cast<unsigned>(body.size()))));
+}
+
+}  // namespace
+
+Bytes huge_png_header(int width, int height) {
+  Bytes out = {0x89, 'P', 'N', 'G', 0x0d, 0x0a, 0x1a, 0x0a};
+  Bytes header;
+  append_big_endian(header, static_cast<std::uint32_t>(width));
+  append_big_endian(header, static_cast<std::uint32_t>(height));
+  header.insert(header.end(), {8, 2, 0, 0, 0});
+  append_chunk(out, "IHDR", header);
+  append_chunk(out, "IDAT", {0x78, 0x9c, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01});
+  append_chunk(out, "IEND", {});
+  return out;
+}
+
+void TarWriter::header(const std::string& prefix, const std::string& name, std::size_t bytes,
+                       char type) {
+  char block[512] = {};
+  std::strncpy(block, name.c_str(), 100);
+  std::snprintf(block + 100, 8, "%07o", 0644u);
+  std::snprintf(block + 124, 12, "%011zo", bytes);
+  std::memset(block + 148, ' ', 8);
+  block[156] = type;
+  std::memcpy(block + 257, "ustar\00000", 8);
+  std::strncpy(block + 345, prefix.c_str(), 155);
+  unsigned sum = 0;
+  for (const char c : block) sum += static_cast<unsigned char>(c);
+  std::snprintf(block + 148, 8, "%06o", sum);
+  body_.insert(body_.end(), block, block + 512);
+}
+
+void TarWriter::content(const Bytes& bytes) {
+  body_.insert(body_.end(), bytes.begin(), bytes.end());
+  body_.resize((body_.size() + 511) / 512 * 512, 0);
+}
+
+void TarWriter::add(const std::string& path, const Bytes& bytes, LongNames long_names) {
+  const char type = path.back() == '/' ? '5' : '0';
+  std::string prefix, name = path;
+  if (path.size() > 100) {
+    if (long_names == LongNames::ustar_prefix) {
+      const std::size_t slash = path.find('/', path.size() - 100);
+      prefix = path.substr(0, slash);
+      name = path.substr(slash + 1);
+    } else if (long_names == LongNames::gnu) {
+      header("", "././@LongLink", path.size() + 1, 'L');
+      Bytes text(path.begin(), path.end());
+      text.push_back(0);
+      content(text);
+      name = path.substr(0, 100);
+    } else {
+      // The record's length counts its own digits.
+      const std::size_t rest = std::strlen(" path=\n") + path.size();
+      const std::string record = fmt::format("{} path={}\n", rest + 3, path);
+      header("", "PaxHeader", record.size(), 'x');
+      content(Bytes(record.begin(), record.end()));
+      name = "overridden";
+    }
+  }
+  header(prefix, name, bytes.size(), type);
+  content(bytes);
+}
+
+void TarWriter::add_special(const std::string& path, char type) {
+  header("", path, 0, type);
+}
+
+Bytes TarWriter::finish() const {
+  Bytes result = body_;
+  result.resize(result.size() + 1024, 0);
+  return result;
+}
+
+void write_image_folder(const fs::path& root, int classes, int images, int width, int height) {
+  for (int c = 0; c < classes; ++c) {
+    for (int i = 0; i < images; ++i) {
+      const Bytes rgb = noise_rgb(width, height, static_cast<std::uint32_t>(1000 * c + i));
+      const bool png = i % 3 == 2;
+      write_bytes(
+          root / fmt::format("class{}", c) / fmt::format("{:03}.{}", i, png ? "png" : "jpg"),
+          png ? encode_png(rgb, width, height) : encode_jpeg(rgb, width, height));
+    }
+  }
+}
+
+fs::path shared_data() {
+  const char* named = std::getenv("WELLSPRING_SHARED");
+  const fs::path shared =
+      named != nullptr ? fs::path(named) : fs::path(WELLSPRING_SOURCE_DIR).parent_path() / "shared";
+  const fs::path data = shared / "data";
+  return fs::exists(data / "cifar10-train.tar") ? data : fs::path();
+}
+
+}  // namespace wellspring::testing

@@ -1,0 +1,66 @@
+// Small image files, tar archives and folders made on the spot. Tests only; host only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wellspring::testing {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// A folder that is removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void write_bytes(const std::filesystem::path& path, const Bytes& bytes);  ///< makes the folders
+
+/// [height, width, 3] of noise that differs from seed to seed.
+Bytes noise_rgb(int width, int height, std::uint32_t seed);
+
+enum class JpegKind { rgb, grey, cmyk };
+Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind = JpegKind::rgb);
+
+enum class PngKind { rgb8, rgba8, grey8, rgb16, palette8, interlaced_rgb8 };
+/// Kinds other than RGB are derived from the same pixels. `level` 0 stores without compression.
+Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind = PngKind::rgb8);
+/// A PNG whose header promises this size; it has no pixels to speak of.
+Bytes huge_png_header(int width, int height);
+
+/// Members in order; a path that ends in "/" is a folder. Ends with the two zero blocks.
+class TarWriter {
+ public:
+  enum class LongNames { ustar_prefix, gnu, pax };
+  void add(const std::string& path, const Bytes& content = {},
+           LongNames long_names = LongNames::gnu);
+  /// A member of another type: '2' symbolic link, 'S' sparse.
+  void add_special(const std::string& path, char type);
+  Bytes finish() const;
+  /// Without the end mark, for archives that are cut off.
+  const Bytes& body() const { return body_; }
+
+ private:
+  void header(const std::string& prefix, const std::string& name, std::size_t bytes, char type);
+  void content(const Bytes& bytes);
+  Bytes body_;
+};
+
+/// `classes` folders of `images` noise JPEGs (every third a PNG) of width x height below `root`.
+void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
+                        int height);
+
+/// The project's real data, or empty where it is not at hand: WELLSPRING_SHARED, else ../shared
+/// beside the repository.
+std::filesystem::path shared_data();
+
+}  // namespace wellspring::testing
