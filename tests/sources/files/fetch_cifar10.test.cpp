@@ -1,0 +1,107 @@
+// scripts/fetch-cifar10: its conversion, on a made-up archive in the original's layout.
+#include "core/files.h"
+#include "sources/files/image_codec.h"
+#include "sources/files/image_set.h"
+#include "tests/support/image_fixtures.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <string>
+
+namespace wellspring {
+namespace {
+
+using testing::Bytes;
+using testing::TarWriter;
+using testing::TemporaryFolder;
+using testing::write_bytes;
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPlane = 32 * 32;
+
+/// `labels.size()` records: a label and three planes of noise.
+Bytes batch(const std::vector<int>& labels, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Bytes result;
+  for (const int label : labels) {
+    result.push_back(static_cast<std::uint8_t>(label));
+    for (std::size_t i = 0; i < 3 * kPlane; ++i) {
+      result.push_back(static_cast<std::uint8_t>(random() >> 24));
+    }
+  }
+  return result;
+}
+
+class FetchCifar10 : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs python3";
+  }
+  /// Exit status; messages go to log_.
+  int convert(const Bytes& archive, const std::string& md5 = "") {
+    const fs::path path = folder_.path() / "cifar.tar";
+    write_bytes(path, archive);
+    const std::string sum = md5.empty() ? "$(md5sum " + path.string() + " | cut -d' ' -f1)" : md5;
+    const std::string command = fmt::format(
+        "{}/scripts/fetch-cifar10 {} --archive {} --md5 {} >{} 2>&1", WELLSPRING_SOURCE_DIR,
+        folder_.path().string(), path.string(), sum, log_.string());
+    return std::system(command.c_str());
+  }
+  static TarWriter archive(const Bytes& first_batch) {
+    TarWriter writer;
+    const std::string meta = "zebra\nant\n\n";
+    writer.add("cifar/batches.meta.txt", Bytes(meta.begin(), meta.end()));
+    writer.add("cifar/data_batch_1.bin", first_batch);
+    for (int i = 2; i <= 5; ++i) {
+      writer.add(fmt::format("cifar/data_batch_{}.bin", i),
+                 batch({0, 1}, 10 + static_cast<std::uint32_t>(i)));
+    }
+    writer.add("cifar/test_batch.bin", batch({1, 0}, 9));
+    return writer;
+  }
+
+  TemporaryFolder folder_;
+  fs::path log_ = folder_.path() / "log";
+};
+
+TEST_F(FetchCifar10, KeepsEveryPixelAndLabel) {
+  const Bytes first = batch({1, 0, 1}, 1);
+  ASSERT_EQ(convert(archive(first).finish()), 0) << read_text(log_);
+  const ImageSet train = ImageSet::open({folder_.path(), "train", 0});
+  EXPECT_EQ(train.classes(), (std::vector<std::string>{"ant", "zebra"}));
+  EXPECT_EQ(train.size(), 11);
+  EXPECT_EQ(train.images_of_class(0), 6);
+  EXPECT_TRUE(train.location(0).ends_with("cifar10-train.tar: train/ant/0000.png"));
+  EXPECT_EQ(ImageSet::open({folder_.path(), "test", 0}).size(), 2);
+  // Ants 0 and 1 are records 0 and 2 of the first batch, zebra 0 is record 1.
+  ImageDecoder decoder;
+  Bytes encoded, rgb(3 * kPlane);
+  for (const auto& [image, record] : {std::pair{0, 0}, {1, 2}, {6, 1}}) {
+    train.read(image, encoded);
+    decoder.decode(encoded, decoder.header(encoded), rgb.data());
+    const std::size_t planes = static_cast<std::size_t>(record) * (3 * kPlane + 1) + 1;
+    for (std::size_t i = 0; i < rgb.size(); ++i) {
+      ASSERT_EQ(rgb[i], first[planes + i % 3 * kPlane + i / 3]) << image << " " << i;
+    }
+  }
+}
+
+TEST_F(FetchCifar10, RefusesDamage) {
+  const auto refused = [&](const Bytes& packed, const std::string& part, const std::string& md5) {
+    EXPECT_NE(convert(packed, md5), 0);
+    EXPECT_NE(read_text(log_).find(part), std::string::npos) << read_text(log_);
+    EXPECT_FALSE(fs::exists(folder_.path() / "cifar10-train.tar"));
+  };
+  refused(archive(batch({0}, 1)).finish(), "the download is damaged", "0");
+  refused(archive(batch({2}, 1)).finish(), "label 2 at byte 0, but there are 2 classes", "");
+  refused(archive(Bytes(100, 0)).finish(), "no whole number of images", "");
+  refused(TarWriter().finish(), "holds no batches.meta.txt", "");
+}
+
+}  // namespace
+}  // namespace wellspring
