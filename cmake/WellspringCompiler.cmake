@@ -14,11 +14,18 @@ endif()
 # data-centre parts from Ampere on, PTX of the newest for what comes after.
 set(WELLSPRING_HAS_CUDA OFF)
 if(NOT WELLSPRING_CUDA STREQUAL "OFF")
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 120)
-  endif()
   include(CheckLanguage)
   check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # Ampere (8.0 code runs on 8.6 and 8.9), Hopper, Blackwell of data centres and of desks. The whole
+    # list costs three times the compile time of one; -DCMAKE_CUDA_ARCHITECTURES=90-real while working.
+    execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --version OUTPUT_VARIABLE nvcc_version)
+    if(nvcc_version MATCHES "release ([0-9]+\\.[0-9]+)" AND CMAKE_MATCH_1 VERSION_LESS 12.8)
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # does not know Blackwell
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 120)
+    endif()
+  endif()
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc takes C++20
@@ -39,6 +46,9 @@ message(STATUS "Wellspring: CUDA ${WELLSPRING_HAS_CUDA} ${CMAKE_CUDA_ARCHITECTUR
 
 add_library(wellspring_flags INTERFACE)
 target_compile_features(wellspring_flags INTERFACE cxx_std_20)
+# The program's library path holds for the libraries of its libraries, too: a bundle needs no tool to
+# edit the path inside of each.
+target_link_options(wellspring_flags INTERFACE LINKER:--disable-new-dtags)
 
 # Contraction is off on both sides, so + - * / sqrt and explicit fma round alike on host and device.
 set(host_flags -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -ffp-contract=off

@@ -1,0 +1,53 @@
+# `cmake --install` for this machine and machines like it, and the target `bundle`: a folder that runs
+# elsewhere, with every shared library except the C library and the GPU driver.
+include(GNUInstallDirs)
+
+option(WELLSPRING_BUNDLE_CUDA_LIBS
+       "Put cuDNN, cuBLASLt and NVRTC (1.1 GB) into the bundle; OFF: the target machine has them" ON)
+option(WELLSPRING_BUNDLE_TESTS "Put the tests of devices into the bundle, for gpu-check" ON)
+
+# Beside the program first, then where the libraries lay at build time.
+set(install_rpath "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" ${WELLSPRING_CUDA_LIBRARY_DIRS})
+set_target_properties(wellspring PROPERTIES INSTALL_RPATH "${install_rpath}")
+install(TARGETS wellspring RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS scripts/gpu-check scripts/wellspring-env DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs)
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring OPTIONAL)
+
+# The tests that need a device, as a component of their own.
+if(WELLSPRING_TESTS)
+  get_property(folders DIRECTORY tests PROPERTY SUBDIRECTORIES)
+  set(test_programs "")
+  foreach(folder ${folders})
+    get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target ${targets})
+      get_target_property(type ${target} TYPE)
+      if(type STREQUAL "EXECUTABLE")
+        list(APPEND test_programs ${target})
+      endif()
+    endforeach()
+  endforeach()
+  set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/wellspring)
+  set_target_properties(${test_programs} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR};${WELLSPRING_CUDA_LIBRARY_DIRS}")
+  install(TARGETS ${test_programs} RUNTIME DESTINATION ${test_dir} COMPONENT tests EXCLUDE_FROM_ALL)
+  install(CODE "execute_process(
+      COMMAND \"${CMAKE_SOURCE_DIR}/scripts/device-tests\"
+      OUTPUT_FILE \"\${CMAKE_INSTALL_PREFIX}/${test_dir}/device-tests.txt\"
+      COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT tests EXCLUDE_FROM_ALL)
+endif()
+
+set(bundle_dir "${CMAKE_BINARY_DIR}/bundle/wellspring")
+add_custom_target(bundle
+  COMMAND ${CMAKE_COMMAND}
+    "-DBUILD_DIR=${CMAKE_BINARY_DIR}" "-DBUNDLE_DIR=${bundle_dir}"
+    "-DLIBRARY_DIR=${CMAKE_INSTALL_LIBDIR}" "-DCUDA_LIBRARY_DIRS=${WELLSPRING_CUDA_LIBRARY_DIRS}"
+    "-DWITH_CUDA_LIBS=${WELLSPRING_BUNDLE_CUDA_LIBS}"
+    "-DWITH_TESTS=$<AND:$<BOOL:${WELLSPRING_TESTS}>,$<BOOL:${WELLSPRING_BUNDLE_TESTS}>>"
+    -P "${CMAKE_SOURCE_DIR}/cmake/bundle.cmake"
+  COMMENT "Bundling into ${bundle_dir}" VERBATIM USES_TERMINAL)
+add_dependencies(bundle wellspring)
+if(WELLSPRING_TESTS AND WELLSPRING_BUNDLE_TESTS)
+  add_dependencies(bundle ${test_programs})
+endif()

@@ -1,0 +1,60 @@
+# Fills the bundle folder; run by the target `bundle` (see WellspringInstall.cmake) as a script.
+# In: BUILD_DIR, BUNDLE_DIR, LIBRARY_DIR, CUDA_LIBRARY_DIRS, WITH_CUDA_LIBS, WITH_TESTS.
+cmake_minimum_required(VERSION 3.25)
+
+function(install_component)
+  execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${BUNDLE_DIR}"
+                          --strip ${ARGN}
+                  OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE "${BUNDLE_DIR}")
+install_component()
+if(WITH_TESTS)
+  install_component(--component tests)
+endif()
+
+# What the programs are linked with, except the C library, which belongs to the loader of the target
+# machine, and the driver, which belongs to its kernel.
+file(GLOB programs "${BUNDLE_DIR}/bin/wellspring" "${BUNDLE_DIR}/libexec/wellspring/test_*")
+set(not_ours "/ld-linux.*" "/libc\\.so.*" "/libm\\.so.*" "/libmvec\\.so.*" "/libdl\\.so.*"
+    "/librt\\.so.*" "/libpthread\\.so.*" "/libresolv\\.so.*" "/libcuda\\.so.*")
+if(NOT WITH_CUDA_LIBS)
+  list(APPEND not_ours "/libcudnn.*")
+endif()
+file(GET_RUNTIME_DEPENDENCIES
+  EXECUTABLES ${programs}
+  RESOLVED_DEPENDENCIES_VAR libraries
+  UNRESOLVED_DEPENDENCIES_VAR missing
+  POST_EXCLUDE_REGEXES ${not_ours})
+if(missing)
+  message(FATAL_ERROR "bundle: cannot find ${missing}")
+endif()
+
+# What is opened by name while the program runs: cuDNN's engines, the compiler that some of them use,
+# and cuBLASLt.
+if(WITH_CUDA_LIBS)
+  foreach(dir ${CUDA_LIBRARY_DIRS})
+    foreach(pattern "libcudnn*.so.[0-9]" "libcublasLt.so.[0-9]*" "libnvrtc.so.[0-9]*"
+                    "libnvrtc-builtins.so.[0-9]*")
+      file(GLOB found "${dir}/${pattern}")
+      list(APPEND libraries ${found})
+    endforeach()
+  endforeach()
+endif()
+
+file(MAKE_DIRECTORY "${BUNDLE_DIR}/${LIBRARY_DIR}")
+list(REMOVE_DUPLICATES libraries)
+foreach(library ${libraries})
+  get_filename_component(name "${library}" NAME)
+  file(COPY_FILE "${library}" "${BUNDLE_DIR}/${LIBRARY_DIR}/${name}" ONLY_IF_DIFFERENT)
+endforeach()
+
+set(bytes 0)
+file(GLOB_RECURSE files "${BUNDLE_DIR}/*")
+foreach(file ${files})
+  file(SIZE "${file}" size)
+  math(EXPR bytes "${bytes} + ${size}")
+endforeach()
+math(EXPR mebibytes "(${bytes} + 524288) / 1048576")
+message("bundle: ${BUNDLE_DIR}, ${mebibytes} MiB")

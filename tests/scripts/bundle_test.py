@@ -1,0 +1,53 @@
+"""A bundle runs from another folder with an empty environment, on its own libraries.
+
+usage: bundle_test.py CMAKE SOURCE_DIR BUILD_DIR LIBRARY_DIR
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# What belongs to the target machine: its C library and, in a bundle made without them, NVIDIA's.
+SYSTEM = re.compile(
+    r"^(linux-vdso|ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libresolv|libcudnn\w*)\.so"
+)
+
+
+def output(*command, **options):
+    result = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False, **options
+    )
+    if result.returncode != 0:
+        sys.exit(f"{command} failed:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def main():
+    cmake, source, build, library_dir = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        made = pathlib.Path(folder) / "made"
+        output(
+            cmake, f"-DBUILD_DIR={build}", f"-DBUNDLE_DIR={made}", f"-DLIBRARY_DIR={library_dir}",
+            "-DWITH_CUDA_LIBS=OFF", "-DWITH_TESTS=OFF", "-P", f"{source}/cmake/bundle.cmake",
+        )  # fmt: skip
+        bundle = made.rename(pathlib.Path(folder) / "moved elsewhere")
+
+        program = bundle / "bin/wellspring"
+        listing = output("env", "-i", program, "list", "generators", cwd="/")
+        assert "shapes" in listing, listing
+        assert (bundle / "share/wellspring/configs").is_dir()
+        for script in ("gpu-check", "wellspring-env"):
+            assert (bundle / "bin" / script).stat().st_mode & 0o111, script
+
+        for line in output("env", "-i", "ldd", program).splitlines():
+            name, _, place = (part.strip() for part in line.partition("=>"))
+            assert "libcuda.so" not in name, "the program must start without a driver"
+            assert SYSTEM.match(pathlib.Path(name.split()[0]).name) or place.startswith(
+                str(bundle)
+            ), f"not from the bundle: {line}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""scripts/device-tests finds the tests that need a GPU, in sources of every shape."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/device-tests"
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("device_tests", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("device_tests", loader))
+    loader.exec_module(module)
+    return module
+
+
+class DeviceTests(unittest.TestCase):
+    def found(self, text):
+        return [f"{suite}.{name}" for suite, name in load().device_tests(text)]
+
+    def test_a_body_that_skips(self):
+        text = """
+TEST(Stream, Copies) { EXPECT_TRUE(true); }
+TEST(Stream, CopiesThroughTheDevice) {
+  if (none()) GTEST_SKIP() << "needs a GPU: " << reason();
+}
+TEST_P(Ops, OnEveryDevice) {
+  GTEST_SKIP() << "needs a GPU: ";
+}
+TEST(Stream, Fills) {}
+"""
+        self.assertEqual(self.found(text), ["Stream.CopiesThroughTheDevice", "Ops.OnEveryDevice"])
+
+    def test_a_fixture_that_skips(self):
+        text = """
+class OnGpu : public testing::Test {
+  void SetUp() override { GTEST_SKIP() << "needs a GPU: "; }
+};
+TEST_F(OnGpu, Runs) {}
+TEST_F(OnCpu, Runs) {}
+"""
+        self.assertEqual(self.found(text), ["OnGpu.Runs"])
+
+    def test_the_project_has_some(self):
+        listing = subprocess.run(
+            [sys.executable, SCRIPT], capture_output=True, text=True, check=True
+        ).stdout
+        self.assertIn("kernels StepGraph.CudaCaptureHasTheSameCensusAndResult\n", listing)
+
+
+if __name__ == "__main__":
+    unittest.main()
