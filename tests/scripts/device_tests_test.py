@@ -18,8 +18,10 @@ def load():
 
 
 class DeviceTests(unittest.TestCase):
-    def found(self, text):
-        return [f"{suite}.{name}" for suite, name in load().device_tests(text)]
+    def found(self, text, *headers):
+        module = load()
+        fixtures = module.device_fixtures([text, *headers])
+        return [f"{suite}.{name}" for suite, name in module.device_tests(text, fixtures)]
 
     def test_a_body_that_skips(self):
         text = """
@@ -43,6 +45,21 @@ TEST_F(OnGpu, Runs) {}
 TEST_F(OnCpu, Runs) {}
 """
         self.assertEqual(self.found(text), ["OnGpu.Runs"])
+
+    def test_a_fixture_of_a_header_and_its_children(self):
+        header = """
+class OperationTest : public ::testing::TestWithParam<Backend> {
+  void SetUp() override { GTEST_SKIP() << "needs a GPU: "; }
+};
+"""
+        text = """
+class Conv2dTest : public test::OperationTest {};
+struct Strided final : Conv2dTest {};
+TEST_P(Conv2dTest, Agrees) {}
+TEST_P(Strided, Agrees) {}
+TEST(Conv2d, Refuses) {}
+"""
+        self.assertEqual(self.found(text, header), ["Conv2dTest.Agrees", "Strided.Agrees"])
 
     def test_the_project_has_some(self):
         listing = subprocess.run(
