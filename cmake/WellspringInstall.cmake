@@ -11,7 +11,7 @@ set(install_rpath "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" ${WELLSPRING_CUDA_LIBRARY
 set_target_properties(wellspring PROPERTIES INSTALL_RPATH "${install_rpath}")
 install(TARGETS wellspring RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(PROGRAMS scripts/gpu-check scripts/wellspring-env DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs)
+install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs OPTIONAL)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring OPTIONAL)
 
 # The tests that need a device, as a component of their own.

@@ -37,7 +37,8 @@ def main():
         program = bundle / "bin/wellspring"
         listing = output("env", "-i", program, "list", "generators", cwd="/")
         assert "shapes" in listing, listing
-        assert (bundle / "share/wellspring/configs").is_dir()
+        has_configs = (bundle / "share/wellspring/configs").is_dir()
+        assert has_configs == (pathlib.Path(source) / "configs").is_dir()
         for script in ("gpu-check", "wellspring-env"):
             assert (bundle / "bin" / script).stat().st_mode & 0o111, script
 
