@@ -21,8 +21,8 @@ constexpr Case kCases[] = {
     {"three convolutions 32x32 batch 128 shapes", R"(
 data: {size: 32, sources: [{name: shapes, generator: shapes}]}
 model: {name: cnn, widths: [32, 64, 128], blocks: [0, 0, 0], pool: [1, 1, 1], norm: none}
-optimizer: {kind: sgd, lr: 0.01}
-train: {batch: 128, steps: 1000000}
+optimizer: {kind: sgd, momentum: 0.9, lr: 0.01}
+train: {batch: 128, steps: 1000000, clip: 0}
 )"},
     {"residual network 32x32 batch 128 shapes", R"(
 data: {size: 32, sources: [{name: shapes, generator: shapes}]}

@@ -5,23 +5,9 @@
 #include <fmt/format.h>
 
 namespace wellspring::cli {
+namespace {
 
-std::unique_ptr<Generator> GeneratorOptions::make() const {
-  return make_generator(name, size, parse_settings(settings), {"command line"});
-}
-
-void add_generator_options(CLI::App& app, GeneratorOptions& options) {
-  app.add_option("--seed", options.seed, "seed; sample i is a function of it, the parameters and i")
-      ->capture_default_str();
-  app.add_option("--size", options.size, "side of the image in pixels; no effect on events")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 4096));
-  app.add_option("--param", options.settings,
-                 "a parameter of the generator, name=value; repeatable")
-      ->take_all()
-      ->expected(1);
-}
-
+/// "name=value" texts as settings; Error (config) where there is no '='.
 std::vector<ParamSetting> parse_settings(const std::vector<std::string>& texts) {
   std::vector<ParamSetting> settings;
   for (const std::string& text : texts) {
@@ -35,8 +21,42 @@ std::vector<ParamSetting> parse_settings(const std::vector<std::string>& texts) 
   return settings;
 }
 
-bool names_config_file(const std::string& text) {
-  return text.ends_with(".yaml") || text.ends_with(".yml") || text.find('/') != std::string::npos;
+}  // namespace
+
+std::unique_ptr<Generator> SampleOptions::make_generator() const {
+  return wellspring::make_generator(generator, size, parse_settings(settings), {"command line"});
+}
+
+SampleMaking SampleOptions::making() const {
+  SampleMaking making = how;
+  making.device = Device::parse(device);
+  return making;
+}
+
+void add_sample_options(CLI::App& app, SampleOptions& options) {
+  app.add_option("--first", options.range.first, "id of the first sample")->capture_default_str();
+  app.add_option("--seed", options.range.seed,
+                 "seed; sample i is a function of it, the parameters and i")
+      ->capture_default_str();
+  app.add_option("--size", options.size, "side of the image in pixels; no effect on events")
+      ->capture_default_str();
+  app.add_option("--param", options.settings,
+                 "a parameter of the generator, name=value; repeatable")
+      ->take_all()
+      ->expected(1);
+}
+
+void add_making_options(CLI::App& app, SampleOptions& options) {
+  app.add_option("--batch", options.how.batch, "samples made at once; changes none of them")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--device", options.device,
+                 "cpu, cuda, cuda:N or auto; changes no byte of a sample")
+      ->capture_default_str();
+  app.add_option("--threads", options.how.threads,
+                 "CPU threads, 0: all; changes no byte of a sample")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
 }
 
 }  // namespace wellspring::cli

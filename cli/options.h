@@ -2,32 +2,32 @@
 #pragma once
 
 #include "generators/generator.h"
+#include "generators/samples.h"
 
 #include <CLI/App.hpp>
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace wellspring::cli {
 
-/// Which samples of which generator.
-struct GeneratorOptions {
-  std::string name;
-  std::uint64_t seed = 0;
-  std::uint64_t first = 0;
+/// Which samples of which generator, and how they are made.
+struct SampleOptions {
+  std::string generator;
+  SampleRange range;
   int size = 64;
   std::vector<std::string> settings;  ///< "name=value"
+  SampleMaking how;
+  std::string device = "cpu";
 
-  std::unique_ptr<Generator> make() const;
+  std::unique_ptr<Generator> make_generator() const;
+  SampleMaking making() const;
 };
 
-/// Adds --seed, --size and --param.
-void add_generator_options(CLI::App& app, GeneratorOptions& options);
-/// "name=value" texts as settings; Error (config) where there is no '='.
-std::vector<ParamSetting> parse_settings(const std::vector<std::string>& texts);
-/// True where the text names a configuration file rather than a generator.
-bool names_config_file(const std::string& text);
+/// Adds --first, --seed, --size and --param.
+void add_sample_options(CLI::App& app, SampleOptions& options);
+/// Adds --batch, --device and --threads, which change no sample.
+void add_making_options(CLI::App& app, SampleOptions& options);
 
 }  // namespace wellspring::cli

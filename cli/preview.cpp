@@ -1,61 +1,62 @@
-// `wellspring preview`: samples as a picture, or events as a table.
+// `wellspring preview`: samples as a picture, events as a table, or a batch of a configuration as
+// the network would see it.
+#include "train/preview.h"
+
 #include "cli/command.h"
 #include "cli/contact_sheet.h"
 #include "cli/options.h"
-#include "cli/samples.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "train/learner.h"
+#include "train/run_config.h"
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
-#include <optional>
 #include <set>
 
 namespace wellspring::cli {
 namespace {
 
 struct Options {
-  GeneratorOptions samples;
-  std::int64_t count = 36;
+  SampleOptions samples;
+  std::uint64_t step = 0;
   std::string out;
 };
 
 void preview_images(const Generator& generator, const Options& options) {
+  const SampleRange& range = options.samples.range;
   const SampleShape shape = generator.shape();
   const auto elements = static_cast<std::size_t>(shape.elements());
-  ContactSheet sheet(options.count, shape.width, shape.height);
-  SampleReader reader(generator, options.samples.seed, {});
+  ContactSheet sheet(static_cast<std::int64_t>(range.count), shape.width, shape.height);
   std::set<std::int32_t> labels;
-  reader.read(options.samples.first, static_cast<std::uint64_t>(options.count),
-              [&](const HostSamples& samples) {
-                for (std::int64_t i = 0; i < samples.count; ++i) {
-                  const auto row = static_cast<std::size_t>(i);
-                  const auto index =
-                      static_cast<std::int64_t>(samples.first + row - options.samples.first);
-                  sheet.put(index, samples.x.subspan(row * elements, elements), shape.channels);
-                  labels.insert(samples.label[row]);
-                }
-              });
+  std::int64_t index = 0;
+  SampleReader reader(generator, range.seed);
+  reader.read(range.first, range.count, [&](const HostSamples& samples) {
+    for (std::size_t i = 0; i < samples.label.size(); ++i) {
+      sheet.put(index++, samples.x.subspan(i * elements, elements), shape.channels);
+      labels.insert(samples.label[i]);
+    }
+  });
   const std::string out = options.out.empty() ? generator.info().name + ".png" : options.out;
   write_png(out, sheet.image());
-  fmt::print("{}: {} samples of {}, ids {} to {}, {} of {} classes\n", out, options.count,
-             generator.info().name, options.samples.first,
-             options.samples.first + static_cast<std::uint64_t>(options.count) - 1, labels.size(),
-             generator.info().classes.size());
+  fmt::print("{}: {} samples of {}, ids from {}, {} of {} classes\n", out, range.count,
+             generator.info().name, range.first, labels.size(), generator.info().classes.size());
 }
 
 void preview_events(const Generator& generator, const Options& options) {
   const GeneratorInfo& info = generator.info();
+  const auto features = static_cast<std::size_t>(generator.shape().elements());
   fmt::print("{:>8} {:<12}", "id", "class");
   for (const std::string& feature : info.features) fmt::print(" {:>12}", feature);
   fmt::print(" {:>12}\n", "weight");
-  SampleReader reader(generator, options.samples.seed, {});
-  const auto features = static_cast<std::size_t>(generator.shape().elements());
-  reader.read(options.samples.first, static_cast<std::uint64_t>(options.count),
+  SampleReader reader(generator, options.samples.range.seed);
+  reader.read(options.samples.range.first, options.samples.range.count,
               [&](const HostSamples& samples) {
-                for (std::size_t i = 0; i < static_cast<std::size_t>(samples.count); ++i) {
+                for (std::size_t i = 0; i < samples.label.size(); ++i) {
                   const auto label = static_cast<std::size_t>(samples.label[i]);
-                  fmt::print("{:>8} {:<12}", samples.first + i,
-                             label < info.classes.size() ? info.classes[label] : "");
+                  fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
                   for (const float value : samples.x.subspan(i * features, features)) {
                     fmt::print(" {:>12.6g}", value);
                   }
@@ -64,8 +65,56 @@ void preview_events(const Generator& generator, const Options& options) {
               });
 }
 
+/// The batch of one step, augmentation included, on the CPU: its samples are the same anywhere.
+void preview_config(const Options& options) {
+  std::vector<std::string> overrides = {"device=cpu"};
+  for (const std::string& setting : options.samples.settings) overrides.push_back(setting);
+  const RunConfig config = RunConfig::load(options.samples.generator, overrides);
+  Mixture mixture = config.open_training();
+  const SampleShape shape = mixture.shape();
+  if (shape.height == 1) {
+    fail(ErrorKind::config,
+         {fmt::format("{} trains on events", options.samples.generator),
+          "a preview of a configuration is a picture", "preview the generator by its name"});
+  }
+  Stream stream(Device::cpu());
+  MemoryPlan memory(Device::cpu());
+  BatchBuffers buffers;
+  const std::int64_t batch = config.train.batch;
+  buffers.plan(memory, "preview", batch, shape, DType::f32, mixture.latent_stride());
+  const Planned<StepState> state = memory.reserve<StepState>("preview", "step", 1);
+  mixture.plan(memory, batch, static_cast<std::uint64_t>(config.train.steps));
+  memory.commit();
+  mixture.load(stream);
+
+  *state.data() = StepState{};
+  state.data()->step = options.step;
+  mixture.before_step(stream, options.step);
+  mixture.emit(stream, state.data(), buffers.view());
+  stream.synchronize();
+  mixture.after_step(stream, options.step);
+  std::vector<ViewSpec> views;
+  for (const SourceConfig& source : config.data.sources) {
+    views.push_back(to_view_spec(source.view, source.spec.place));
+  }
+  const std::string out =
+      options.out.empty()
+          ? std::filesystem::path(options.samples.generator).stem().string() + ".png"
+          : options.out;
+  write_png(out, batch_sheet(stream, buffers.view(), mixture.host_slots(options.step), views));
+  fmt::print("{}: the batch of step {} as the network sees it\n", out, options.step);
+}
+
+bool names_config_file(const std::string& text) {
+  return text.ends_with(".yaml") || text.ends_with(".yml");
+}
+
 int run(const Options& options) {
-  const std::unique_ptr<Generator> generator = options.samples.make();
+  if (names_config_file(options.samples.generator)) {
+    preview_config(options);
+    return 0;
+  }
+  const std::unique_ptr<Generator> generator = options.samples.make_generator();
   if (generator->info().kind == SampleKind::image) {
     preview_images(*generator, options);
   } else {
@@ -77,18 +126,20 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_preview(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("preview", "draw samples side by side as a PNG; events as a table");
+  CLI::App* app = parent.add_subcommand(
+      "preview", "draw samples side by side as a PNG; events as a table; a configuration's batch");
   auto options = std::make_shared<Options>();
-  app->add_option("what", options->samples.name,
-                  "a name from 'wellspring list generators', or a configuration file")
+  options->samples.range.count = 36;
+  app->add_option("what", options->samples.generator,
+                  "a name from 'wellspring list generators', or a configuration (NAME.yaml): its "
+                  "batch, augmentation included")
       ->required();
-  app->add_option("--count", options->count, "how many samples")
+  app->add_option("--count", options->samples.range.count, "how many samples of a generator")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
-  app->add_option("--first", options->samples.first, "id of the first sample")
+  add_sample_options(*app, options->samples);
+  app->add_option("--step", options->step, "of a configuration: the step whose batch is shown")
       ->capture_default_str();
-  add_generator_options(*app, options->samples);
   app->add_option("--out", options->out, "the PNG file; NAME.png without it");
   return {app, [options] { return run(*options); }};
 }

@@ -16,7 +16,8 @@ std::string rate(double samples_per_second) {
 }
 
 std::string rate_text(const Throughput& throughput) {
-  return fmt::format("{:>9} +- {}", rate(throughput.samples_per_second), rate(throughput.spread));
+  return fmt::format("{:>7} +- {}", human_count(throughput.samples_per_second),
+                     human_count(throughput.spread));
 }
 
 std::string shares_text(const std::vector<SourceReport>& sources) {

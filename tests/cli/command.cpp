@@ -1,0 +1,120 @@
+#include "tests/cli/command.h"
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
+#include <signal.h>
+#include <sstream>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace wellspring::test {
+namespace {
+
+std::filesystem::path make_temporary_folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "wellspring-test-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  return name;
+}
+
+void open_as(const std::string& path, int descriptor) {
+  const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+  if (file < 0 || dup2(file, descriptor) < 0) _exit(126);
+}
+
+}  // namespace
+
+Process::Process(std::vector<std::string> arguments, const std::filesystem::path& folder,
+                 const Environment& environment)
+    : files_(make_temporary_folder()) {
+  std::vector<char*> words;
+  for (std::string& word : arguments) words.push_back(word.data());
+  words.push_back(nullptr);
+  const std::string out = files_ / "out", err = files_ / "err";
+  pid_ = fork();
+  if (pid_ < 0) throw std::runtime_error("fork failed");
+  if (pid_ > 0) return;
+  open_as(out, STDOUT_FILENO);
+  open_as(err, STDERR_FILENO);
+  if (!folder.empty() && chdir(folder.c_str()) != 0) _exit(126);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  execvp(words[0], words.data());
+  _exit(127);
+}
+
+Process::~Process() {
+  if (!done_) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, &status_, 0);
+  }
+  std::error_code ignored;  // a leftover in the temporary folder harms nobody
+  std::filesystem::remove_all(files_, ignored);
+}
+
+void Process::send(int signal) const {
+  if (!done_) kill(pid_, signal);
+}
+
+bool Process::running() {
+  if (!done_ && waitpid(pid_, &status_, WNOHANG) == pid_) done_ = true;
+  return !done_;
+}
+
+std::string Process::output() const {
+  return read_text(files_ / "out");
+}
+
+Outcome Process::wait(std::chrono::seconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (running()) {
+    if (std::chrono::steady_clock::now() > end) kill(pid_, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  Outcome outcome;
+  if (WIFEXITED(status_)) outcome.exit_code = WEXITSTATUS(status_);
+  if (WIFSIGNALED(status_)) outcome.signal = WTERMSIG(status_);
+  outcome.out = read_text(files_ / "out");
+  outcome.err = read_text(files_ / "err");
+  return outcome;
+}
+
+std::string wellspring_path() {
+  return std::string(WELLSPRING_BINARY_DIR) + "/wellspring";
+}
+
+Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::path& folder,
+                   const Process::Environment& environment) {
+  arguments.insert(arguments.begin(), wellspring_path());
+  return Process(std::move(arguments), folder, environment).wait();
+}
+
+Outcome shell(const std::string& text, const std::filesystem::path& folder,
+              const Process::Environment& environment) {
+  return Process({"bash", "-c", text}, folder, environment).wait();
+}
+
+TemporaryFolder::TemporaryFolder() : path_(make_temporary_folder()) {}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;  // a leftover in the temporary folder harms nobody
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+std::filesystem::path source_folder() {
+  return WELLSPRING_SOURCE_DIR;
+}
+
+}  // namespace wellspring::test

@@ -1,0 +1,70 @@
+// Runs the built command as a user does and keeps what it said. For tests; host only.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring::test {
+
+struct Outcome {
+  int exit_code = -1;  ///< -1 when it did not exit by itself
+  int signal = 0;      ///< that ended it; 0 when it exited
+  std::string out, err;
+};
+
+/// A child process with its output in files. Killed at the end of its life when still running.
+class Process {
+ public:
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  /// `arguments[0]` is looked up on PATH; `folder`: where it runs; `environment` is added to ours.
+  Process(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
+          const Environment& environment = {});
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void send(int signal) const;
+  /// Waits at most so long, then kills it (the outcome then shows signal 9).
+  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));
+  std::string output() const;  ///< what it wrote to standard output so far
+  bool running();
+
+ private:
+  void reap(int status);
+
+  int pid_ = -1;
+  bool done_ = false;
+  int status_ = 0;
+  std::filesystem::path files_;  ///< folder of the two output files
+};
+
+/// The built executable.
+std::string wellspring_path();
+/// Runs `wellspring ARGUMENTS` in `folder` and waits.
+Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
+                   const Process::Environment& environment = {});
+/// Runs `bash -c TEXT`.
+Outcome shell(const std::string& text, const std::filesystem::path& folder = {},
+              const Process::Environment& environment = {});
+
+/// A folder that is removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_text(const std::filesystem::path& file);
+void write_text(const std::filesystem::path& file, const std::string& text);
+std::filesystem::path source_folder();
+
+}  // namespace wellspring::test

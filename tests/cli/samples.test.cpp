@@ -1,0 +1,166 @@
+// The subcommands that show samples: digest, export, preview, list, describe.
+#include "core/npy.h"
+#include "core/sha256.h"
+#include "generators/generator.h"
+#include "tests/cli/command.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+std::string digest(const std::string& generator, std::vector<std::string> more) {
+  std::vector<std::string> arguments = {"digest", generator, "--seed", "5", "--size", "24"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Outcome outcome = wellspring(arguments);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return nlohmann::json::parse(outcome.out).at("sha256").get<std::string>();
+}
+
+class EveryGenerator : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryGenerator, DigestDependsOnTheSamplesAlone) {
+  const std::string expected = digest(GetParam(), {"--count", "70"});
+  for (const char* batch : {"1", "7", "64"}) {
+    for (const char* threads : {"1", "2"}) {
+      EXPECT_EQ(digest(GetParam(), {"--count", "70", "--batch", batch, "--threads", threads}),
+                expected)
+          << "batch " << batch << ", threads " << threads;
+    }
+  }
+  EXPECT_NE(digest(GetParam(), {"--count", "70", "--first", "1"}), expected);
+  EXPECT_NE(digest(GetParam(), {"--count", "69"}), expected);
+}
+
+// The definition, computed from what export writes: for each sample x, label, latents, weight.
+TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
+  const TemporaryFolder folder;
+  const auto part = [&](const std::string& first, const std::string& count) {
+    const std::string file = (folder.path() / (first + ".npz")).string();
+    const Outcome outcome = wellspring({"export", GetParam(), "--seed", "5", "--size", "24",
+                                        "--first", first, "--count", count, "--out", file});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return file;
+  };
+  Sha256 hash;
+  for (const std::string& file : {part("0", "13"), part("13", "57")}) {
+    const NpyArray x = read_npz(file, "x"), label = read_npz(file, "label");
+    const NpyArray latents = read_npz(file, "latents"), weight = read_npz(file, "weight");
+    const auto count = static_cast<std::size_t>(label.spec.shape.at(0));
+    const auto row = [&](const NpyArray& array, std::size_t i) {
+      const std::size_t bytes = array.data.size() / count;
+      hash.update(std::span(array.data).subspan(i * bytes, bytes));
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const NpyArray* array : {&x, &label, &latents, &weight}) row(*array, i);
+    }
+  }
+  EXPECT_EQ(hash.hex(), digest(GetParam(), {"--count", "70"}));
+}
+
+TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "samples.npz").string();
+  ASSERT_EQ(
+      wellspring({"export", GetParam(), "--size", "24", "--count", "9", "--out", file}).exit_code,
+      0);
+  const GeneratorInfo info = make_generator(GetParam(), 24)->info();
+  const auto latents = static_cast<std::int64_t>(info.latents.size());
+  const NpyArray x = read_npz(file, "x");
+  EXPECT_EQ(x.spec.shape.size(), info.kind == SampleKind::image ? 4u : 2u);
+  EXPECT_EQ(x.spec.shape.at(0), 9);
+  EXPECT_EQ(read_npz(file, "label").spec.shape, std::vector<std::int64_t>({9}));
+  EXPECT_EQ(read_npz(file, "latents").spec.shape, std::vector<std::int64_t>({9, latents}));
+  EXPECT_EQ(read_npz(file, "weight").spec.shape, std::vector<std::int64_t>({9}));
+}
+
+TEST_P(EveryGenerator, IsListedAndDescribedWithEveryParameter) {
+  EXPECT_NE(wellspring({"list", "generators"}).out.find("  " + GetParam() + " "),
+            std::string::npos);
+  const Outcome described = wellspring({"describe", GetParam()});
+  EXPECT_EQ(described.exit_code, 0) << described.err;
+  for (const ParamRow& row : find_generator(GetParam()).parameters) {
+    EXPECT_NE(described.out.find("\n  " + row.name + "  "), std::string::npos) << row.name;
+    EXPECT_NE(described.out.find(row.help), std::string::npos) << row.name;
+  }
+}
+
+TEST_P(EveryGenerator, PreviewShowsIt) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      wellspring({"preview", GetParam(), "--count", "5", "--size", "24"}, folder.path());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  if (find_generator(GetParam()).kind == SampleKind::image) {
+    EXPECT_EQ(read_text(folder.path() / (GetParam() + ".png")).substr(1, 3), "PNG");
+  } else {
+    EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 6);  // heading and events
+  }
+}
+
+std::vector<std::string> generator_names() {
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Samples, EveryGenerator, testing::ValuesIn(generator_names()),
+                         [](const auto& test) { return test.param; });
+
+struct Refusal {
+  const char* what;
+  std::vector<std::string> arguments;
+  int exit_code;
+  const char* message;  ///< part of what standard error must say
+};
+
+void PrintTo(const Refusal& refusal, std::ostream* out) {
+  *out << refusal.what;
+}
+
+class Refused : public testing::TestWithParam<Refusal> {};
+
+TEST_P(Refused, WithExitCodeAndReason) {
+  const TemporaryFolder folder;
+  const Outcome outcome = wellspring(GetParam().arguments, folder.path());
+  EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
+  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "something was written";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Samples, Refused,
+    testing::Values(
+        Refusal{
+            "UnknownGenerator", {"digest", "shpes", "--count", "1"}, 2, "did you mean 'shapes'"},
+        Refusal{"UnknownName", {"describe", "shpes"}, 2, "did you mean 'shapes'"},
+        Refusal{"UnknownParameter",
+                {"preview", "shapes", "--param", "sofness=1"},
+                2,
+                "did you mean 'softness'"},
+        Refusal{
+            "ParameterOutOfRange", {"preview", "shapes", "--param", "classes=11"}, 2, "classes"},
+        Refusal{
+            "ParameterNotANumber", {"preview", "shapes", "--param", "classes=many"}, 2, "classes"},
+        Refusal{
+            "ParameterWithoutValue", {"preview", "shapes", "--param", "classes"}, 2, "name=value"},
+        Refusal{"NoSamples", {"export", "shapes", "--count", "0", "--out", "a.npz"}, 2, "--count"},
+        Refusal{"UnknownFormat", {"export", "shapes", "--count", "1", "--out", "a.csv"}, 2, ".npz"},
+        Refusal{"FolderThatIsNotThere",
+                {"export", "shapes", "--count", "1", "--out", "no/such/a.npz"},
+                1,
+                "no/such"},
+        Refusal{"DeviceThatIsNotThere",
+                {"digest", "shapes", "--count", "1", "--device", "cuda:99"},
+                4,
+                "cuda:99"},
+        Refusal{"UnknownDevice", {"digest", "shapes", "--count", "1", "--device", "tpu"}, 2, "tpu"},
+        Refusal{"UnknownBenchmark", {"bench", "generators", "--filter", "nothing"}, 2, "nothing"},
+        Refusal{"BrokenFilter", {"bench", "generators", "--filter", "("}, 2, "regular expression"}),
+    [](const auto& test) { return test.param.what; });
+
+}  // namespace
+}  // namespace wellspring::test

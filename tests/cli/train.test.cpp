@@ -1,0 +1,268 @@
+// `train`, `eval` and `config` as a user meets them: exit codes, messages, signals, resumption.
+#include "tests/cli/command.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <signal.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run of a second or so; `steps` says how long.
+constexpr const char* kConfig = R"(name: small
+device: cpu
+threads: 1
+data:
+  size: 16
+  sources:
+    - name: shapes
+      generator: shapes
+model:
+  name: cnn
+  widths: [8]
+  blocks: [0]
+  pool: [1]
+  norm: none
+optimizer:
+  kind: sgd
+  lr: 0.01
+train:
+  batch: 8
+  steps: 20
+  log_every: 5
+eval:
+  samples: 64
+  sources:
+    - of: shapes
+)";
+
+class Train : public testing::Test {
+ protected:
+  Train() { write_text(config(), kConfig); }
+  fs::path folder() const { return folder_.path(); }
+  fs::path config() const { return folder() / "small.yaml"; }
+  Outcome run(std::vector<std::string> arguments) const {
+    return wellspring(std::move(arguments), folder());
+  }
+  /// The weights of the newest checkpoint: the tensors alone, without the header, which holds the
+  /// configuration.
+  std::string weights() const {
+    fs::path newest;
+    int newest_step = -1;
+    for (const auto& entry : fs::directory_iterator(folder() / "runs" / "small" / "checkpoints")) {
+      const int step = std::stoi(entry.path().filename().string().substr(5));  // "step-N"
+      if (step > newest_step) newest = entry.path();
+      newest_step = std::max(step, newest_step);
+    }
+    const std::string file = read_text(newest / "model.safetensors");
+    std::uint64_t header = 0;  // little-endian length of the JSON that follows it
+    std::memcpy(&header, file.data(), sizeof header);
+    return file.substr(sizeof header + header);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
+  const Outcome outcome = run({"train", "small.yaml"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* part : {"accuracy", "preview.png", "report.html", "Try next", "eval"}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  }
+  for (const char* file : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html"}) {
+    EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
+  }
+  EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a progress bar in a file";
+}
+
+TEST_F(Train, EvaluatesItsCheckpoint) {
+  ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
+  const Outcome outcome = run({"eval", "runs/small"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("shapes: accuracy"), std::string::npos) << outcome.out;
+  const Outcome other = run({"eval", "runs/small", "small.yaml", "eval.samples=32"});
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_NE(other.out.find("32 samples"), std::string::npos) << other.out;
+}
+
+TEST_F(Train, GraphModesMakeTheSameWeights) {
+  std::vector<std::string> weights_of;
+  for (const char* mode : {"on", "off", "check"}) {
+    const Outcome outcome = run({"train", "small.yaml", "--graph", mode});
+    ASSERT_EQ(outcome.exit_code, 0) << mode << outcome.err;
+    weights_of.push_back(weights());
+    fs::remove_all(folder() / "runs");
+  }
+  EXPECT_TRUE(weights_of[0] == weights_of[1]) << "recorded and eager steps differ";
+  EXPECT_TRUE(weights_of[0] == weights_of[2]) << "recorded and checked steps differ";
+}
+
+/// Waits until the run has written its first metrics; false when it ended before.
+bool started(Process& process, const fs::path& metrics) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (process.running() && std::chrono::steady_clock::now() < end) {
+    if (fs::exists(metrics) && fs::file_size(metrics) > 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+class Signals : public Train, public testing::WithParamInterface<int> {};
+
+TEST_P(Signals, StopWithCheckpointExit75AndContinueToTheSameWeights) {
+  // Long enough to be met on the way; the steps after the resumption are the last ones.
+  const std::vector<std::string> arguments = {"train", "small.yaml", "train.steps=1500"};
+  ASSERT_EQ(run(arguments).exit_code, 0);
+  const std::string uninterrupted = weights();
+  fs::remove_all(folder() / "runs");
+
+  std::vector<std::string> command = arguments;
+  command.insert(command.begin(), wellspring_path());
+  Process process(command, folder());
+  ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
+  process.send(GetParam());
+  const Outcome stopped = process.wait();
+  ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
+  EXPECT_NE(stopped.out.find("stopped by a signal"), std::string::npos) << stopped.out;
+
+  const Outcome resumed = run(arguments);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.out.find("resumed"), std::string::npos) << resumed.out;
+  EXPECT_TRUE(weights() == uninterrupted) << "other weights than without the interruption";
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Signals, testing::Values(SIGTERM, SIGINT, SIGUSR1),
+                         [](const auto& test) {
+                           return test.param == SIGTERM  ? "SIGTERM"
+                                  : test.param == SIGINT ? "SIGINT"
+                                                         : "SIGUSR1";
+                         });
+
+TEST_F(Train, SecondInterruptEndsAtOnce) {
+  // Steps so large that the first signal is still waiting for its step when the second comes.
+  Process process({wellspring_path(), "train", "small.yaml", "train.steps=100000",
+                   "train.batch=4096", "data.size=64", "train.log_every=1"},
+                  folder());
+  ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
+  process.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  process.send(SIGINT);
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.out << outcome.err;
+}
+
+TEST_F(Train, ResumeNeverRefusesToOverwrite) {
+  ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
+  const Outcome outcome = run({"train", "small.yaml", "--resume", "never"});
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+}
+
+TEST_F(Train, ConfigPrintsWhatReadsBackToTheSame) {
+  const Outcome first = run({"config", "small.yaml", "train.steps=7"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.out.find("steps: 7"), std::string::npos) << first.out;
+  write_text(folder() / "again.yaml", first.out);
+  const Outcome second = run({"config", "again.yaml"});
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(second.out, first.out);
+}
+
+struct Refusal {
+  const char* what;
+  std::string from, to;  ///< edit of the configuration
+  std::vector<std::string> overrides;
+  int exit_code;
+  std::vector<std::string> messages;  ///< parts of standard error
+};
+
+void PrintTo(const Refusal& refusal, std::ostream* out) {
+  *out << refusal.what;
+}
+
+class RefusedRun : public Train, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(RefusedRun, WithExitCodePlaceAndAdvice) {
+  std::string text = kConfig;
+  if (!GetParam().from.empty()) {
+    const std::size_t at = text.find(GetParam().from);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, GetParam().from.size(), GetParam().to);
+  }
+  write_text(config(), text);
+  std::vector<std::string> arguments = {"train", "small.yaml"};
+  arguments.insert(arguments.end(), GetParam().overrides.begin(), GetParam().overrides.end());
+  const Outcome outcome = run(arguments);
+  EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out << outcome.err;
+  for (const std::string& message : GetParam().messages) {
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Runs, RefusedRun,
+    testing::Values(
+        Refusal{"UnknownKey",
+                "  batch: 8",
+                "  bacth: 8",
+                {},
+                2,
+                {"small.yaml:19:3", "bacth", "'batch'"}},
+        Refusal{"DuplicateKey",
+                "  steps: 20",
+                "  batch: 9\n  steps: 20",
+                {},
+                2,
+                {"small.yaml:20:3", "batch"}},
+        Refusal{
+            "MistypedValue", "  batch: 8", "  batch: eight", {}, 2, {"small.yaml:19:10", "eight"}},
+        Refusal{
+            "OutOfRange", "  batch: 8", "  batch: 0", {}, 2, {"small.yaml:19:10", "batch", "[1,"}},
+        Refusal{"MissingKey", "  steps: 20\n", "", {}, 2, {"small.yaml", "steps"}},
+        Refusal{"UnknownGenerator",
+                "generator: shapes",
+                "generator: shpes",
+                {},
+                2,
+                {"small.yaml:8:18", "'shapes'"}},
+        Refusal{"UnknownModel", "name: cnn", "name: cnm", {}, 2, {"small.yaml:10:9", "'cnn'"}},
+        Refusal{"UnknownOverride", "", "", {"train.bacth=3"}, 2, {"command line", "'batch'"}},
+        Refusal{"BrokenYaml", "  sources:", "  sources: [", {}, 2, {"small.yaml:"}},
+        Refusal{"DeviceThatIsNotThere", "", "", {"device=cuda:99"}, 4, {"cuda:99"}},
+        Refusal{"HalfPrecisionOnTheCpu", "", "", {"precision=bf16"}, 2, {"bf16"}},
+        Refusal{"BatchThatCannotFit",
+                "",
+                "",
+                {"train.batch=1048576", "memory=0.1"},
+                4,
+                {"activations"}},
+        Refusal{"DataThatIsNotThere",
+                "generator: shapes",
+                "kind: files\n      path: no/such/folder",
+                {"eval.sources.0.path=no/such/other"},
+                3,
+                {"no/such/folder"}},
+        Refusal{"LossThatIsNotFinite",
+                "  lr: 0.01",
+                "  lr: 1000",
+                {"train.clip=0", "loss.kind=mse", "loss.targets=[x, y]"},
+                1,
+                {"not finite"}}),
+    [](const auto& test) { return test.param.what; });
+
+TEST_F(Train, MissingConfigurationIsNamed) {
+  const Outcome outcome = run({"train", "nowhere.yaml"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("nowhere.yaml"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace wellspring::test
