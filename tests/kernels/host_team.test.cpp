@@ -71,9 +71,22 @@ TEST(HostTeam, DependenceOnTheSizeIsAFailure) {
 
 TEST(HostTeam, DivergenceAtABarrierIsAnErrorNotAHang) {
   for (const int size : {2, 7, 32}) {
-    EXPECT_THROW(run_thread_league(2, size, 0, DivergingFunctor{}), std::logic_error) << size;
+    EXPECT_THROW(run_thread_league(2, size, 0, DivergingFunctor{}), TeamDivergence) << size;
   }
   EXPECT_NO_THROW(run_thread_league(2, 1, 0, DivergingFunctor{}));
+}
+
+/// The last member fails before a barrier that all others wait at.
+struct FailingFunctor {
+  template <class Team>
+  void operator()(Team& team, std::int64_t) const {
+    if (team.rank() == team.size() - 1) throw std::runtime_error("the cause");
+    team.sync();
+  }
+};
+
+TEST(HostTeam, TheCauseOfADivergenceIsReported) {
+  EXPECT_THROW(run_thread_league(1, 7, 0, FailingFunctor{}), std::runtime_error);
 }
 
 TEST(HostTeam, ScratchMisuseIsAnError) {

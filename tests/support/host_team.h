@@ -10,12 +10,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
-#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,7 +21,16 @@
 
 namespace wellspring::test {
 
+/// Some members of a team wait at a barrier for others that have already returned.
+struct TeamDivergence : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
 /// What the members of a ThreadTeam share: the barrier and the scratch block.
+///
+/// The barrier orders what it must and nothing else: a member that waits learns from the one that
+/// completes the phase alone. A mutex would also order it after members that have gone on since,
+/// and so hide their races from the thread sanitizer.
 class TeamHall {
  public:
   TeamHall(int size, std::size_t scratch_bytes) : size_(size), scratch_(scratch_bytes) {}
@@ -35,73 +41,56 @@ class TeamHall {
   /// Waits for all members. Throws in every member when one has left, where CUDA would hang or read
   /// garbage.
   void meet() {
-    std::unique_lock lock(mutex_);
-    if (left_ > 0) diverge(lock);
-    if (++waiting_ == size_) {
-      waiting_ = 0;
-      ++generation_;
-      all_here_.notify_all();
-      return;
+    const std::uint32_t phase = phase_.load();
+    const std::uint64_t before = census_.fetch_add(1);
+    if (before >= kOneLeft) diverge();
+    if (static_cast<int>(before) + 1 == size_) {
+      census_.fetch_sub(static_cast<std::uint64_t>(size_));
+      // Not a store: a divergence that another member found must stay.
+      phase_.fetch_add(1);
+      phase_.notify_all();
+    } else {
+      phase_.wait(phase);
     }
-    const std::uint64_t mine = generation_;
-    all_here_.wait(lock, [&] { return generation_ != mine || diverged_; });
-    if (generation_ == mine) diverge(lock);
+    if ((phase_.load() & kDiverged) != 0) diverge();
   }
 
   /// The member has returned from the functor, normally or not.
   void leave() {
-    std::unique_lock lock(mutex_);
-    ++left_;
-    if (waiting_ > 0) {
-      diverged_ = true;
-      all_here_.notify_all();
-    }
-  }
-
-  /// Checks that the member's `call`-th scratch call takes what the first member's took.
-  void same_scratch(std::size_t call, std::size_t begin, std::size_t end) {
-    const std::lock_guard lock(mutex_);
-    if (end > scratch_.size()) {
-      throw std::logic_error("team scratch: " + std::to_string(end) + " bytes are taken, " +
-                             std::to_string(scratch_.size()) + " were asked for");
-    }
-    if (call == taken_.size()) taken_.push_back({begin, end});
-    if (taken_[call] != Range{begin, end}) {
-      throw std::logic_error("team scratch: members took different blocks in call " +
-                             std::to_string(call));
-    }
+    const std::uint64_t before = census_.fetch_add(kOneLeft);
+    if (before % kOneLeft == 0) return;
+    phase_.fetch_or(kDiverged);
+    phase_.notify_all();
   }
 
   /// Prepares for the next league rank; all members have left.
   void reset() {
-    waiting_ = left_ = 0;
-    taken_.clear();
+    census_ = 0;
+    phase_ = 0;
     // Scratch is uninitialised on a GPU: a value that no functor can take for its own.
     std::fill(scratch_.begin(), scratch_.end(), std::byte{0xCD});
   }
 
  private:
-  struct Range {
-    std::size_t begin, end;
-    bool operator==(const Range&) const = default;
-  };
+  static constexpr std::uint64_t kOneLeft = std::uint64_t{1} << 32;
+  static constexpr std::uint32_t kDiverged = 1u << 31;
 
-  [[noreturn]] void diverge(std::unique_lock<std::mutex>& lock) {
-    diverged_ = true;
-    all_here_.notify_all();
-    lock.unlock();
-    throw std::logic_error("team barrier: some members wait for others that have already returned");
+  [[noreturn]] void diverge() {
+    phase_.fetch_or(kDiverged);
+    phase_.notify_all();
+    throw TeamDivergence("team barrier: some members wait for others that have already returned");
   }
 
   const int size_;
   std::vector<std::byte> scratch_;
-  std::mutex mutex_;
-  std::condition_variable all_here_;
-  int waiting_ = 0;
-  int left_ = 0;
-  std::uint64_t generation_ = 0;
-  bool diverged_ = false;
-  std::vector<Range> taken_;  ///< by scratch call, from whoever called first
+  std::atomic<std::uint64_t> census_ = 0;  ///< members waiting, and kOneLeft for each that has left
+  std::atomic<std::uint32_t> phase_ = 0;   ///< barriers completed, and kDiverged
+};
+
+/// What a member took with one call of scratch().
+struct ScratchRange {
+  std::size_t begin = 0, end = 0;
+  bool operator==(const ScratchRange&) const = default;
 };
 
 /// One member, as the functor sees it: the same members as SoloTeam and cuda::BlockTeam.
@@ -117,10 +106,16 @@ class ThreadTeam {
   template <class T>
   T* scratch(std::size_t count) {
     T* block = cursor_.take<T>(count);
-    const std::size_t begin = cursor_.used - count * sizeof(T);
-    hall_.same_scratch(calls_++, begin, cursor_.used);
+    taken_.push_back({cursor_.used - count * sizeof(T), cursor_.used});
+    if (cursor_.used > cursor_.capacity) {
+      throw std::logic_error("team scratch: " + std::to_string(cursor_.used) +
+                             " bytes are taken, " + std::to_string(cursor_.capacity) +
+                             " were asked for");
+    }
     return block;
   }
+  const std::vector<ScratchRange>& taken() const { return taken_; }
+
   template <class I>
   I atomic_add(I* target, I value) const {
     return std::atomic_ref<I>(*target).fetch_add(value, std::memory_order_relaxed);
@@ -142,32 +137,52 @@ class ThreadTeam {
   TeamHall& hall_;
   int rank_;
   ScratchCursor cursor_;
-  std::size_t calls_ = 0;
+  std::vector<ScratchRange> taken_;
 };
 
-/// f(team, i) for i in [0, n), one after another, each with a team of `size` threads. Rethrows the
-/// first member's exception; a divergence is a std::logic_error.
+/// Rethrows a failure; one that caused the others' divergence before a divergence.
+inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
+  std::exception_ptr divergence;
+  for (const std::exception_ptr& failure : failures) {
+    if (!failure) continue;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const TeamDivergence&) {
+      divergence = failure;
+    }
+  }
+  if (divergence) std::rethrow_exception(divergence);
+}
+
+/// f(team, i) for i in [0, n), one after another, each with a team of `size` threads. Rethrows a
+/// member's exception; a divergence, or scratch taken otherwise than by the first member, is
+/// a std::logic_error.
 template <class F>
 void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
   TeamHall hall(size, scratch_bytes);
   for (std::int64_t i = 0; i < n; ++i) {
     hall.reset();
-    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
+    std::vector<ThreadTeam> teams;
+    for (int rank = 0; rank < size; ++rank) teams.emplace_back(hall, rank);
+    std::vector<std::exception_ptr> failures(teams.size());
     std::vector<std::thread> members;
-    for (int rank = 0; rank < size; ++rank) {
+    for (std::size_t rank = 0; rank < teams.size(); ++rank) {
       members.emplace_back([&, rank] {
         try {
-          ThreadTeam team(hall, rank);
-          f(team, i);
+          hall.meet();  // so that none has finished before the last begins
+          f(teams[rank], i);
         } catch (...) {
-          failures[static_cast<std::size_t>(rank)] = std::current_exception();
+          failures[rank] = std::current_exception();
         }
         hall.leave();
       });
     }
     for (std::thread& member : members) member.join();
-    for (const std::exception_ptr& failure : failures) {
-      if (failure) std::rethrow_exception(failure);
+    rethrow_first(failures);
+    for (const ThreadTeam& team : teams) {
+      if (team.taken() != teams[0].taken()) {
+        throw std::logic_error("team scratch: members took different blocks");
+      }
     }
   }
 }
