@@ -77,7 +77,8 @@ class Mixture {
   /// Fills `heads` [kMaxSources] of a LossSpec.
   void fill_heads(ops::HeadRange* heads) const;
 
-  /// Deals the slots of the whole run and reserves memory. Errors (config): nothing to mix, weights
+  /// Deals the slots of the whole run and reserves memory; `plan` must outlive the mixture, whose
+  /// decoding threads write to it. Errors (config): nothing to mix, weights
   /// that are all zero, a data set without samples.
   void plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps);
   /// After commit: uploads tables and resident data. Blocks.

@@ -86,8 +86,8 @@ struct FileRun {
   }
   const FileSource& source() const { return dynamic_cast<const FileSource&>(mixture.source(0)); }
 
+  MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
   Mixture mixture{3};
-  MemoryPlan memory{Device::cpu()};
   Stream stream{Device::cpu(), 1};
   Planned<StepState> state;
   std::unique_ptr<BatchMemory> batch;
@@ -118,9 +118,9 @@ class FileSources : public ::testing::Test {
     SourceContext context;
     context.size = size;
     const std::string message = message_of(ErrorKind::data, [&] {
+      MemoryPlan memory(Device::cpu());
       Mixture mixture(1);
       mixture.add(make_source(spec, context), {});
-      MemoryPlan memory(Device::cpu());
       mixture.plan(memory, 4, 10);
       memory.commit();
       Stream stream(Device::cpu(), 1);
