@@ -200,17 +200,16 @@ Pointer& child_slot(ConfigValue& parent, const std::string& step,
 void apply_override(Pointer& root, const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) fail_override(text, "there is no '='");
+  const std::string key = text.substr(0, equals);
+  if (trim(key).empty()) fail_override(text, "the key is empty");
   Pointer* slot = &root;
-  std::stringstream steps(text.substr(0, equals));
-  std::string step;
-  bool moved = false;
-  while (std::getline(steps, step, '.')) {
-    step = trim(step);
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const std::string step(trim(std::string_view(key).substr(begin, end - begin)));
     if (step.empty()) fail_override(text, "the key has an empty part");
     slot = &child_slot(**slot, step, text);
-    moved = true;
+    begin = end + 1;
   }
-  if (!moved) fail_override(text, "the key is empty");
   *slot = override_value(text.substr(equals + 1), (*slot)->path);
 }
 

@@ -223,8 +223,10 @@ TEST(Config, OverridesAreAsStrictAsTheFile) {
   EXPECT_EQ(refusal("", {"optimizer.lr"}),
             "command line: cannot apply 'optimizer.lr' (there is no '=')" + advice);
   EXPECT_EQ(refusal("", {"=1"}), "command line: cannot apply '=1' (the key is empty)" + advice);
-  EXPECT_EQ(refusal("", {"a..b=1"}),
-            "command line: cannot apply 'a..b=1' (the key has an empty part)" + advice);
+  for (const std::string key : {"a..b", "a.", ".a", "a. .b"}) {
+    EXPECT_EQ(refusal("", {key + "=1"}),
+              "command line: cannot apply '" + key + "=1' (the key has an empty part)" + advice);
+  }
   EXPECT_EQ(refusal("optimizer: {lr: 1}\n", {"optimizer.lr.x=1"}),
             "command line: cannot apply 'optimizer.lr.x=1' ('optimizer.lr' is a value, not a "
             "section)" +

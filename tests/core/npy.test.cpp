@@ -49,6 +49,20 @@ TEST(Npy, HeadersAreNumPysOwn) {
             std::string::npos);
 }
 
+TEST(Npy, HeadersOfAnyLengthAreAligned) {
+  std::int64_t first = 1;
+  for (int digits = 1; digits <= 6; ++digits, first *= 10) {
+    for (std::size_t axes = 2; axes <= 30; ++axes) {
+      ArraySpec spec{ElementType::u8, std::vector<std::int64_t>(axes, 0)};
+      spec.shape[0] = first;
+      const std::string header = npy_header(spec);
+      EXPECT_EQ(header.size() % 64, 0u);
+      EXPECT_EQ(header.back(), '\n');
+      EXPECT_EQ(parse_npy(bytes_of(header), "x").spec.shape, spec.shape);
+    }
+  }
+}
+
 TEST(Npy, ReadsBack) {
   const TemporaryFolder folder;
   write_npy(folder / "a.npy", {ElementType::f32, {3, 2}}, bytes_of(kFloats));

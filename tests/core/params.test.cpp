@@ -76,6 +76,10 @@ TEST(ParamTable, DefaultsComeFromTheStruct) {
 
 TEST(ParamTable, SetsEveryType) {
   EXPECT_EQ(set("sigma", "0.25").sigma, 0.25f);
+  EXPECT_EQ(set("sigma", "0").sigma, 0);  // both ends belong to the range
+  EXPECT_EQ(set("sigma", "1").sigma, 1);
+  EXPECT_EQ(set("batch", "1").batch, 1);
+  EXPECT_EQ(set("batch", "65536").batch, 65536);
   EXPECT_EQ(set("lr", "+1e-3").lr, 1e-3);
   EXPECT_EQ(set("lr", "1_000.5").lr, 1000.5);
   EXPECT_EQ(set("lr", ".5").lr, 0.5);

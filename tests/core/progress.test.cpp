@@ -119,6 +119,30 @@ TEST(Progress, BarRedrawsItsLine) {
   EXPECT_FALSE(text.ends_with("\n\n"));
 }
 
+TEST(Progress, ALineIsCutBetweenCharacters) {
+  const Pipe pipe;
+  Progress::Options wide = options(pipe, Progress::Style::bar);
+  wide.total = 0;
+  for (const char* title : {"a", "aa"}) {  // one of the two makes the cut fall inside of an é
+    wide.title = title;
+    for (int i = 0; i < 100; ++i) wide.title += "é";
+    Progress(wide).update(1);
+    const std::string text = pipe.text();
+    EXPECT_TRUE(text.ends_with("é\n")) << text;
+  }
+}
+
+TEST(Progress, TimeLeftCountsWhatThisRunHasDone) {
+  const Pipe pipe;
+  Progress::Options resumed = options(pipe, Progress::Style::lines);
+  resumed.first = 5;
+  Progress progress(resumed);
+  progress.update(5);
+  EXPECT_EQ(pipe.text().find("left"), std::string::npos);
+  progress.update(6);
+  EXPECT_NE(pipe.text().find("left"), std::string::npos);
+}
+
 TEST(Progress, AnUnfinishedBarLeavesAFreshLine) {
   const Pipe pipe;
   {

@@ -26,6 +26,7 @@ TEST(NearestName, FindsTyposOnly) {
   EXPECT_EQ(nearest_name("warmup", known), "warmup_steps");  // cut short
   EXPECT_EQ(nearest_name("colour", known), std::nullopt);
   EXPECT_EQ(nearest_name("x", {}), std::nullopt);
+  EXPECT_EQ(nearest_name("a", std::vector<std::string>{"b", "c"}), "b");  // a tie: the earlier one
   EXPECT_EQ(name_advice("lr_", known),
             "did you mean 'lr'? known: lr, momentum, weight_decay, warmup_steps");
   EXPECT_EQ(name_advice("colour", known), "known: lr, momentum, weight_decay, warmup_steps");
