@@ -58,6 +58,7 @@ TEST(Npy, HeadersOfAnyLengthAreAligned) {
       const std::string header = npy_header(spec);
       EXPECT_EQ(header.size() % 64, 0u);
       EXPECT_EQ(header.back(), '\n');
+      EXPECT_NE(header.find("), }"), std::string::npos);
       EXPECT_EQ(parse_npy(bytes_of(header), "x").spec.shape, spec.shape);
     }
   }
