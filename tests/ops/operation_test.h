@@ -54,7 +54,8 @@ class Buffer {
   operator T*() const { return data(); }  // NOLINT: reads as the pointer that operations take
   std::size_t size() const { return n_; }
 
-  void assign(const std::vector<T>& values) {
+  /// The memory is not the object's: as with a pointer, a constant one may be written through.
+  void assign(const std::vector<T>& values) const {
     ASSERT_EQ(values.size(), n_);
     stream_->copy(memory_.data(), values.data(), n_ * sizeof(T), CopyDirection::host_to_device,
                   "assign");

@@ -1,0 +1,146 @@
+#include "kernels/ops/ops.h"
+#include "tests/ops/operation_test.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace wellspring::ops {
+namespace {
+
+using test::Buffer;
+using test::expect_within;
+using test::in_double;
+using test::random_values;
+
+/// The pooled convolution against convolution and pooling one after the other, which have their own
+/// tests. Both sum the same products, in different orders.
+class ConvPool2dTest : public test::OperationTest {
+ protected:
+  template <class T>
+  void check(Conv2dSpec s) {
+    s.compute = DTypeOf<T>::value;
+    SCOPED_TRACE(s.to_string());
+    const auto n = static_cast<std::size_t>(s.batch), k = static_cast<std::size_t>(s.out_channels),
+               c = static_cast<std::size_t>(s.in_channels);
+    const std::size_t in = n * static_cast<std::size_t>(s.in_height * s.in_width) * c;
+    const std::size_t image = n * static_cast<std::size_t>(s.out_height() * s.out_width()) * k;
+    const std::size_t out = n * static_cast<std::size_t>(s.out_height() / 2) *
+                            static_cast<std::size_t>(s.out_width() / 2) * k;
+    const std::size_t weights = k * static_cast<std::size_t>(s.kernel * s.kernel) * c;
+    const Buffer<T> x = buffer(random_values<T>(in, 1)), w = buffer(random_values<T>(weights, 2)),
+                    dy = buffer(random_values<T>(out, 4));
+    const Buffer<float> bias = buffer(random_values<float>(k, 3));
+    const float* bias_or_none = s.bias ? bias.data() : nullptr;
+
+    const auto together = ConvPool2d::plan(s, stream());
+    const Buffer<std::byte> scratch = buffer<std::byte>(together->workspace_bytes());
+    const Workspace workspace{scratch.data(), scratch.size()};
+    const Buffer<T> y = buffer<T>(out), dx = buffer<T>(in), dw = buffer<T>(weights);
+    const Buffer<float> dbias = buffer<float>(k);
+    const Buffer<std::uint8_t> winner = buffer<std::uint8_t>(out);
+    together->forward(stream(), x, w, bias_or_none, y, winner, workspace);
+
+    Conv2dSpec plain = s;
+    plain.activation = Activation::none;
+    const auto convolution = Conv2d::plan(plain, stream());
+    const Buffer<std::byte> other = buffer<std::byte>(convolution->workspace_bytes());
+    const Workspace space{other.data(), other.size()};
+    PoolSpec pool;
+    pool.batch = s.batch;
+    pool.height = s.out_height();
+    pool.width = s.out_width();
+    pool.channels = s.out_channels;
+    pool.activation = s.activation;
+    pool.compute = s.compute;
+    const Buffer<T> full = buffer<T>(image), y2 = buffer<T>(out), dx2 = buffer<T>(in),
+                    dw2 = buffer<T>(weights);
+    const Buffer<float> dbias2 = buffer<float>(k);
+    const Buffer<std::uint8_t> winner2 = buffer<std::uint8_t>(out);
+    convolution->forward(stream(), x, w, bias_or_none, full, space);
+    max_pool_forward(stream(), pool, full, y2, winner2);
+    // Products of magnitude up to 1 of random sign: their sum is far below their number, which
+    // therefore is a generous bound in roundings.
+    const double u = test::rounding(DType::f32);
+    const double taps = static_cast<double>(s.kernel * s.kernel);
+    const auto bound = [&](double terms) { return terms * u + 4 * test::rounding(s.compute); };
+    expect_within(y.values(), in_double(y2.values()), bound(taps * s.in_channels + 1), "y");
+
+    // From here on from the winners of one of the two: a tie within rounding is no error.
+    together->backward(stream(), x, w, dy, winner, s.input_gradient ? dx.data() : nullptr, dw,
+                       s.bias ? dbias.data() : nullptr, workspace);
+    max_pool_backward(stream(), pool, dy, winner, full);
+    convolution->backward_weights(stream(), x, full, dw2, s.bias ? dbias2.data() : nullptr, space);
+    const double windows = static_cast<double>(out) / static_cast<double>(k);
+    expect_within(dw.values(), in_double(dw2.values()), bound(windows), "dw");
+    if (s.bias) expect_within(dbias.values(), in_double(dbias2.values()), bound(windows), "dbias");
+    if (!s.input_gradient) return;
+    convolution->backward_data(stream(), full, w, dx2, space);
+    expect_within(dx.values(), in_double(dx2.values()), bound(taps * s.out_channels), "dx");
+  }
+
+  const std::vector<Conv2dSpec> table_ = {
+      {.batch = 3,
+       .in_height = 8,
+       .in_width = 8,
+       .in_channels = 3,
+       .out_channels = 32,
+       .activation = Activation::relu,
+       .input_gradient = false},
+      {.batch = 3,
+       .in_height = 8,
+       .in_width = 6,
+       .in_channels = 32,
+       .out_channels = 64,
+       .activation = Activation::relu},
+      {.batch = 5,
+       .in_height = 4,
+       .in_width = 4,
+       .in_channels = 64,
+       .out_channels = 128,
+       .activation = Activation::relu},
+      {.batch = 2, .in_height = 7, .in_width = 9, .in_channels = 16, .out_channels = 16},
+      {.batch = 2,
+       .in_height = 6,
+       .in_width = 6,
+       .in_channels = 48,
+       .out_channels = 32,
+       .bias = false},
+      {.batch = 1, .in_height = 2, .in_width = 2, .in_channels = 16, .out_channels = 16},
+      {.batch = 2,
+       .in_height = 5,
+       .in_width = 4,
+       .in_channels = 1,
+       .out_channels = 16,
+       .activation = Activation::relu,
+       .input_gradient = false},
+      {.batch = 2,
+       .in_height = 6,
+       .in_width = 7,
+       .in_channels = 5,
+       .out_channels = 7,
+       .activation = Activation::relu},
+      {.batch = 2,
+       .in_height = 9,
+       .in_width = 9,
+       .in_channels = 16,
+       .out_channels = 16,
+       .kernel = 5,
+       .stride = 2,
+       .padding = 2},
+  };
+};
+
+TEST_P(ConvPool2dTest, EqualsConvolutionThenPoolingF32) {
+  for (const Conv2dSpec& spec : table_) check<float>(spec);
+}
+
+TEST_P(ConvPool2dTest, EqualsConvolutionThenPoolingBf16) {
+  if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32 only";
+  for (const Conv2dSpec& spec : table_) check<bf16>(spec);
+}
+
+WS_ON_EVERY_BACKEND(ConvPool2dTest);
+
+}  // namespace
+}  // namespace wellspring::ops

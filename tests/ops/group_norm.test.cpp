@@ -1,0 +1,209 @@
+#include "kernels/ops/group_norm.h"
+
+#include "core/error.h"
+#include "tests/ops/operation_test.h"
+#include "tests/support/host_team.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace wellspring::ops {
+namespace {
+
+using test::Buffer;
+using test::dot;
+using test::expect_within;
+using test::in_double;
+using test::random_values;
+using Doubles = std::vector<double>;
+
+struct Inputs {
+  Doubles x, gamma, beta, residual;
+};
+
+std::size_t size_of_tensor(const GroupNormSpec& s) {
+  return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
+}
+
+/// In double precision, two passes.
+Doubles forward(const GroupNormSpec& s, const Inputs& in) {
+  Doubles y(in.x.size());
+  const int pixels = s.height * s.width, width = s.channels / s.groups;
+  const auto at = [&](int n, int p, int c) {
+    return static_cast<std::size_t>((n * pixels + p) * s.channels + c);
+  };
+  for (int n = 0; n < s.batch; ++n)
+    for (int g = 0; g < s.groups; ++g) {
+      double mean = 0, variance = 0;
+      const double count = pixels * width;
+      for (int p = 0; p < pixels; ++p)
+        for (int c = g * width; c < (g + 1) * width; ++c) mean += in.x[at(n, p, c)] / count;
+      for (int p = 0; p < pixels; ++p)
+        for (int c = g * width; c < (g + 1) * width; ++c)
+          variance += std::pow(in.x[at(n, p, c)] - mean, 2) / count;
+      const double rstd = 1 / std::sqrt(variance + static_cast<double>(s.epsilon));
+      for (int p = 0; p < pixels; ++p)
+        for (int c = g * width; c < (g + 1) * width; ++c) {
+          const auto k = static_cast<std::size_t>(c);
+          const std::size_t i = at(n, p, c);
+          double value = (in.x[i] - mean) * rstd * in.gamma[k] + in.beta[k];
+          if (s.residual) value += in.residual[i];
+          y[i] = s.activation == Activation::relu ? std::max(value, 0.0) : value;
+        }
+    }
+  return y;
+}
+
+GroupNormSpec spec_of(int batch, int height, int width, int channels, int groups, bool residual,
+                      Activation activation) {
+  GroupNormSpec s;
+  s.batch = batch;
+  s.height = height;
+  s.width = width;
+  s.channels = channels;
+  s.groups = groups;
+  s.residual = residual;
+  s.activation = activation;
+  return s;
+}
+
+class GroupNormTest : public test::OperationTest {
+ protected:
+  template <class T>
+  void check(GroupNormSpec s, float offset) {
+    s.compute = DTypeOf<T>::value;
+    SCOPED_TRACE(std::to_string(s.channels) + " channels in " + std::to_string(s.groups) +
+                 " groups, offset " + std::to_string(offset));
+    const std::size_t n = size_of_tensor(s), c = static_cast<std::size_t>(s.channels);
+    const std::size_t groups = static_cast<std::size_t>(s.batch * s.groups);
+    const auto x = random_values<T>(n, 1, offset - 1, offset + 1);
+    const auto residual = random_values<T>(n, 2), dy = random_values<T>(n, 3);
+    const auto gamma = random_values<float>(c, 4, 0.5f, 1.5f), beta = random_values<float>(c, 5);
+    const Buffer<T> device_x = buffer(x), device_residual = buffer(residual),
+                    device_dy = buffer(dy), y = buffer<T>(n), dx = buffer<T>(n),
+                    dresidual = buffer<T>(n);
+    const Buffer<float> device_gamma = buffer(gamma), device_beta = buffer(beta),
+                        mean = buffer<float>(groups), rstd = buffer<float>(groups),
+                        dgamma = buffer<float>(c), dbeta = buffer<float>(c),
+                        partials = buffer<float>(group_norm_partials(s));
+    group_norm_forward(stream(), s, device_x, device_gamma, device_beta, device_residual, y, mean,
+                       rstd);
+    group_norm_backward(stream(), s, device_x, y, device_dy, device_gamma, mean, rstd, dx,
+                        s.residual ? dresidual.data() : nullptr, dgamma, dbeta, partials);
+
+    const Inputs in{in_double(x), in_double(gamma), in_double(beta), in_double(residual)};
+    // x - mean loses offset * u where the offset is large; the sums add a few roundings of their
+    // mean magnitudes, as they run over 256 lanes. 16 covers both, over xhat <= 2 or so.
+    const double u = test::rounding(DType::f32);
+    const double scale = 16 * (1 + static_cast<double>(std::abs(offset)));
+    const double size = static_cast<double>(s.height * s.width * s.channels / s.groups);
+    // A group of one value has no spread: rstd is 1 / sqrt(epsilon), and magnifies its error.
+    const double sharp = size < 8 ? 1 / std::sqrt(static_cast<double>(s.epsilon)) : 2;
+    const double forward_bound = scale * u * sharp + 4 * test::rounding(s.compute);
+    expect_within(y.values(), forward(s, in), forward_bound, "y");
+
+    // Gradients of sum(dy y) by finite differences. Where ReLU's kink lies within the error of y a
+    // mask may differ; those few elements are compared without.
+    Doubles through = in_double(dy);
+    const Doubles written = in_double(y.values());
+    if (s.activation == Activation::relu) {
+      for (std::size_t i = 0; i < n; ++i) through[i] = written[i] > 0 ? through[i] : 0;
+    }
+    GroupNormSpec linear = s;
+    linear.activation = Activation::none;
+    const auto along = [&](const Inputs& inputs) { return dot(forward(linear, inputs), through); };
+    const double backward_bound = (sharp * scale * u + 4 * test::rounding(s.compute)) * sharp;
+    expect_within(dx.values(),
+                  test::gradient(
+                      [&](const Doubles& v) {
+                        Inputs moved = in;
+                        moved.x = v;
+                        return along(moved);
+                      },
+                      in.x),
+                  backward_bound + 1e-8, "dx");
+    const double terms = static_cast<double>(s.batch * s.height * s.width);
+    expect_within(dgamma.values(),
+                  test::gradient(
+                      [&](const Doubles& v) {
+                        Inputs moved = in;
+                        moved.gamma = v;
+                        return along(moved);
+                      },
+                      in.gamma),
+                  scale * u * sharp * terms + 1e-8, "dgamma");
+    expect_within(dbeta.values(),
+                  test::gradient(
+                      [&](const Doubles& v) {
+                        Inputs moved = in;
+                        moved.beta = v;
+                        return along(moved);
+                      },
+                      in.beta),
+                  u * terms + 1e-8, "dbeta");
+    if (s.residual) expect_within(dresidual.values(), through, 0, "dresidual");
+  }
+};
+
+TEST_P(GroupNormTest, AgreesWithDoublePrecisionAndFiniteDifferences) {
+  const Activation relu = Activation::relu, none = Activation::none;
+  for (const GroupNormSpec& s :
+       {spec_of(2, 4, 4, 8, 2, false, relu), spec_of(1, 7, 5, 3, 3, true, relu),
+        spec_of(3, 3, 3, 4, 1, true, none), spec_of(1, 1, 1, 16, 2, false, none),
+        spec_of(2, 2, 2, 6, 6, false, none), spec_of(1, 2, 1, 300, 4, true, relu)}) {
+    check<float>(s, 0);
+    check<bf16>(s, 0);
+  }
+}
+
+// The mean is a thousand times the spread: one pass over x would keep no digit of the variance.
+TEST_P(GroupNormTest, KeepsItsDigitsFarFromZero) {
+  check<float>(spec_of(2, 4, 4, 8, 2, false, Activation::none), 1000);
+}
+
+TEST_P(GroupNormTest, RefusesGroupsThatDoNotDivide) {
+  GroupNormSpec s = spec_of(1, 1, 1, 6, 4, false, Activation::none);
+  try {
+    group_norm_forward(stream(), s, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::config);
+    EXPECT_NE(std::string(error.what()).find("6 channels in 4 groups"), std::string::npos);
+  }
+}
+
+WS_ON_EVERY_BACKEND(GroupNormTest);
+
+TEST(GroupNormTeams, SameBitsForAnyTeamSize) {
+  constexpr int kPixels = 15, kChannels = 6, kGroups = 2, kBatch = 3;
+  constexpr std::size_t kSize = kBatch * kPixels * kChannels;
+  const auto x = random_values<float>(kSize, 1), residual = random_values<float>(kSize, 2),
+             dy = random_values<float>(kSize, 3), gamma = random_values<float>(kChannels, 4),
+             beta = random_values<float>(kChannels, 5);
+  std::vector<float> y(kSize), dx(kSize), dresidual(kSize), mean(kBatch * kGroups),
+      rstd(kBatch * kGroups), partials(2 * kBatch * kChannels), dgamma(kChannels), dbeta(kChannels);
+  using wellspring::test::bytes_of;
+  using wellspring::test::expect_equal_for_all_team_sizes;
+  expect_equal_for_all_team_sizes(
+      GroupNormForward<float>{x.data(), gamma.data(), beta.data(), residual.data(), y.data(),
+                              mean.data(), rstd.data(), kPixels, kChannels, kGroups, 1e-5f,
+                              Activation::relu},
+      kBatch, {kChunkTeam, group_norm_forward_scratch(kChannels) * sizeof(float)},
+      {bytes_of(y), bytes_of(mean), bytes_of(rstd)});
+  expect_equal_for_all_team_sizes(
+      GroupNormBackward<float>{x.data(), y.data(), dy.data(), gamma.data(), mean.data(),
+                               rstd.data(), dx.data(), dresidual.data(), partials.data(),
+                               partials.data() + kBatch * kChannels, kPixels, kChannels, kGroups,
+                               Activation::relu},
+      kBatch, {kChunkTeam, group_norm_backward_scratch(kChannels) * sizeof(float)},
+      {bytes_of(dx), bytes_of(dresidual), bytes_of(partials)});
+  expect_equal_for_all_team_sizes(
+      GroupNormParameterGradient{partials.data(), partials.data() + kBatch * kChannels,
+                                 dgamma.data(), dbeta.data(), kBatch, kChannels},
+      kChannels, {kReduceLanes, kReduceLanes * sizeof(float)}, {bytes_of(dgamma), bytes_of(dbeta)});
+}
+
+}  // namespace
+}  // namespace wellspring::ops
