@@ -96,22 +96,26 @@ class HashingSink : public ByteSink {
 Json read_header(const fs::path& checkpoint) {
   const fs::path file = checkpoint / kHeaderFile;
   try {
-    return Json::parse(read_text(file));
+    Json header = Json::parse(read_text(file));
+    for (const char* name : {kModelFile, kStateFile}) {
+      const Json& entry = header.at("files").at(name);
+      entry.at("bytes").get<std::uint64_t>();
+      entry.at("sha256").get<std::string>();
+    }
+    header.at("identity").get<std::string>();
+    return header;
   } catch (const Json::exception& error) {
     fail_damaged(file, error.what());
   }
 }
 
 void check_digest(const fs::path& file, const Json& header) {
-  const std::string name = file.filename().string();
-  if (!header.contains("files") || !header["files"].contains(name))
-    fail_damaged(file, fmt::format("{} does not name it", kHeaderFile));
-  const auto expected = header["files"][name]["sha256"].get<std::string>();
+  const Json& expected = header["files"][file.filename().string()];
   const std::vector<std::byte> bytes = read_bytes(file);
-  const auto size = header["files"][name]["bytes"].get<std::uint64_t>();
+  const auto size = expected["bytes"].get<std::uint64_t>();
   if (bytes.size() != size)
     fail_damaged(file, fmt::format("it has {} bytes, {} were written", bytes.size(), size));
-  if (Sha256().update(bytes).hex() != expected)
+  if (Sha256().update(bytes).hex() != expected["sha256"].get<std::string>())
     fail_damaged(file, "its SHA-256 is not the one that was written");
 }
 
@@ -186,7 +190,7 @@ void restore_array(const SafetensorsFile& file, ParameterArena& parameters,
 }
 
 void check_configuration(const fs::path& checkpoint, const Json& header, const RunConfig& config) {
-  const auto there = header.value("identity", std::string());
+  const auto there = header["identity"].get<std::string>();
   const std::string here = config.identity_yaml();
   if (there == here) return;
   fail(ErrorKind::config,
@@ -198,8 +202,8 @@ void check_configuration(const fs::path& checkpoint, const Json& header, const R
 
 /// Lines "path: value" of YAML as RunConfig writes it: two blanks a level, "- " before the first
 /// key of a list's element.
-std::map<std::string, std::string> flatten(const std::string& yaml) {
-  std::map<std::string, std::string> values;
+std::vector<std::pair<std::string, std::string>> flatten(const std::string& yaml) {
+  std::vector<std::pair<std::string, std::string>> values;
   std::vector<std::string> path;     // one name a level
   std::map<std::string, int> count;  // elements seen of each list
   std::size_t begin = 0;
@@ -223,8 +227,7 @@ std::map<std::string, std::string> flatten(const std::string& yaml) {
     const std::string key =
         line.substr(0, colon == std::string::npos ? line.size() - line.ends_with(':') : colon);
     path.push_back(key);
-    if (colon != std::string::npos) values[join(path, ".")] = line.substr(colon + 2);
-    if (colon == std::string::npos && !line.ends_with(':')) values[join(path, ".")] = "";
+    if (colon != std::string::npos) values.emplace_back(join(path, "."), line.substr(colon + 2));
   }
   return values;
 }
@@ -485,16 +488,18 @@ TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
 
 std::vector<std::string> config_differences(const std::string& there, const std::string& here) {
   const auto old_values = flatten(there), new_values = flatten(here);
+  const std::map<std::string, std::string> olds(old_values.begin(), old_values.end());
+  const std::map<std::string, std::string> news(new_values.begin(), new_values.end());
   std::vector<std::string> differences;
   for (const auto& [path, value] : old_values) {
-    const auto found = new_values.find(path);
-    if (found == new_values.end())
+    const auto found = news.find(path);
+    if (found == news.end())
       differences.push_back(fmt::format("{}: {} there, absent here", path, value));
     else if (found->second != value)
       differences.push_back(fmt::format("{}: {} there, {} here", path, value, found->second));
   }
   for (const auto& [path, value] : new_values)
-    if (!old_values.contains(path))
+    if (!olds.contains(path))
       differences.push_back(fmt::format("{}: absent there, {} here", path, value));
   return differences;
 }

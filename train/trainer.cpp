@@ -163,6 +163,7 @@ class Trainer::Impl {
   void write_report(const FinishReport& finish);
   std::vector<StateBlock> state_blocks() const;
   RunState run_state();
+  CheckpointReport write_checkpoint();
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config.train.steps); }
   std::uint64_t log_every() const { return static_cast<std::uint64_t>(config.train.log_every); }
 
@@ -551,13 +552,25 @@ RunState Trainer::Impl::run_state() {
   return state;
 }
 
+CheckpointReport Trainer::Impl::write_checkpoint() {
+  try {
+    return store_.write(config, learner_.parameters(), learner_.heads(), learner_.shape(),
+                        run_state(), stream_);
+  } catch (const Error& error) {
+    const std::optional<fs::path> newest = store_.newest();
+    fail(error.kind(),
+         {fmt::format("step {}: the checkpoint could not be written: {}", step, error.what()), "",
+          fmt::format("make room and run again; the newest complete checkpoint is {}",
+                      newest ? newest->string() : "none")});
+  }
+}
+
 CheckpointReport Trainer::Impl::checkpoint() {
   const auto begin = Clock::now();
   flush();
   require_finite();
   if (log_) log_->sync();
-  const CheckpointReport result = store_.write(config, learner_.parameters(), learner_.heads(),
-                                               learner_.shape(), run_state(), stream_);
+  const CheckpointReport result = write_checkpoint();
   observer_.on_checkpoint(result);
   last_checkpoint_ = result;
   other_seconds_ += seconds_since(begin);
@@ -616,6 +629,8 @@ FinishReport Trainer::Impl::run() {
     finish.resident = measure_ceiling(options_.ceiling_seconds);
   finish.evaluation = last_evaluation_;
   finish.checkpoint = last_checkpoint_;
+  if (!finish.checkpoint && options_.write_files)
+    finish.checkpoint = CheckpointReport{step, store_.path_of(step), 0, 0};
   finish.seconds = seconds_since(begin);
   if (options_.write_files) {
     finish.folder = config.folder();

@@ -1,0 +1,97 @@
+// A run that is killed at any moment and started again ends with the bytes of a run that was not.
+#include "kernels/philox.h"
+#include "tests/train/training_testing.h"
+
+#include <chrono>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::slurp;
+using testing::TemporaryFolder;
+
+pid_t start(const fs::path& config, const fs::path& work) {
+  std::vector<std::string> arguments = {WELLSPRING_TRAIN_WORKER, config.string(), "train.steps=300",
+                                        "train.checkpoint_every=7", "eval.every=50"};
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  const fs::path back = fs::current_path();
+  fs::current_path(work);  // out is relative, so that both runs have the same configuration
+  pid_t child = 0;
+  const int error =
+      posix_spawn(&child, WELLSPRING_TRAIN_WORKER, nullptr, nullptr, pointers.data(), environ);
+  fs::current_path(back);
+  if (error != 0) throw std::runtime_error("posix_spawn failed");
+  return child;
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(Killed, RunsEndWithTheBytesOfAStraightOne) {
+  const TemporaryFolder straight, broken, configs;
+  const fs::path config = configs / "small.yaml";
+  testing::spill(config, testing::kSmallRun);
+
+  const auto begin = std::chrono::steady_clock::now();
+  const int status = wait_for(start(config, straight.path()));
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  const auto whole = std::chrono::steady_clock::now() - begin;
+
+  RngStream draw(SampleRng{20, 0}, Purpose::noise);
+  int killed = 0, attempts = 0;
+  while (killed < 20 && attempts < 200) {
+    ++attempts;
+    const pid_t child = start(config, broken.path());
+    // Long enough to get somewhere, short enough that most are killed.
+    std::this_thread::sleep_for(whole * (0.02 + 0.4 * draw.uniform()));
+    kill(child, SIGKILL);
+    const int end = wait_for(child);
+    if (WIFSIGNALED(end)) {
+      ++killed;
+    } else {
+      ASSERT_EQ(WEXITSTATUS(end), 0);
+      fs::remove_all(broken.path() / "runs");  // finished before it was killed: begin anew
+    }
+  }
+  EXPECT_EQ(killed, 20);
+  const int end = wait_for(start(config, broken.path()));
+  ASSERT_TRUE(WIFEXITED(end) && WEXITSTATUS(end) == 0);
+  for (const char* name : {"model.safetensors", "state.safetensors", "checkpoint.json"}) {
+    const fs::path file = fs::path("runs/small/checkpoints/step-300") / name;
+    const std::string bytes = slurp(straight.path() / file);
+    ASSERT_FALSE(bytes.empty());
+    EXPECT_TRUE(bytes == slurp(broken.path() / file)) << name;
+  }
+}
+
+TEST(Signalled, RunsCheckpointAndReturn75) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    const TemporaryFolder work, configs;
+    const fs::path config = configs / "small.yaml";
+    testing::spill(config, testing::kSmallRun);
+    const pid_t child = start(config, work.path());
+    while (!fs::exists(work.path() / "runs/small/metrics.jsonl"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    kill(child, signal);
+    const int status = wait_for(child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 75);
+    EXPECT_FALSE(fs::is_empty(work.path() / "runs/small/checkpoints"));
+  }
+}
+
+}  // namespace
+}  // namespace wellspring

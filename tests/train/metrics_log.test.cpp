@@ -1,0 +1,79 @@
+#include "train/metrics_log.h"
+
+#include "tests/core/error_testing.h"
+#include "tests/core/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+namespace wellspring {
+namespace {
+
+using testing::message_of;
+using testing::slurp;
+using testing::spill;
+using testing::TemporaryFolder;
+
+StepReport step_report(std::uint64_t step) {
+  StepReport report;
+  report.step = step;
+  report.steps = 100;
+  report.window = 10;
+  report.loss = 1.0 / static_cast<double>(step);
+  report.accuracy = 0.5;
+  report.gradient_norm = 0.1f;
+  report.learning_rate = 1e-3f;
+  report.samples_per_second = 1234.5;
+  report.sources = {{"a \"quoted\" name", 80, 0.75, 0.8, 0.3, 0.9}};
+  return report;
+}
+
+TEST(MetricsLogTest, WritesWhatItReads) {
+  const TemporaryFolder folder;
+  EvaluationReport evaluation;
+  evaluation.step = 10;
+  evaluation.results = {{"held", "head", 50, 0.25, 0.9, 0.95}, {"other", "head", 5, 1, 0, {}}};
+  {
+    MetricsLog log(folder.path(), 0);
+    log.write(step_report(10));
+    log.sync();
+    log.write(evaluation);
+  }
+  const MetricsHistory history = read_metrics(folder.path());
+  ASSERT_EQ(history.steps.size(), 1u);
+  EXPECT_EQ(history.steps[0].loss, 0.1);
+  EXPECT_EQ(history.steps[0].gradient_norm, 0.1f);
+  EXPECT_EQ(history.steps[0].sources[0].name, "a \"quoted\" name");
+  EXPECT_EQ(history.steps[0].sources[0].achieved_share, 0.8);
+  ASSERT_EQ(history.evaluations.size(), 1u);
+  EXPECT_EQ(history.evaluations[0].results[0].best_accuracy, 0.95);
+  EXPECT_FALSE(history.evaluations[0].results[1].best_accuracy.has_value());
+}
+
+TEST(MetricsLogTest, OpeningAtAStepDropsWhatFollows) {
+  const TemporaryFolder folder;
+  {
+    MetricsLog log(folder.path(), 0);
+    for (const std::uint64_t step : {10, 20, 30}) log.write(step_report(step));
+  }
+  spill(folder / "metrics.jsonl", slurp(folder / "metrics.jsonl") + "{\"kind\":\"step\",\"st");
+  { MetricsLog log(folder.path(), 20); }
+  const MetricsHistory history = read_metrics(folder.path());
+  ASSERT_EQ(history.steps.size(), 2u);
+  EXPECT_EQ(history.steps.back().step, 20u);
+  EXPECT_TRUE(slurp(folder / "metrics.jsonl").ends_with("\n"));
+}
+
+TEST(MetricsLogTest, ALineOfSomethingElseIsNamed) {
+  const TemporaryFolder folder;
+  spill(folder / "metrics.jsonl", "{\"kind\":\"step\"}\n");
+  const std::string message = message_of(ErrorKind::data, [&] { read_metrics(folder.path()); });
+  EXPECT_NE(message.find("metrics.jsonl:1"), std::string::npos) << message;
+}
+
+TEST(MetricsLogTest, NoFileIsAnEmptyHistory) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(read_metrics(folder.path()).steps.empty());
+}
+
+}  // namespace
+}  // namespace wellspring

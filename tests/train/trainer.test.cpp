@@ -1,0 +1,334 @@
+#include "train/trainer.h"
+
+#include "kernels/memory_plan.h"
+#include "tests/train/allocation_counter.h"
+#include "tests/train/training_testing.h"
+#include "train/metrics_log.h"
+#include "train/signals.h"
+
+#include <algorithm>
+
+namespace wellspring {
+namespace {
+
+using testing::in_memory;
+using testing::message_of;
+using testing::quick;
+using testing::slurp;
+using testing::small_run;
+using testing::TemporaryFolder;
+
+/// Keeps what a run tells.
+struct Listener : TrainObserver {
+  std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
+  std::vector<CheckpointReport> checkpoints;
+  GraphCensus census;
+  int plans = 0, finishes = 0;
+  std::uint64_t interrupt_at = UINT64_MAX;
+
+  void on_plan(const PlanReport&) override { ++plans; }
+  void on_graph(const GraphCensus& graph) override { census = graph; }
+  void on_step_metrics(const StepReport& report) override {
+    steps.push_back(report);
+    if (report.step >= interrupt_at) request_interrupt();
+  }
+  void on_evaluation(const EvaluationReport& report) override { evaluations.push_back(report); }
+  void on_checkpoint(const CheckpointReport& report) override { checkpoints.push_back(report); }
+  void on_finish(const FinishReport&) override { ++finishes; }
+};
+
+TEST(TrainerTest, ARunLeavesItsFolder) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer trainer(small_run(folder.path(), {"eval.every=15"}), listener, quick());
+  const FinishReport finish = trainer.run();
+  EXPECT_EQ(finish.status, RunStatus::finished);
+  EXPECT_EQ(finish.step, 30u);
+  EXPECT_EQ(listener.plans, 1);
+  EXPECT_EQ(listener.finishes, 1);
+  EXPECT_EQ(listener.evaluations.size(), 2u);
+  EXPECT_EQ(listener.checkpoints.size(), 3u);
+  ASSERT_TRUE(finish.evaluation.has_value());
+  EXPECT_EQ(finish.evaluation->results[0].samples, 20u);  // 2 batches of 8 and one of 4
+  for (const char* name : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html",
+                           "checkpoints/step-30/model.safetensors"})
+    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
+  const std::string report = slurp(folder / "report.html");
+  EXPECT_NE(report.find("<svg"), std::string::npos);
+  EXPECT_NE(report.find("data:image/png;base64,"), std::string::npos);
+  EXPECT_EQ(report.find("<script"), std::string::npos);
+  EXPECT_EQ(report.find("http"), std::string::npos) << "the report needs nothing from elsewhere";
+}
+
+TEST(TrainerTest, MetricsCoverEveryStepOnce) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  ASSERT_EQ(listener.steps.size(), 8u);  // 7 windows of 4 and one of 2
+  std::uint64_t covered = 0;
+  double noise = 0, all = 0;
+  for (const StepReport& report : listener.steps) {
+    covered += report.window;
+    EXPECT_EQ(report.step, covered);
+    noise += static_cast<double>(report.sources[1].samples);
+    for (const SourceReport& source : report.sources) all += static_cast<double>(source.samples);
+  }
+  EXPECT_EQ(covered, 30u);
+  EXPECT_EQ(all, 240);
+  EXPECT_NEAR(noise, 60, 1);  // weights 3 and 1
+  EXPECT_EQ(read_metrics(folder.path()).steps.size(), 8u);
+}
+
+TEST(TrainerTest, GraphAndEagerRunsEndWithEqualBytes) {
+  std::vector<std::uint8_t> ends[3];
+  int k = 0;
+  for (const char* graph : {"train.graph=off", "train.graph=on", "train.graph=check"}) {
+    Listener listener;
+    Trainer trainer(small_run("unused", {graph}), listener, in_memory());
+    trainer.run();
+    ends[k++] = trainer.state_bytes();
+  }
+  EXPECT_EQ(ends[0], ends[1]);
+  EXPECT_EQ(ends[0], ends[2]);
+}
+
+TEST(TrainerTest, ThreadsDoNotChangeTheSamplesLearnt) {
+  Listener one, two;
+  Trainer(small_run("unused", {"threads=1"}), one, in_memory()).run();
+  Trainer(small_run("unused", {"threads=2"}), two, in_memory()).run();
+  ASSERT_EQ(one.steps.size(), two.steps.size());
+  for (std::size_t i = 0; i < one.steps.size(); ++i)
+    EXPECT_EQ(one.steps[i].sources[1].samples, two.steps[i].sources[1].samples);
+}
+
+TEST(TrainerTest, TheStepHasNoHostTransfer) {
+  Listener listener;
+  Trainer(small_run("unused"), listener, in_memory()).run();
+  EXPECT_TRUE(listener.census.no_host_transfer());
+  EXPECT_GT(listener.census.kernels, 20);
+}
+
+TEST(TrainerTest, NothingGrowsOnceTheStepIsRecorded) {
+  Listener listener;
+  // A window longer than what is counted: reports are made between windows. Libraries may take
+  // memory within a step if they give it back.
+  Trainer trainer(small_run("unused", {"train.log_every=100", "train.steps=100"}), listener,
+                  in_memory());
+  trainer.train_until(6);
+  const std::uint64_t device_before = device_allocation_count();
+  const std::int64_t live_before = testing::live_allocations();
+  trainer.train_until(90);
+  EXPECT_EQ(testing::live_allocations(), live_before);
+  EXPECT_EQ(device_allocation_count(), device_before);
+}
+
+TEST(TrainerTest, EagerStepsAllocateNoDeviceMemory) {
+  Listener listener;
+  Trainer trainer(small_run("unused", {"train.graph=off"}), listener, in_memory());
+  trainer.train_until(2);
+  const std::uint64_t before = device_allocation_count();
+  trainer.train_until(30);
+  EXPECT_EQ(device_allocation_count(), before);
+}
+
+TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
+  for (const char* optimizer : {"optimizer.kind=adamw", "optimizer.kind=sgd"}) {
+    const TemporaryFolder straight, broken;
+    Listener listener;
+    Trainer whole(small_run(straight.path(), {optimizer}), listener, quick());
+    whole.run();
+    {
+      const SignalGuard guard;
+      Listener stopper;
+      stopper.interrupt_at = 12;
+      Trainer first(small_run(broken.path(), {optimizer}), stopper, quick());
+      EXPECT_EQ(first.run().status, RunStatus::interrupted);
+      EXPECT_LT(first.step(), 30u);
+    }
+    Trainer second(small_run(broken.path(), {optimizer}), listener, quick());
+    EXPECT_GT(second.step(), 0u);
+    second.run();
+    EXPECT_EQ(second.state_bytes(), whole.state_bytes());
+    for (const char* name : {"model.safetensors", "state.safetensors"}) {
+      // The run folder is part of the configuration in the model's metadata: compare the data.
+      const std::string a = slurp(straight.path() / "checkpoints/step-30" / name);
+      const std::string b = slurp(broken.path() / "checkpoints/step-30" / name);
+      if (std::string(name) == "state.safetensors") {
+        EXPECT_EQ(a, b);
+      }
+    }
+  }
+}
+
+TEST(TrainerTest, AResumedRunsMetricsAreThoseOfAStraightOne) {
+  const TemporaryFolder straight, broken;
+  Listener listener;
+  Trainer(small_run(straight.path()), listener, quick()).run();
+  {
+    Trainer first(small_run(broken.path()), listener, quick());
+    first.train_until(10);  // in the middle of a window
+    first.checkpoint();
+    first.train_until(14);  // lost
+  }
+  Trainer(small_run(broken.path()), listener, quick()).run();
+  const MetricsHistory a = read_metrics(straight.path()), b = read_metrics(broken.path());
+  ASSERT_EQ(b.steps.back().step, 30u);
+  // The first process wrote no folder metrics before run(); compare those after the checkpoint.
+  for (const StepReport& report : b.steps) {
+    const auto same = std::find_if(a.steps.begin(), a.steps.end(), [&](const StepReport& other) {
+      return other.step == report.step;
+    });
+    ASSERT_NE(same, a.steps.end());
+    EXPECT_EQ(same->loss, report.loss);
+    EXPECT_EQ(same->window, report.window);
+  }
+}
+
+TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
+  const TemporaryFolder folder;
+  {
+    const SignalGuard guard;
+    Listener stopper;
+    stopper.interrupt_at = 20;
+    Trainer(small_run(folder.path()), stopper, quick()).run();
+  }
+  // As if the run had been killed after the checkpoint of step 10 had been its last.
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
+    if (entry.path().filename() != "step-10") std::filesystem::remove_all(entry.path());
+  Listener listener;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  std::vector<std::uint64_t> steps;
+  for (const StepReport& report : read_metrics(folder.path()).steps) steps.push_back(report.step);
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
+}
+
+TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  const std::string message = message_of(ErrorKind::config, [&] {
+    Trainer(small_run(folder.path()), listener, quick(ResumeChoice::parse("never")));
+  });
+  EXPECT_NE(message.find("holds checkpoints"), std::string::npos) << message;
+}
+
+TEST(TrainerTest, AFinishedRunIsOnlyEvaluated) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer first(small_run(folder.path()), listener, quick());
+  first.run();
+  Trainer second(small_run(folder.path()), listener, quick());
+  const FinishReport finish = second.run();
+  EXPECT_EQ(finish.status, RunStatus::finished);
+  EXPECT_EQ(finish.step, 30u);
+  EXPECT_TRUE(finish.evaluation.has_value());
+  EXPECT_TRUE(finish.checkpoint.has_value());
+}
+
+TEST(TrainerTest, ANonFiniteLossStopsTheRun) {
+  const TemporaryFolder folder;
+  Listener listener;
+  const std::string message = message_of(ErrorKind::runtime, [&] {
+    Trainer(small_run(folder.path(), {"optimizer.kind=sgd", "optimizer.lr=1000", "train.clip=0",
+                                      "train.checkpoint_every=1", "model.norm=none",
+                                      "model.blocks=[0, 0]", "train.steps=400"}),
+            listener, quick())
+        .run();
+  });
+  EXPECT_NE(message.find("not finite"), std::string::npos) << message;
+  EXPECT_NE(message.find("step "), std::string::npos) << message;
+  EXPECT_NE(message.find("checkpoints/step-"), std::string::npos) << message;
+}
+
+TEST(TrainerTest, ABatchThatCannotFitShowsThePlan) {
+  Listener listener;
+  const std::string message = message_of(ErrorKind::device, [&] {
+    Trainer(small_run("unused", {"memory=0.0001"}), listener, in_memory());
+  });
+  EXPECT_NE(message.find("activations"), std::string::npos) << message;
+  EXPECT_NE(message.find("parameters"), std::string::npos) << message;
+}
+
+TEST(TrainerTest, AnAbsentDeviceIsNamed) {
+  Listener listener;
+  const std::string message = message_of(ErrorKind::device, [&] {
+    Trainer(small_run("unused", {"device=cuda:7"}), listener, in_memory());
+  });
+  EXPECT_NE(message.find("cuda:7"), std::string::npos) << message;
+}
+
+TEST(TrainerTest, EvaluationAndCeilingLeaveTheRunAsItWas) {
+  Listener listener;
+  Trainer plain(small_run("unused"), listener, in_memory());
+  plain.run();
+  Trainer other(small_run("unused"), listener, in_memory());
+  other.train_until(9);
+  const EvaluationReport once = other.evaluate();
+  const Throughput ceiling = other.measure_ceiling(0.05);
+  EXPECT_GE(ceiling.windows, 3u);
+  EXPECT_GT(ceiling.samples_per_second, 0);
+  const EvaluationReport twice = other.evaluate();
+  EXPECT_EQ(once.results[0].loss, twice.results[0].loss);
+  other.run();
+  EXPECT_EQ(other.state_bytes(), plain.state_bytes());
+}
+
+TEST(TrainerTest, EvaluationIgnoresTheRowsBeyondTheLastSample) {
+  // 20 samples in batches of 8 and of 20 must give the same counts and nearly the same loss: the
+  // sums are taken in another order, in float.
+  Listener a, b;
+  const TemporaryFolder folder;
+  Trainer trained(small_run(folder.path()), a, quick());
+  trained.run();
+  const EvaluationReport small = trained.evaluate();
+  RunConfig wide = small_run(folder.path(), {"train.batch=20"});
+  const EvaluationReport large = evaluate_checkpoint(folder.path(), wide, b);
+  ASSERT_EQ(small.results.size(), large.results.size());
+  for (std::size_t i = 0; i < small.results.size(); ++i) {
+    EXPECT_EQ(small.results[i].samples, large.results[i].samples);
+    EXPECT_EQ(small.results[i].accuracy, large.results[i].accuracy);
+    EXPECT_NEAR(small.results[i].loss, large.results[i].loss, 1e-4 * small.results[i].loss);
+  }
+}
+
+TEST(TrainerTest, LearnsShapes) {
+  Listener listener;
+  Trainer trainer(small_run("unused", {"data.size=16", "train.steps=400", "train.batch=32",
+                                       "eval.samples=400", "train.log_every=50"}),
+                  listener, in_memory());
+  const FinishReport finish = trainer.run();
+  // 4 classes: chance is 0.25 with a standard deviation of 0.022 over 400 samples.
+  EXPECT_GT(finish.evaluation->results[0].accuracy, 0.5);
+}
+
+TEST(TrainerTest, BeginsWithAnotherRunsWeights) {
+  const TemporaryFolder from, to;
+  Listener listener;
+  Trainer first(small_run(from.path()), listener, quick());
+  first.run();
+  const std::string init = "init.from=" + from.path().string();
+  Trainer kept(small_run(to.path(), {init, "init.head=keep"}), listener, quick());
+  const auto old_results = first.evaluate(), new_results = kept.evaluate();
+  EXPECT_EQ(old_results.results[0].loss, new_results.results[0].loss);
+  Trainer reset(small_run(to.path(), {init, "init.head=reset"}), listener, quick());
+  EXPECT_NE(reset.evaluate().results[0].loss, old_results.results[0].loss);
+  ASSERT_FALSE(reset.plan().notes.empty());
+  EXPECT_NE(reset.plan().notes[0].find("reset head.weight, head.bias"), std::string::npos)
+      << reset.plan().notes[0];
+  const std::string message = message_of(ErrorKind::config, [&] {
+    Trainer(small_run(to.path(), {init, "model.widths=[8, 8]"}), listener, quick());
+  });
+  EXPECT_NE(message.find("stage0.stem.conv.weight is [4, 3, 3, 3] there, [8, 3, 3, 3] here"),
+            std::string::npos)
+      << message;
+}
+
+TEST(TrainerTest, ResumeChoices) {
+  EXPECT_EQ(ResumeChoice::parse("auto").kind, ResumeChoice::Kind::automatic);
+  EXPECT_EQ(ResumeChoice::parse("never").kind, ResumeChoice::Kind::never);
+  EXPECT_EQ(ResumeChoice::parse("a/b").path, "a/b");
+}
+
+}  // namespace
+}  // namespace wellspring

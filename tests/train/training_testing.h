@@ -1,0 +1,58 @@
+// What the tests of training share: a run so small that a test takes a fraction of a second. Host
+// only.
+#pragma once
+
+#include "core/error.h"
+#include "tests/core/error_testing.h"
+#include "tests/core/temporary_folder.h"
+#include "train/run_config.h"
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wellspring::testing {
+
+/// Two generators with heads of their own and a network with every kind of layer.
+inline const std::string kSmallRun = R"(name: small
+seed: 7
+device: cpu
+threads: 2
+data:
+  size: 8
+  sources:
+    - {name: shapes, kind: generator, generator: shapes, params: {classes: 4}, weight: 3}
+    - {name: noise, kind: generator, generator: noise, weight: 1}
+eval:
+  samples: 20
+  sources: [{of: shapes}, {of: noise}]
+model: {name: cnn, widths: [4, 8], blocks: [0, 1], pool: [0, 1], norm: group, group_width: 4}
+optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.01}
+train: {batch: 8, steps: 30, log_every: 4, checkpoint_every: 10, keep: 3}
+)";
+
+inline RunConfig small_run(const std::filesystem::path& folder,
+                           std::vector<std::string> overrides = {}) {
+  overrides.insert(overrides.begin(), "out=" + folder.string());
+  return RunConfig::parse(kSmallRun, "small.yaml", overrides);
+}
+
+/// Neither a ceiling nor anything else that takes time.
+inline TrainerOptions quick(ResumeChoice resume = {}) {
+  TrainerOptions options;
+  options.resume = std::move(resume);
+  options.ceiling_seconds = 0;
+  return options;
+}
+
+/// No run folder at all.
+inline TrainerOptions in_memory() {
+  TrainerOptions options = quick();
+  options.write_files = false;
+  return options;
+}
+
+}  // namespace wellspring::testing

@@ -1,0 +1,25 @@
+// Trains one configuration and returns the exit code that the command line would: for tests that
+// need to kill a run. Usage: train_worker CONFIG [key=value ...]
+#include "core/error.h"
+#include "train/signals.h"
+#include "train/trainer.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+int main(int argc, char** argv) {
+  using namespace wellspring;
+  try {
+    const SignalGuard signals;
+    const std::vector<std::string> overrides(argv + 2, argv + argc);
+    TrainObserver observer;
+    TrainerOptions options;
+    options.ceiling_seconds = 0;
+    Trainer trainer(RunConfig::load(argv[1], overrides), observer, options);
+    return trainer.run().status == RunStatus::interrupted ? 75 : 0;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return error.exit_code();
+  }
+}
