@@ -90,7 +90,7 @@ void bench_generators(Report& report, const Filter& filter) {
     const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
     row.ceiling = {"memory write of as many bytes", write_bandwidth(report.device, bytes) /
                                                         static_cast<double>(bench.sample_bytes())};
-    report.rows.push_back(std::move(row));
+    report.add(std::move(row));
   }
 }
 

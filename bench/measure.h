@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring::bench {
@@ -39,7 +40,13 @@ struct Row {
 
 struct Report {
   Device device;
-  std::vector<Row> rows;
+  std::function<void(const Row&)> on_row;  ///< called with each row as soon as it is measured
+  std::vector<Row> rows = {};
+
+  void add(Row row) {
+    rows.push_back(std::move(row));
+    if (on_row) on_row(rows.back());
+  }
 };
 
 /// Something to be timed: `run` does `work` units and returns when they are done.

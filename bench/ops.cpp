@@ -108,7 +108,7 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
     };
     Row row = measure(name + " " + part, "GFLOP/s", {run, work});
     row.ceiling = {"a large product", ceiling};
-    report.rows.push_back(std::move(row));
+    report.add(std::move(row));
   };
   add("forward", [&] {
     conv->forward(bench.stream, x.data(), w.data(), float_of(bias), y.data(), workspace);
@@ -148,7 +148,7 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
   // The least there is to move: x is read once and y written once.
   Row row = measure(name + " forward", "GB/s", {run, 2.0 * static_cast<double>(bytes) / kGiga});
   row.ceiling = {"memory write", write_bandwidth(report.device, bytes) / kGiga};
-  report.rows.push_back(std::move(row));
+  report.add(std::move(row));
 }
 
 }  // namespace

@@ -50,9 +50,9 @@ void bench_train(Report& report, const Filter& filter) {
     Trainer trainer(RunConfig::parse(entry.yaml, entry.name, overrides), silent, options);
     const Throughput step = trainer.measure_as_configured(kSeconds);
     const Throughput resident = trainer.measure_ceiling(kSeconds);
-    report.rows.push_back({entry.name, "samples/s", step.samples_per_second, step.spread,
-                           static_cast<int>(step.windows),
-                           Ceiling{"the step on a resident batch", resident.samples_per_second}});
+    report.add({entry.name, "samples/s", step.samples_per_second, step.spread,
+                static_cast<int>(step.windows),
+                Ceiling{"the step on a resident batch", resident.samples_per_second}});
   }
 }
 

@@ -31,7 +31,7 @@ void print_header(Device device) {
 }
 
 void print_row(const bench::Row& row) {
-  fmt::print("{:<48} {:>8} +- {:<7} {:<9}", row.name, human_count(row.rate),
+  fmt::print("{:<54} {:>8} +- {:<7} {:<9}", row.name, human_count(row.rate),
              human_count(row.spread), row.unit);
   if (row.ceiling) {
     fmt::print(" {:4.0f} % of {} ({})", 100 * row.rate / row.ceiling->rate,
@@ -41,15 +41,13 @@ void print_row(const bench::Row& row) {
 }
 
 int run(const Options& options) {
-  bench::Report report{Device::parse(options.device), {}};
+  bench::Report report{Device::parse(options.device), print_row};
   const bench::Filter filter{options.filter};
   print_header(report.device);
   const auto group = [&](const char* name, void (*add)(bench::Report&, const bench::Filter&)) {
     if (options.group != "all" && options.group != name) return;
     fmt::print("{}\n", paint(Colour::bold, name));
-    const std::size_t before = report.rows.size();
     add(report, filter);
-    for (std::size_t i = before; i < report.rows.size(); ++i) print_row(report.rows[i]);
   };
   group("generators", bench::bench_generators);
   group("ops", bench::bench_ops);

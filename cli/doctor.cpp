@@ -4,6 +4,9 @@
 #include "cli/terminal.h"
 #include "core/version.h"
 #include "kernels/device.h"
+#if WELLSPRING_CUDA
+#include "kernels/ops/cuda/cudnn.h"
+#endif
 
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -15,7 +18,6 @@
 #include <cstdlib>
 #include <string>
 #include <sys/statvfs.h>
-#include <thread>
 
 namespace wellspring::cli {
 namespace {
@@ -55,7 +57,6 @@ void print_machine() {
   line("system", machine.system);
 }
 
-/// Returns how many things are missing.
 void print_gpus() {
   heading("GPU");
   const CudaStatus status = cuda_status();
@@ -78,6 +79,9 @@ void print_libraries() {
   const dnnl_version_t* dnnl = dnnl_version();
   line("wellspring", fmt::format("{} {} {}", kVersion, kBuildType, kHostArchitecture));
   line("oneDNN", fmt::format("{}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch));
+#if WELLSPRING_CUDA
+  line("cudnn-frontend", ops::cuda::cudnn_versions());
+#endif
   line("OpenSSL", OpenSSL_version(OPENSSL_VERSION));
   line("libpng", png_get_libpng_ver(nullptr));
   line("zlib", zlibVersion());

@@ -38,6 +38,7 @@ const std::map<std::string, std::string>& not_run_here() {
       {"./test", "it is what runs this test"},
       {"export PATH", "the test puts the command on PATH itself"},
       {"scripts/fetch-cifar10", "needs the network"},
+      {"scripts/gpu-check", "needs a GPU; tests/scripts"},
   };
   return commands;
 }
