@@ -182,7 +182,9 @@ struct DeadLeaves {
     std::uint64_t* const open = team.template scratch<std::uint64_t>(2);
     std::uint16_t* const winner = team.template scratch<std::uint16_t>(kTile * kTile);
     const auto background = static_cast<std::uint16_t>(params_.max_leaves);
-    for (int i = team.rank(); i < kTile * kTile; i += team.size()) winner[i] = background;
+    for (int i = team.rank(); i < kTile * kTile; i += team.size()) {
+      winner[i] = i % kTile < tile.width ? background : std::uint16_t{0};  // beyond: not open
+    }
     if (team.rank() == 0) clear(seen, open);
     team.sync();
 
