@@ -5,7 +5,7 @@
 #include "core/version.h"
 #include "kernels/device.h"
 #if WELLSPRING_CUDA
-#include "kernels/ops/cuda/cudnn.h"
+#include "kernels/ops/cuda/versions.h"
 #endif
 
 #include <fmt/format.h>
@@ -80,7 +80,8 @@ void print_libraries() {
   line("wellspring", fmt::format("{} {} {}", kVersion, kBuildType, kHostArchitecture));
   line("oneDNN", fmt::format("{}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch));
 #if WELLSPRING_CUDA
-  line("cudnn-frontend", ops::cuda::cudnn_versions());
+  line("cuDNN", ops::cuda::cudnn_version());
+  line("cuBLASLt", ops::cuda::cublas_lt_version());
 #endif
   line("OpenSSL", OpenSSL_version(OPENSSL_VERSION));
   line("libpng", png_get_libpng_ver(nullptr));

@@ -1,7 +1,7 @@
 """The reference training step in PyTorch on the CPU: what `wellspring bench train` is compared with.
 
 The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling after
-each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy, and SGD with momentum; batch 128,
+each) on 32x32 images, a dense head of 10 classes, cross-entropy, and SGD with momentum; batch 128,
 f32, channels_last. The input is resident and random: only the step is timed, no data loading.
 
     python bench/peers/torch_cnn_step.py [--threads 1,2,4] [--compile] [--seconds 10]
@@ -26,12 +26,7 @@ def network() -> nn.Module:
         return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
 
     return nn.Sequential(
-        *stage(3, 32),
-        *stage(32, 64),
-        *stage(64, 128),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(128, 10),
+        *stage(3, 32), *stage(32, 64), *stage(64, 128), nn.Flatten(), nn.Linear(128 * 4 * 4, 10)
     )
 
 

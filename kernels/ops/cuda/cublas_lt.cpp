@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/cuda_check.h"
+#include "kernels/ops/cuda/versions.h"
 
 #include <fmt/format.h>
 
@@ -56,6 +57,15 @@ void check_cublas(cublasStatus_t status, std::string_view call, Device device) {
         fmt::format("{}, cuBLASLt {}", cublas_lt().cublasLtGetStatusString(status),
                     cublas_lt().cublasLtGetVersion()),
         "`wellspring doctor` tells whether driver, CUDA and cuBLAS fit together."});
+}
+
+std::string cublas_lt_version() {
+  try {
+    const std::size_t v = cublas_lt().cublasLtGetVersion();  // as cuDNN counts
+    return fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 CublasLtHandle::CublasLtHandle(const Stream& stream) : device_(stream.device()) {

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cuda_check.h"
+#include "kernels/ops/cuda/versions.h"
 
 #include <cudnn.h>
 #include <cudnn_frontend.h>
@@ -92,11 +93,11 @@ std::string ConvGraphSpec::to_string() const {
                      wellspring::to_string(result));
 }
 
-std::string cudnn_versions() {
-  const std::size_t v = cudnnGetVersion();
-  return fmt::format("{}.{}.{}, cuDNN {}.{}.{}", CUDNN_FRONTEND_MAJOR_VERSION,
-                     CUDNN_FRONTEND_MINOR_VERSION, CUDNN_FRONTEND_PATCH_VERSION, v / 10000,
-                     v / 100 % 100, v % 100);
+std::string cudnn_version() {
+  const std::size_t v = cudnnGetVersion();  // MAJOR * 10000 + MINOR * 100 + PATCH
+  return fmt::format("{}.{}.{} (cudnn-frontend {}.{}.{})", v / 10000, v / 100 % 100, v % 100,
+                     CUDNN_FRONTEND_MAJOR_VERSION, CUDNN_FRONTEND_MINOR_VERSION,
+                     CUDNN_FRONTEND_PATCH_VERSION);
 }
 
 struct CudnnTarget::State {
@@ -136,8 +137,7 @@ struct ConvGraph::Impl {
   ConvGraphSpec spec;
   CudnnTarget target;
   fe::graph::Graph graph;
-  std::unordered_map<std::int64_t, void*>
-      pointers;  // by Uid; kept, so that a run allocates nothing
+  std::unordered_map<std::int64_t, void*> pointers;  // of a run, by Uid
   std::size_t workspace_bytes = 0;
   std::string engine;
 

@@ -73,7 +73,4 @@ class ConvGraph {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Versions of the header-only front end and of the library it talks to, "1.32.0, cuDNN 9.19.0".
-std::string cudnn_versions();
-
 }  // namespace wellspring::ops::cuda

@@ -86,7 +86,9 @@ class Product {
   using Owned = std::unique_ptr<std::remove_pointer_t<Pointer>, Release>;
 
   Product(const ProductSpec& spec, std::shared_ptr<CublasLtHandle> handle)
-      : handle_(std::move(handle)), bias_(spec.bias) {
+      : handle_(std::move(handle)),
+        bias_(spec.bias),
+        has_epilogue_(epilogue(spec) != CUBLASLT_EPILOGUE_DEFAULT) {
     cublasLtMatmulDesc_t operation = nullptr;
     check(cublas_lt().cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
           "cublasLtMatmulDescCreate");
@@ -161,9 +163,11 @@ class Product {
     const cublasStatus_t status = cublas_lt().cublasLtMatmulAlgoGetHeuristic(
         handle_->get(), operation_.get(), a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
         1, &result, &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
-      return false;
-    }
+    // Which of the two errors an epilogue that it does not know gives is not documented.
+    const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED ||
+                         (status == CUBLAS_STATUS_INVALID_VALUE && has_epilogue_) ||
+                         (status == CUBLAS_STATUS_SUCCESS && found == 0);
+    if (refused) return false;
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     check(result.state, "cublasLtMatmulAlgoGetHeuristic");
     algorithm_ = result.algo;
@@ -173,6 +177,7 @@ class Product {
 
   std::shared_ptr<CublasLtHandle> handle_;
   bool bias_;
+  bool has_epilogue_;
   Owned<cublasLtMatmulDesc_t> operation_;
   Owned<cublasLtMatrixLayout_t> a_, b_, d_;
   cublasLtMatmulAlgo_t algorithm_ = {};

@@ -1,8 +1,11 @@
 #include "kernels/ops/cuda/cublas_lt.h"
 
 #include "core/error.h"
+#include "kernels/ops/cuda/versions.h"
 
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace wellspring::ops::cuda {
 namespace {
@@ -11,6 +14,7 @@ namespace {
 TEST(CublasLt, OpensWithoutDevice) {
   const CublasLt& library = cublas_lt();
   EXPECT_EQ(library.cublasLtGetVersion() / 10000, static_cast<std::size_t>(CUBLAS_VER_MAJOR));
+  EXPECT_TRUE(cublas_lt_version().starts_with(std::to_string(CUBLAS_VER_MAJOR) + "."));
   EXPECT_EQ(&library, &cublas_lt()) << "opened once";
 }
 

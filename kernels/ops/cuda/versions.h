@@ -1,0 +1,13 @@
+// What NVIDIA's libraries are on this machine, in words. Called by reports; host only.
+#pragma once
+
+#include <string>
+
+namespace wellspring::ops::cuda {
+
+/// "9.19.0 (cudnn-frontend 1.18.0)".
+std::string cudnn_version();
+/// "13.1.0", or why cuBLASLt cannot be opened. Opens it.
+std::string cublas_lt_version();
+
+}  // namespace wellspring::ops::cuda
