@@ -66,8 +66,7 @@ class Readme : public testing::TestWithParam<std::string> {
     write_text(file,
                "#!/usr/bin/env bash\n"
                "case \"$1\" in\n"
-               "  train) set -- \"$@\" train.steps=3 train.batch=8 eval.samples=8 out=run ;;\n"
-               "  bench) set -- \"$@\" ;;\n"
+               "  train) set -- \"$@\" train.steps=3 eval.samples=64 out=run ;;\n"
                "esac\n"
                "exec '" +
                    wellspring_path() + "' \"$@\"\n");
