@@ -1,3 +1,5 @@
+#include "kernels/ops/cpu/conv_pool2d.h"
+
 #include "kernels/ops/ops.h"
 
 #include <cstddef>
@@ -65,6 +67,9 @@ class ConvThenPool final : public ConvPool2d {
 }  // namespace
 
 std::unique_ptr<ConvPool2d> ConvPool2d::plan(const Conv2dSpec& spec, const Stream& stream) {
+  if (stream.device().is_cpu()) {
+    if (auto faster = cpu::plan_conv_pool2d(spec, stream)) return faster;
+  }
   return std::make_unique<ConvThenPool>(spec, stream);
 }
 

@@ -1,0 +1,54 @@
+// Gradients of a 3x3 convolution that only 2x2 max pooling reads, from the pooled gradient and the
+// winners: three quarters of the convolution's gradient are zero, so this takes a quarter of the
+// products of the dense one. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
+//
+// Both gradients come down to one loop. Winner (p, q) of output channel k with gradient g gives
+//
+//   dw[k][r][s][c] += g x [p + r][q + s][c]        dx[p + r][q + s][c] += g w[k][r][s][c]
+//
+// (x and dx with a border of one zero pixel), and for each r the 3 * channels values over (s, c)
+// are neighbours in all of them. So rows of 3 * channels are kept in registers while scaled rows
+// are added to them: for dw those of the winners of one k, for dx those of the k that one place
+// won.
+//
+// Functions here are compiled for AVX-512; call them only where winner_gradient_available().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wellspring::ops::cpu {
+
+bool winner_gradient_available();
+
+/// A convolution with padding 1 and stride 1; pooled sizes are half of these, rounded down.
+struct WinnerShape {
+  int height = 0, width = 0;  ///< of the image
+  int in_channels = 0;        ///< up to 3, or a multiple of 16
+  int out_channels = 0;       ///< a multiple of 16
+  int pooled_height() const { return height / 2; }
+  int pooled_width() const { return width / 2; }
+  int windows() const { return pooled_height() * pooled_width(); }
+  bool narrow() const { return in_channels <= 3; }
+  /// Elements from one output channel's weights to the next, in partial sums: in narrow
+  /// convolutions the 9 * channels are padded to two vectors.
+  int weight_stride() const { return narrow() ? 32 : 9 * in_channels; }
+};
+
+/// Output channels that one call of add_weight_gradient takes.
+inline constexpr int kWinnerBlock = 16;
+
+/// Bytes of scratch, aligned to 64, that either function needs.
+std::size_t winner_gradient_scratch(const WinnerShape& shape);
+
+/// Adds the sample's gradient of the weights of output channels [first, first + kWinnerBlock) to
+/// dw[(k - first) * weight_stride()], and of their biases to dbias[k - first].
+void add_weight_gradient(const WinnerShape& shape, const float* x, const float* dy,
+                         const std::uint8_t* winner, int first, float* dw, float* dbias,
+                         void* scratch);
+
+/// Writes the sample's gradient of x. Not for narrow convolutions.
+void write_data_gradient(const WinnerShape& shape, const float* w, const float* dy,
+                         const std::uint8_t* winner, float* dx, void* scratch);
+
+}  // namespace wellspring::ops::cpu
