@@ -11,7 +11,8 @@ import tempfile
 
 # What belongs to the target machine: its C library and, in a bundle made without them, NVIDIA's.
 SYSTEM = re.compile(
-    r"^(linux-vdso|ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libresolv|libcudnn\w*)\.so"
+    r"^(linux-vdso|ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libresolv|libcudnn\w*)"
+    r"\.so"
 )
 
 

@@ -12,7 +12,8 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/device-tests"
 
 def load():
     loader = importlib.machinery.SourceFileLoader("device_tests", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("device_tests", loader))
+    spec = importlib.util.spec_from_loader("device_tests", loader)
+    module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
 

@@ -24,7 +24,8 @@ if command == "digest":
         print("error: no driver", file=sys.stderr)
         sys.exit(4)
     wrong = fault == "digest" and option("--device") != "cpu" and sys.argv[2] == "shapes"
-    print(json.dumps({{"version": "0.1.0", "sha256": ("bad" if wrong else "abc") + option("--first")}}))
+    sha256 = ("bad" if wrong else "abc") + option("--first")
+    print(json.dumps({{"version": "0.1.0", "sha256": sha256}}))
 elif command == "list":
     print("generators\\n  noise          images  grey noise\\n  shapes         images  shapes")
 elif command == "doctor":
@@ -59,7 +60,7 @@ class GpuCheck(unittest.TestCase):
         self.write("bin/wellspring", PROGRAM.format(python=sys.executable))
         self.write("libexec/wellspring/test_kernels", TEST_PROGRAM.format(python=sys.executable))
         self.write("libexec/wellspring/device-tests.txt", "kernels Stream.Copies\n")
-        for config in ("quickstart.yaml", "ee_mumu.yaml"):
+        for config in ("quickstart.yaml", "ee_mumu.yaml", "cifar10_transfer.yaml"):
             self.write(f"share/wellspring/configs/{config}", "")
 
     def write(self, name, text):
