@@ -201,7 +201,7 @@ TEST(Shapes, RoundShapesMatchTheirDefinitions) {
 TEST(Shapes, ColoursDifferByTheContrastAskedFor) {
   for (const double contrast : {0.0, 0.3, 0.9}) {
     const auto samples = test::collect(
-        *make_generator("shapes", 4, {{"contrast", std::to_string(contrast), {}}}), {6, 0, 2000});
+        *make_generator("shapes", 4, {{"contrast", std::to_string(contrast), {}}}), {6, 0, 1000});
     for (std::size_t i = 0; i < samples.count(); ++i) {
       double largest = 0;
       for (int c = 0; c < 3; ++c) {
