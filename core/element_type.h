@@ -2,10 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string_view>
-#include <type_traits>
 
 namespace wellspring {
 
@@ -44,15 +41,6 @@ constexpr std::string_view element_name(ElementType type) {
       return "F64";
   }
   return "";
-}
-
-template <class T>
-constexpr ElementType element_type_of() {
-  if constexpr (std::is_same_v<T, std::uint8_t>) return ElementType::u8;
-  if constexpr (std::is_same_v<T, std::int32_t>) return ElementType::i32;
-  if constexpr (std::is_same_v<T, std::int64_t>) return ElementType::i64;
-  if constexpr (std::is_same_v<T, float>) return ElementType::f32;
-  if constexpr (std::is_same_v<T, double>) return ElementType::f64;
 }
 
 }  // namespace wellspring

@@ -80,17 +80,6 @@ fs::path temporary_beside(const fs::path& path) {
          fmt::format("{}{}-{}-{}", kTemporaryPrefix, path.filename().string(), ::getpid(), count++);
 }
 
-/// Makes two folders change places: at once, or where the file system cannot, in three renames.
-void exchange(const fs::path& ours, const fs::path& theirs) {
-  if (::renameat2(AT_FDCWD, ours.c_str(), AT_FDCWD, theirs.c_str(), RENAME_EXCHANGE) == 0) return;
-  if (errno != EINVAL && errno != ENOSYS) fail_write(theirs, "replace the older folder", errno);
-  const fs::path aside = temporary_beside(theirs);
-  if (::rename(theirs.c_str(), aside.c_str()) != 0 || ::rename(ours.c_str(), theirs.c_str()) != 0 ||
-      ::rename(aside.c_str(), ours.c_str()) != 0) {
-    fail_write(theirs, "replace the older folder", errno);
-  }
-}
-
 /// Without a slash at the end, so that its last part is its name.
 fs::path without_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
@@ -312,11 +301,34 @@ void AtomicFolder::commit() {
     // A folder with something in it cannot be renamed over.
     const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
     if (!occupied) fail_write(path_, "rename the new folder", errno);
-    exchange(temporary_, path_);
-    fs::remove_all(temporary_, error);  // the older one; if it stays, it is a stale temporary
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
+      fs::remove_all(temporary_, error);  // the older one; if it stays, it is a stale temporary
+    } else if (errno == EINVAL || errno == ENOSYS) {
+      detail::replace_folder_in_steps(temporary_, path_);
+    } else {
+      fail_write(path_, "replace the older folder", errno);
+    }
   }
   committed_ = true;
   sync_folder(folder_of(path_));
+}
+
+void detail::replace_folder_in_steps(const fs::path& ours, const fs::path& theirs) {
+  fs::path aside = theirs;
+  aside += ".old";
+  std::error_code ignored;  // what cannot be removed makes the next rename fail
+  fs::remove_all(aside, ignored);
+  if (::rename(theirs.c_str(), aside.c_str()) != 0) {
+    fail_write(theirs, "move the older folder aside", errno);
+  }
+  if (::rename(ours.c_str(), theirs.c_str()) != 0) {
+    const int error = errno;
+    if (::rename(aside.c_str(), theirs.c_str()) != 0) {
+      fail_write(theirs, "bring the older folder back", errno);
+    }
+    fail_write(theirs, "rename the new folder", error);
+  }
+  fs::remove_all(aside, ignored);
 }
 
 int remove_stale_temporaries(const fs::path& folder) {

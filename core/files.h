@@ -103,7 +103,7 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// A folder of files that appears at `commit` with everything in it, in place of an older one of
 /// that name. The two change places in one operation; on file systems without it (NFS) a run killed
-/// at that very moment leaves neither name, only the older folder as a stale temporary.
+/// at that very moment leaves the older one as PATH.old.
 class AtomicFolder {
  public:
   explicit AtomicFolder(std::filesystem::path path);
@@ -125,5 +125,11 @@ class AtomicFolder {
 /// Removes what killed runs left of AtomicFile and AtomicFolder in this folder; only its one writer
 /// may call it. Returns how many it removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
+
+namespace detail {
+/// Where two names cannot be exchanged: `theirs` goes aside, `ours` takes its place.
+void replace_folder_in_steps(const std::filesystem::path& ours,
+                             const std::filesystem::path& theirs);
+}  // namespace detail
 
 }  // namespace wellspring

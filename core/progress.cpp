@@ -37,8 +37,11 @@ bool wants_colour(int descriptor) {
   return is_terminal(descriptor) && (refused == nullptr || *refused == '\0');
 }
 
-Progress::Progress(Options options) noexcept : options_(std::move(options)), begin_(Clock::now()) {
+Progress::Progress(Options options) noexcept
+    : options_(std::move(options)), begin_(Clock::now()), drawn_(begin_) {
   options_.style = resolve(options_.style, options_.descriptor);
+  // A bar shows at once, the first line after an interval.
+  if (options_.style == Style::bar) drawn_ -= options_.bar_interval;
 }
 
 Progress::~Progress() {
@@ -98,7 +101,6 @@ void Progress::draw(std::uint64_t done, const std::string& status) {
     put(line + "\n");
   }
   drawn_ = Clock::now();
-  drawn_once_ = true;
 }
 
 void Progress::update(std::uint64_t done, const std::string& status) noexcept {
@@ -108,11 +110,7 @@ void Progress::update(std::uint64_t done, const std::string& status) noexcept {
     if (options_.style == Style::silent || finished_) return;
     const auto interval =
         options_.style == Style::bar ? options_.bar_interval : options_.line_interval;
-    // Lines begin an interval after the start; a bar shows at once.
-    const auto since = drawn_once_ || options_.style == Style::lines
-                           ? Clock::now() - (drawn_once_ ? drawn_ : begin_)
-                           : Clock::duration::max();
-    if (since >= interval) draw(done, status);
+    if (Clock::now() - drawn_ >= interval) draw(done, status);
   } catch (...) {  // out of memory for a line: the run goes on without it
   }
 }

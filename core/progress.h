@@ -52,9 +52,9 @@ class Progress {
 
   Options options_;
   std::mutex mutex_;
-  Clock::time_point begin_, drawn_{};
+  Clock::time_point begin_, drawn_;
   std::uint64_t done_ = 0;
-  bool bar_shown_ = false, finished_ = false, drawn_once_ = false;
+  bool bar_shown_ = false, finished_ = false;
 };
 
 }  // namespace wellspring

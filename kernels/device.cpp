@@ -162,6 +162,11 @@ std::string proc_value(const char* path, std::string_view key) {
   return {};
 }
 
+/// The same as a number; 0 when there is none.
+std::uint64_t proc_number(const char* path, std::string_view key) {
+  return std::strtoull(proc_value(path, key).c_str(), nullptr, 10);
+}
+
 /// The one number in a control-group file; none when it says "max" or is not there.
 std::optional<std::uint64_t> cgroup_number(const char* path) {
   std::ifstream file(path);
@@ -179,9 +184,13 @@ DeviceDescription describe_cpu() {
   // /proc/meminfo counts in units of 1024 bytes.
   cpu.free_bytes =
       std::strtoull(proc_value("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10) * 1024;
-  // In a container the control group (version 2) may allow less than the machine has.
+  // In a container the control group (version 2) may allow less than the machine has. File pages
+  // that it holds cached are given back on demand, so they count as free.
   if (const auto limit = cgroup_number("/sys/fs/cgroup/memory.max")) {
-    const std::uint64_t used = cgroup_number("/sys/fs/cgroup/memory.current").value_or(0);
+    const std::uint64_t held = cgroup_number("/sys/fs/cgroup/memory.current").value_or(0);
+    const std::uint64_t cached = proc_number("/sys/fs/cgroup/memory.stat", "inactive_file") +
+                                 proc_number("/sys/fs/cgroup/memory.stat", "active_file");
+    const std::uint64_t used = held - std::min(held, cached);
     cpu.memory_bytes = std::min(cpu.memory_bytes, *limit);
     cpu.free_bytes = std::min(cpu.free_bytes, *limit - std::min(used, *limit));
   }

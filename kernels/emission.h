@@ -234,6 +234,17 @@ struct SharedSample {
   View view;
 };
 
+/// The latents of sample `b`; the rest of its row is 0.
+template <int Latents>
+WS_INLINE void write_latents(const BatchView& batch, std::int64_t b, const Truth<Latents>& truth) {
+  float* const row = batch.latents + b * batch.latent_stride;
+  WS_UNROLL(16)  // constant indices: the truth stays in registers
+  for (int i = 0; i < Latents; ++i) {
+    if (i < batch.latent_stride) row[i] = truth.latents[i];
+  }
+  for (std::int64_t i = Latents; i < batch.latent_stride; ++i) row[i] = 0;
+}
+
 /// Scratch of one team, with room for the alignment of SharedSample.
 template <class F>
 std::size_t scratch_of() {
@@ -337,9 +348,7 @@ struct ImageEmitter {
   WS_INLINE void write_truth(std::int64_t b, const Truth<F::kLatents>& truth) const {
     batch.label[b] = truth.label;
     batch.weight[b] = truth.weight;
-    for (std::int64_t i = 0; i < batch.latent_stride; ++i) {
-      batch.latents[b * batch.latent_stride + i] = i < F::kLatents ? truth.latents[i] : 0.f;
-    }
+    detail::write_latents(batch, b, truth);
   }
 };
 
@@ -383,12 +392,11 @@ struct EventEmitter {
     Truth<F::kLatents> truth;
     event.draw(SampleKey{{seed, slot.sample}, slot, batch.shape}, features, truth);
     T* const x = static_cast<T*>(batch.x) + b * F::kFeatures;
+    WS_UNROLL(16)
     for (int i = 0; i < F::kFeatures; ++i) x[i] = static_cast<T>(features[i]);
     batch.label[b] = truth.label;
     batch.weight[b] = truth.weight;
-    for (std::int64_t i = 0; i < batch.latent_stride; ++i) {
-      batch.latents[b * batch.latent_stride + i] = i < F::kLatents ? truth.latents[i] : 0.f;
-    }
+    detail::write_latents(batch, b, truth);
   }
 };
 

@@ -1,14 +1,13 @@
-"""The reference training step in PyTorch on the CPU, for comparison with `wellspring bench train`.
+"""The reference training step in PyTorch on the CPU: what `wellspring bench train` is compared with.
 
-The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling
-after each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes,
-cross-entropy, and SGD with momentum; batch 128, f32, channels_last. The input is resident and
-random: only the step is timed, no data loading.
+The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling after
+each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy, and SGD with momentum; batch 128,
+f32, channels_last. The input is resident and random: only the step is timed, no data loading.
 
     python bench/peers/torch_cnn_step.py [--threads 1,2,4] [--compile] [--seconds 10]
 
-Prints one JSON object: for each way to run it the median step time, its quartiles and its fastest,
-and the best way by median.
+Prints one JSON object: for each way to run it the median step time, its quartiles and its fastest, and
+the best way by median.
 """
 
 import argparse
@@ -78,8 +77,7 @@ def measure(step, seconds: float, warm_up: int, clock) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     usable = len(os.sched_getaffinity(0))
-    counts = ",".join(str(n) for n in sorted({1, usable, 2 * usable}))
-    parser.add_argument("--threads", default=counts, help="counts to try (%(default)s)")
+    parser.add_argument("--threads", default=",".join(str(n) for n in sorted({1, usable, 2 * usable})))
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
     parser.add_argument("--warm-up", type=int, default=20, help="steps before each measurement")

@@ -95,10 +95,10 @@ struct DeadLeaves {
   };
 
   /// A leaf as its circumscribed circle, cut by four half-planes n . (p - centre) <= d unless it is
-  /// a circle itself.
+  /// a circle itself; one of a triangle's cuts nothing off.
   struct Leaf {
     float x, y, radius;
-    std::int32_t sides;  ///< 0: circle, otherwise 4 (a triangle repeats one)
+    Kind kind;
     float normal_x[4], normal_y[4], distance[4];
   };
 
@@ -111,8 +111,8 @@ struct DeadLeaves {
   static constexpr int kBatch = 128;  ///< leaves in scratch at a time
 
   static std::size_t scratch_bytes() {
-    return sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * (2 * kWords + 2) +
-           sizeof(std::uint16_t) * kTile * kTile + 64;  // 64: alignment of three blocks
+    return sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kWords + sizeof(std::uint64_t) * 2 +
+           sizeof(std::uint16_t) * kTile * kTile + 64;  // 64: alignment of the four blocks
   }
 
   explicit DeadLeaves(const Params& params) : params_(params) {
@@ -144,63 +144,67 @@ struct DeadLeaves {
     return scene;
   }
 
-  /// Leaf number `k`, counted from the front. Returns whether it may touch the box; its shape is
-  /// drawn only then.
-  WS_INLINE bool make_leaf(const Scene& scene, int k, const float (&box)[4], Leaf& leaf) const {
-    const auto draw = static_cast<std::uint32_t>(k);
-    const Philox4 place = scene.rng.block(Purpose::scene, 2 * draw);
-    leaf.x = scene.width * unit_float(place.word[0]);
-    leaf.y = scene.height * unit_float(place.word[1]);
+  /// Place and size of leaf number `k`, counted from the front.
+  WS_INLINE static void place(const Scene& scene, int k, Leaf& leaf) {
+    const Philox4 words = scene.rng.block(Purpose::scene, 2 * static_cast<std::uint32_t>(k));
+    leaf.x = scene.width * unit_float(words.word[0]);
+    leaf.y = scene.height * unit_float(words.word[1]);
     // Density r^-3 has the distribution function (1 - (r_min / r)^2) / taper.
-    leaf.radius = scene.r_min / math::sqrt(1 - scene.taper * unit_float(place.word[2]));
-    if (!near(leaf, box[0], box[1], box[2], box[3])) return false;
+    leaf.radius = scene.r_min / math::sqrt(1 - scene.taper * unit_float(words.word[2]));
     const Kind kind =
-        scene.kind == Kind::mixed ? static_cast<Kind>(below(place.word[3], kShapes)) : scene.kind;
-    cut(kind, scene.rng.block(Purpose::scene, 2 * draw + 1), leaf);
-    return true;
+        scene.kind == Kind::mixed ? static_cast<Kind>(below(words.word[3], kShapes)) : scene.kind;
+    leaf.kind = kind;
+  }
+
+  /// Its outline.
+  WS_INLINE static void cut(const Scene& scene, int k, Leaf& leaf) {
+    if (leaf.kind == Kind::circle) return;
+    const Philox4 words = scene.rng.block(Purpose::scene, 2 * static_cast<std::uint32_t>(k) + 1);
+    if (leaf.kind == Kind::triangle || leaf.kind == Kind::quadrilateral) {
+      cut_polygon(words, leaf);
+    } else {
+      cut_rectangle(words, leaf);
+    }
   }
 
   WS_INLINE static bool covers(const Leaf& leaf, float x, float y) {
     const float dx = x - leaf.x, dy = y - leaf.y;
-    if (leaf.sides == 0) return dx * dx + dy * dy <= leaf.radius * leaf.radius;
-    bool inside = true;
-    WS_UNROLL(4)
-    for (int s = 0; s < 4; ++s) {
-      inside &= leaf.normal_x[s] * dx + leaf.normal_y[s] * dy <= leaf.distance[s];
-    }
-    return inside;
+    return leaf.kind == Kind::circle ? in_circle(leaf, dx, dy) : in_polygon(leaf, dx, dy);
   }
 
   /// All members: finds the front leaf of every pixel of the tile.
   template <class Team>
   WS_HD Prepared prepare(Team& team, const Scene& scene, const View& view, PixelTile tile) const {
     Leaf* const leaves = team.template scratch<Leaf>(kBatch);
-    // Which leaves of the batch touch the tile, and whether a pixel is still open. Two of each, by
-    // turns, so that the next batch's are cleared while this batch's are read.
-    std::uint32_t* const touching = team.template scratch<std::uint32_t>(2 * kWords);
-    std::uint32_t* const open = team.template scratch<std::uint32_t>(2);
+    // Which leaves of the batch may be seen, and which cells of the tile have pixels still open.
+    // Two of each, by turns, so that the next batch's are cleared while this batch's are read.
+    std::uint32_t* const seen = team.template scratch<std::uint32_t>(2 * kWords);
+    std::uint64_t* const open = team.template scratch<std::uint64_t>(2);
     std::uint16_t* const winner = team.template scratch<std::uint16_t>(kTile * kTile);
-    float box[4];
-    bound(scene, view, tile, box);
     const auto background = static_cast<std::uint16_t>(params_.max_leaves);
-    for (int i = team.rank(); i < kTile * kTile; i += team.size()) winner[i] = background;
-    if (team.rank() == 0) clear(touching, open);
+    for (int i = team.rank(); i < kTile * kTile; i += team.size()) {
+      winner[i] = i % kTile < tile.width ? background : std::uint16_t{0};  // beyond: not open
+    }
+    if (team.rank() == 0) clear(seen, open);
     team.sync();
 
-    for (int first = 0, turn = 0; first < params_.max_leaves; first += kBatch, turn ^= 1) {
-      std::uint32_t* const mask = touching + turn * kWords;
+    std::uint64_t cells = ~std::uint64_t{0};
+    for (int first = 0, turn = 0; first < params_.max_leaves && cells != 0;
+         first += kBatch, turn ^= 1) {
+      std::uint32_t* const mask = seen + turn * kWords;
       for (int i = team.rank(); i < kBatch && first + i < params_.max_leaves; i += team.size()) {
-        if (make_leaf(scene, first + i, box, leaves[i])) {
-          team.atomic_or(&mask[i / 32], std::uint32_t{1} << (i % 32));
-        }
+        place(scene, first + i, leaves[i]);
+        if (!touches_open(leaves[i], scene, view, tile, cells)) continue;
+        cut(scene, first + i, leaves[i]);
+        team.atomic_or(&mask[i / 32], std::uint32_t{1} << (i % 32));
       }
       team.sync();
-      if (team.rank() == 0) clear(touching + (turn ^ 1) * kWords, open + (turn ^ 1));
-      if (cover_runs(team, scene, view, tile, leaves, mask, first, winner)) {
-        team.atomic_or(&open[turn], std::uint32_t{1});
-      }
+      if (team.rank() == 0) clear(seen + (turn ^ 1) * kWords, open + (turn ^ 1));
+      const std::uint64_t left =
+          cover_runs(team, scene, view, tile, cells, leaves, mask, first, winner);
+      if (left != 0) team.atomic_or(&open[turn], left);
       team.sync();
-      if (open[turn] == 0) break;
+      cells = open[turn];
     }
     return {winner};
   }
@@ -224,8 +228,13 @@ struct DeadLeaves {
   /// tests never decides: what is passed over would not have covered anything.
   static constexpr float kSlack = 0.0625f;
 
-  WS_INLINE static void clear(std::uint32_t* touching, std::uint32_t* open) {
-    for (int i = 0; i < kWords; ++i) touching[i] = 0;
+  /// A tile's cells, a bit each, row by row: what is open is known this finely.
+  static constexpr int kCell = 4, kCellsAcross = kTile / kCell;
+  /// With more open cells than this a leaf is held against the whole tile alone.
+  static constexpr int kFewCells = 12;
+
+  WS_INLINE static void clear(std::uint32_t* seen, std::uint64_t* open) {
+    for (int i = 0; i < kWords; ++i) seen[i] = 0;
     *open = 0;
   }
 
@@ -247,95 +256,146 @@ struct DeadLeaves {
     return dx * dx + dy * dy <= reach * reach;
   }
 
-  /// The box of source coordinates that a tile looks at.
-  WS_INLINE static void bound(const Scene& scene, const View& view, const PixelTile& tile,
-                              float (&box)[4]) {
-    const float half_width = 0.5f * static_cast<float>(tile.width);
-    const float half_height = 0.5f * static_cast<float>(tile.height);
-    const float x = static_cast<float>(tile.x0) + half_width;
-    const float y = static_cast<float>(tile.y0) + half_height;
-    const float cx = view.source_x(x, y), cy = view.source_y(x, y);
+  /// Whether the leaf may be seen through a rectangle of output pixels.
+  WS_INLINE static bool touches(const Leaf& leaf, const Scene& scene, const View& view, int x,
+                                int y, int width, int height) {
+    const float half_width = 0.5f * static_cast<float>(width);
+    const float half_height = 0.5f * static_cast<float>(height);
+    const float ox = static_cast<float>(x) + half_width, oy = static_cast<float>(y) + half_height;
+    const float cx = view.source_x(ox, oy), cy = view.source_y(ox, oy);
     const float rx = math::abs(view.m00) * half_width + math::abs(view.m01) * half_height;
     const float ry = math::abs(view.m10) * half_width + math::abs(view.m11) * half_height;
-    box[0] = inside_x(scene, cx - rx);
-    box[1] = inside_y(scene, cy - ry);
-    box[2] = inside_x(scene, cx + rx);
-    box[3] = inside_y(scene, cy + ry);
+    return near(leaf, inside_x(scene, cx - rx), inside_y(scene, cy - ry), inside_x(scene, cx + rx),
+                inside_y(scene, cy + ry));
   }
 
-  /// Tests this batch's leaves on the member's runs. Returns whether a pixel of them stays open.
+  /// Whether the leaf may be seen in the open cells of the tile.
+  WS_INLINE static bool touches_open(const Leaf& leaf, const Scene& scene, const View& view,
+                                     const PixelTile& tile, std::uint64_t cells) {
+    if (!touches(leaf, scene, view, tile.x0, tile.y0, tile.width, tile.height)) return false;
+    if (std::popcount(cells) > kFewCells) return true;
+    for (std::uint64_t left = cells; left != 0; left &= left - 1) {
+      const int cell = std::countr_zero(left);
+      if (touches(leaf, scene, view, tile.x0 + cell % kCellsAcross * kCell,
+                  tile.y0 + cell / kCellsAcross * kCell, kCell, kCell)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Tests this batch's leaves on the member's runs. Returns the cells that stay open in them.
   template <class Team>
-  WS_INLINE bool cover_runs(Team& team, const Scene& scene, const View& view, const PixelTile& tile,
-                            const Leaf* leaves, const std::uint32_t* mask, int first,
-                            std::uint16_t* winner) const {
+  WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const View& view,
+                                     const PixelTile& tile, std::uint64_t cells, const Leaf* leaves,
+                                     const std::uint32_t* mask, int first,
+                                     std::uint16_t* winner) const {
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
-    bool open = false;
+    std::uint64_t open = 0;
     for (int i = team.rank(); i < across * tile.height; i += team.size()) {
       const int row = i / across, column = (i - row * across) * kRun;
+      const int cell = row / kCell * kCellsAcross + column / kCell;
+      constexpr std::uint64_t kOfRun = (std::uint64_t{1} << (kRun / kCell)) - 1;
+      if ((cells >> cell & kOfRun) == 0) continue;
       PixelRun<kRun> run = detail::place_run<kRun>(view, tile, tile.x0 + column, tile.y0 + row);
-      open |= cover_run(scene, leaves, mask, first, run, winner + row * kTile + column);
+      open |= cover_run(scene, leaves, mask, first, run, winner + row * kTile + column) << cell;
     }
     return open;
   }
 
   template <int N>
-  WS_INLINE bool cover_run(const Scene& scene, const Leaf* leaves, const std::uint32_t* mask,
-                           int first, PixelRun<N>& run, std::uint16_t* winner) const {
+  WS_INLINE std::uint64_t cover_run(const Scene& scene, const Leaf* leaves,
+                                    const std::uint32_t* mask, int first, PixelRun<N>& run,
+                                    std::uint16_t* winner) const {
     const int background = params_.max_leaves;
+    float x[N], y[N];
     std::int32_t front[N];
     int uncovered = 0;
     WS_LANES_SUM(uncovered)
     for (int i = 0; i < N; ++i) {
-      run.x[i] = inside_x(scene, run.x[i]);
-      run.y[i] = inside_y(scene, run.y[i]);
+      x[i] = inside_x(scene, run.x[i]);
+      y[i] = inside_y(scene, run.y[i]);
       front[i] = winner[i];
       uncovered += front[i] == background ? 1 : 0;
     }
-    if (uncovered == 0) return false;
+    if (uncovered == 0) return 0;
     // The lookup is monotonic along a run: its ends bound it.
-    const bool x_up = run.x[0] <= run.x[N - 1], y_up = run.y[0] <= run.y[N - 1];
-    const float x0 = x_up ? run.x[0] : run.x[N - 1], x1 = x_up ? run.x[N - 1] : run.x[0];
-    const float y0 = y_up ? run.y[0] : run.y[N - 1], y1 = y_up ? run.y[N - 1] : run.y[0];
+    const float x0 = math::min(x[0], x[N - 1]), x1 = math::max(x[0], x[N - 1]);
+    const float y0 = math::min(y[0], y[N - 1]), y1 = math::max(y[0], y[N - 1]);
     for (int word = 0; word < kWords && uncovered != 0; ++word) {
       for (std::uint32_t bits = mask[word]; bits != 0 && uncovered != 0; bits &= bits - 1) {
         const int k = word * 32 + std::countr_zero(bits);
-        const Leaf& leaf = leaves[k];
-        if (!near(leaf, x0, y0, x1, y1)) continue;
-        uncovered = 0;
-        WS_LANES_SUM(uncovered)
-        for (int i = 0; i < N; ++i) {
-          const bool hit = front[i] == background && covers(leaf, run.x[i], run.y[i]);
-          front[i] = hit ? first + k : front[i];
-          uncovered += front[i] == background ? 1 : 0;
-        }
+        if (!near(leaves[k], x0, y0, x1, y1)) continue;
+        const Leaf leaf = leaves[k];
+        uncovered = leaf.kind == Kind::circle
+                        ? take_pixels(leaf, first + k, background, x, y, front, InCircle{})
+                        : take_pixels(leaf, first + k, background, x, y, front, InPolygon{});
       }
     }
     WS_LANES
     for (int i = 0; i < N; ++i) winner[i] = static_cast<std::uint16_t>(front[i]);
-    return uncovered != 0;
+    std::uint64_t open = 0;
+    WS_UNROLL(32)
+    for (int i = 0; i < N; ++i) {
+      open |= static_cast<std::uint64_t>(front[i] == background ? 1 : 0) << (i / kCell);
+    }
+    return open;
   }
 
-  /// The half-planes of a leaf, all inscribed in its circle.
-  WS_INLINE static void cut(Kind kind, const Philox4& words, Leaf& leaf) {
-    leaf.sides = kind == Kind::circle ? 0 : 4;
-    if (kind == Kind::circle) return;
-    float cosine = 1, sine = 0;                    // direction of the first normal
-    float half_width = 0.70710678f * leaf.radius;  // of a square of diagonal 2 r
-    float half_height = half_width;
-    if (kind == Kind::triangle || kind == Kind::quadrilateral)
-      return cut_polygon(kind, words, leaf);
-    if (kind == Kind::oriented_square) {
-      const float turns = 0.25f * unit_float(words.word[0]);
-      cosine = math::cos_turns(turns);
-      sine = math::sin_turns(turns);
-    } else if (kind == Kind::rectangle) {  // corner at an angle uniform in a quarter turn
-      const float turns = 0.25f * unit_float(words.word[0]);
-      half_width = leaf.radius * math::cos_turns(turns);
-      half_height = leaf.radius * math::sin_turns(turns);
+  WS_INLINE static bool in_circle(const Leaf& leaf, float dx, float dy) {
+    return dx * dx + dy * dy <= leaf.radius * leaf.radius;
+  }
+  WS_INLINE static bool in_polygon(const Leaf& leaf, float dx, float dy) {
+    // The worst of the four: no branches, so that a loop over pixels vectorises. The sign of a
+    // difference is that of the comparison, exactly.
+    float worst = leaf.normal_x[0] * dx + leaf.normal_y[0] * dy - leaf.distance[0];
+    WS_UNROLL(4)
+    for (int s = 1; s < 4; ++s) {
+      worst = math::max(worst, leaf.normal_x[s] * dx + leaf.normal_y[s] * dy - leaf.distance[s]);
     }
+    return worst <= 0;
+  }
+
+  struct InCircle {
+    WS_INLINE bool operator()(const Leaf& leaf, float dx, float dy) const {
+      return in_circle(leaf, dx, dy);
+    }
+  };
+  struct InPolygon {
+    WS_INLINE bool operator()(const Leaf& leaf, float dx, float dy) const {
+      return in_polygon(leaf, dx, dy);
+    }
+  };
+
+  /// Gives leaf number `k` the open pixels that it covers. Returns how many stay open.
+  template <int N, class Covers>
+  WS_INLINE static int take_pixels(const Leaf& leaf, int k, int background, const float (&x)[N],
+                                   const float (&y)[N], std::int32_t (&front)[N],
+                                   const Covers& covers_offset) {
+    int uncovered = 0;
+    WS_LANES_SUM(uncovered)
+    for (int i = 0; i < N; ++i) {
+      const bool hit = covers_offset(leaf, x[i] - leaf.x, y[i] - leaf.y);
+      const bool open = front[i] == background;
+      front[i] = hit & open ? k : front[i];
+      uncovered += open & !hit ? 1 : 0;
+    }
+    return uncovered;
+  }
+
+  /// Inscribed in the circle as all are: squares have the half-diagonal r, and a rectangle's corner
+  /// lies at an angle uniform in a quarter turn.
+  WS_INLINE static void cut_rectangle(const Philox4& words, Leaf& leaf) {
+    const math::SinCos drawn = math::sincos_turns(0.25f * unit_float(words.word[0]));
+    const bool turned = leaf.kind == Kind::oriented_square;
+    const bool square = turned || leaf.kind == Kind::square;
+    const float cosine = turned ? drawn.cosine : 1.f, sine = turned ? drawn.sine : 0.f;
+    const float half_width = leaf.radius * (square ? 0.70710678f : drawn.cosine);
+    const float half_height = leaf.radius * (square ? 0.70710678f : drawn.sine);
     const float normal_x[4] = {cosine, -sine, -cosine, sine};
     const float normal_y[4] = {sine, cosine, -sine, -cosine};
+    WS_UNROLL(4)
     for (int s = 0; s < 4; ++s) {
       leaf.normal_x[s] = normal_x[s];
       leaf.normal_y[s] = normal_y[s];
@@ -346,10 +406,11 @@ struct DeadLeaves {
   /// Corners at independent uniform angles on the circle. An edge between the angles a < b has its
   /// normal at (a + b) / 2 and the distance r cos((b - a) / 2), which is negative where the centre
   /// lies outside.
-  WS_INLINE static void cut_polygon(Kind kind, const Philox4& words, Leaf& leaf) {
+  WS_INLINE static void cut_polygon(const Philox4& words, Leaf& leaf) {
     float angle[5];
+    WS_UNROLL(4)
     for (int s = 0; s < 4; ++s) angle[s] = unit_float(words.word[s]);
-    if (kind == Kind::triangle) angle[3] = angle[2];  // an edge of length 0 ...
+    if (leaf.kind == Kind::triangle) angle[3] = angle[2];  // an edge of length 0 ...
     order(angle[0], angle[1]);
     order(angle[2], angle[3]);
     order(angle[0], angle[2]);
@@ -359,8 +420,9 @@ struct DeadLeaves {
     WS_UNROLL(4)
     for (int s = 0; s < 4; ++s) {  // ... whose half-plane, the circle's tangent, cuts nothing off
       const float middle = 0.5f * (angle[s] + angle[s + 1]);
-      leaf.normal_x[s] = math::cos_turns(middle);
-      leaf.normal_y[s] = math::sin_turns(middle);
+      const math::SinCos normal = math::sincos_turns(middle);
+      leaf.normal_x[s] = normal.cosine;
+      leaf.normal_y[s] = normal.sine;
       leaf.distance[s] = leaf.radius * math::cos_turns(0.5f * (angle[s + 1] - angle[s]));
     }
   }

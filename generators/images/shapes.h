@@ -151,6 +151,7 @@ struct Shapes {
                                      scene.back.b,
                                      static_cast<float>(scene.texture),
                                      period};
+    WS_UNROLL(12)
     for (int i = 0; i < kLatents; ++i) truth.latents[i] = latents[i];
     return scene;
   }
@@ -308,10 +309,13 @@ struct Shapes {
   /// Uniform colours, but one channel, drawn at random, in which the two differ by `contrast`.
   WS_INLINE void draw_colours(RngStream& draw, Scene& scene) const {
     float front[3], back[3];
+    WS_UNROLL(3)
     for (int c = 0; c < 3; ++c) back[c] = draw.uniform();
+    WS_UNROLL(3)
     for (int c = 0; c < 3; ++c) front[c] = draw.uniform();
     const auto apart = static_cast<int>(draw.integer(3));
     const bool front_is_lower = draw.integer(2) == 1;
+    WS_UNROLL(3)
     for (int c = 0; c < 3; ++c) {
       if (c != apart) continue;
       const float low = back[c] * (1 - params_.contrast);

@@ -170,9 +170,9 @@ void DecodeRing::before_step(Stream& stream, std::uint64_t step) {
     decode_.wait_for(given(copied_to_ + 1));
     enqueue_copy(step, copied_to_);
   }
-  // Further steps as far as they are decoded and the rows they overwrite belong to launched steps.
+  // Further steps as far as they are decoded. The ring holds `ahead` whole batches, so the rows
+  // they overwrite belong to steps that were launched before this one.
   while (copied_to_ < step + ahead_ && copied_to_ < assignment_.steps &&
-         given(copied_to_ + 1) <= given(step) + memory_.rows &&
          (freed_to_ + ahead_ > copied_to_ || copied(freed_to_).done()) &&
          decode_.ready(given(copied_to_ + 1))) {
     enqueue_copy(step, copied_to_);

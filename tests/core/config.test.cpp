@@ -166,7 +166,8 @@ TEST(Config, AMisspeltRequiredKeyIsPointedAt) {
 
 TEST(Config, SaysWhereTheYamlIsBroken) {
   const std::string message = refusal("optimizer:\n  lr: [1, 2\n");
-  EXPECT_TRUE(message.starts_with("train.yaml:3:1: not valid YAML (")) << message;
+  EXPECT_TRUE(message.starts_with("train.yaml:3:")) << message;  // the column is yaml-cpp's choice
+  EXPECT_NE(message.find(": not valid YAML ("), std::string::npos) << message;
   EXPECT_NE(refusal("a: 1\n---\nb: 2\n").find("more than one YAML document"), std::string::npos);
   EXPECT_NE(refusal("? [a]\n: 1\n").find("a key must be a plain word"), std::string::npos);
 }

@@ -201,6 +201,25 @@ TEST(AtomicFolder, ReplacesAnOlderOneAtOnce) {
   EXPECT_TRUE(fs::exists(folder / "step-1/new"));
 }
 
+TEST(AtomicFolder, ReplacesInStepsWhereNamesCannotBeExchanged) {
+  const TemporaryFolder folder;
+  for (const char* name : {"new", "step-1", "step-1.old"}) {  // the last one: a run killed before
+    fs::create_directory(folder / name);
+    spill(folder / name / "name", name);
+  }
+  detail::replace_folder_in_steps(folder / "new", folder / "step-1");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
+  EXPECT_EQ(slurp(folder / "step-1/name"), "new");
+  // What cannot be put in place leaves the older one.
+  EXPECT_NE(
+      message_of(ErrorKind::runtime,
+                 [&] { detail::replace_folder_in_steps(folder / "absent", folder / "step-1"); })
+          .find("cannot rename the new folder (No such file or directory)"),
+      std::string::npos);
+  EXPECT_EQ(slurp(folder / "step-1/name"), "new");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
+}
+
 TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
   const TemporaryFolder folder;
   spill(folder / "model", "old");

@@ -27,9 +27,9 @@ struct Drawn {
     scene = functor.draw({{seed, sample}, {}, shape}, truth);
   }
   DeadLeaves::Leaf leaf(int k) const {
-    const float everywhere[4] = {-1e9f, -1e9f, 1e9f, 1e9f};
     DeadLeaves::Leaf result;
-    EXPECT_TRUE(functor.make_leaf(scene, k, everywhere, result));
+    DeadLeaves::place(scene, k, result);
+    DeadLeaves::cut(scene, k, result);
     return result;
   }
 };
@@ -228,7 +228,7 @@ TEST(DeadLeaves, MixedUsesEveryShape) {
   const Drawn drawn(of_kind(Kind::mixed), 9, 0, {32, 32, 3});
   double circles = 0;
   constexpr int kLeaves = 6000;
-  for (int k = 0; k < kLeaves; ++k) circles += drawn.leaf(k).sides == 0 ? 1 : 0;
+  for (int k = 0; k < kLeaves; ++k) circles += drawn.leaf(k).kind == Kind::circle ? 1 : 0;
   EXPECT_GT(test::normal_p((circles - kLeaves / 6.) / std::sqrt(kLeaves * 5 / 36.)), test::kGate);
 }
 

@@ -378,6 +378,23 @@ TEST_F(FileSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
   }
 }
 
+// A large image fails late, a small one after it at once: the first in order is reported.
+TEST_F(FileSources, TheFirstFailureInOrderIsReported) {
+  const fs::path slow = folder_.path() / "slow";
+  Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);
+  large.resize(large.size() - 1000);
+  write_bytes(slow / "a/0.jpg", encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide));
+  write_bytes(slow / "a/1.jpg", large);
+  write_bytes(slow / "a/2.jpg", {1, 2, 3});
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    SourceSpec spec = with_storage(files(slow), storage, 4);
+    spec.resize = kSide;
+    spec.shuffle = false;
+    expect_in(message_of(ErrorKind::data, [&] { FileRun(spec, false).step(0); }),
+              {"a/1.jpg: damaged JPEG"});
+  }
+}
+
 TEST_F(FileSources, StopsInTheMiddleOfWork) {
   for (int i = 0; i < 20; ++i) {
     FileRun run(with_storage(files(root_), Storage::streamed, 4), false);
