@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/canvas.h"
 #include "kernels/view_params.h"
+#include "tests/kernels/emission_functors.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -15,22 +16,7 @@
 namespace wellspring {
 namespace {
 
-/// A formula that shows where it is looked at.
-struct Coordinates {
-  static constexpr int kLatents = 1;
-  struct Scene {
-    float scale;
-  };
-  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
-    truth.label = static_cast<std::int32_t>(key.slot.sample);
-    truth.latents[0] = 0.5f;
-    return {1};
-  }
-  WS_INLINE Rgb at(const Scene& scene, PixelCoordinate p) const {
-    return {scale_of(scene) * p.x, p.y, p.footprint};
-  }
-  WS_INLINE float scale_of(const Scene& scene) const { return scene.scale; }
-};
+using test::Coordinates;
 
 template <class T = float, class F>
 std::vector<T> emit(const F& functor, SampleShape looked_at, SampleShape shape,

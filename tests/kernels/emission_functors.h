@@ -1,0 +1,26 @@
+// The image functor that the emission tests run; instantiated for CUDA in emission_functors.cu.
+// Host and device.
+#pragma once
+
+#include "kernels/emission.h"
+
+namespace wellspring::test {
+
+/// A formula that shows where it is looked at.
+struct Coordinates {
+  static constexpr int kLatents = 1;
+  struct Scene {
+    float scale;
+  };
+  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
+    truth.label = static_cast<std::int32_t>(key.slot.sample);
+    truth.latents[0] = 0.5f;
+    return {1};
+  }
+  WS_INLINE Rgb at(const Scene& scene, PixelCoordinate p) const {
+    return {scale_of(scene) * p.x, p.y, p.footprint};
+  }
+  WS_INLINE float scale_of(const Scene& scene) const { return scene.scale; }
+};
+
+}  // namespace wellspring::test
