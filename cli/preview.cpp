@@ -93,15 +93,12 @@ void preview_config(const Options& options) {
   mixture.emit(stream, state.data(), buffers.view());
   stream.synchronize();
   mixture.after_step(stream, options.step);
-  std::vector<ViewSpec> views;
-  for (const SourceConfig& source : config.data.sources) {
-    views.push_back(to_view_spec(source.view, source.spec.place));
-  }
   const std::string out =
       options.out.empty()
           ? std::filesystem::path(options.samples.generator).stem().string() + ".png"
           : options.out;
-  write_png(out, batch_sheet(stream, buffers.view(), mixture.host_slots(options.step), views));
+  write_png(out, batch_sheet(stream, buffers.view(), mixture.host_slots(options.step),
+                             preview_sources(config, mixture)));
   fmt::print("{}: the batch of step {} as the network sees it\n", out, options.step);
 }
 

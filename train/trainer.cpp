@@ -644,12 +644,10 @@ FinishReport Trainer::Impl::run() {
 
 void Trainer::Impl::save_preview() {
   if (batch_.view().shape.height == 1) return;  // events
-  std::vector<ViewSpec> views;
-  for (const SourceConfig& source : config.data.sources)
-    views.push_back(to_view_spec(source.view, source.spec.place));
   stream_.synchronize();
   write_png(config.folder() / kPreviewFile,
-            batch_sheet(stream_, batch_.view(), mixture_.host_slots(0), views));
+            batch_sheet(stream_, batch_.view(), mixture_.host_slots(0),
+                        preview_sources(config, mixture_)));
 }
 
 void Trainer::Impl::write_report(const FinishReport& finish) {
