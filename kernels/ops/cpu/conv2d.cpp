@@ -6,14 +6,17 @@ namespace wellspring::ops::cpu {
 namespace {
 
 using dnnl::memory;
-using Forward = dnnl::convolution_forward;
-using BackwardData = dnnl::convolution_backward_data;
-using BackwardWeights = dnnl::convolution_backward_weights;
 
 /// The problem as oneDNN is told it. Activations stay NHWC, so that nothing is reordered between
 /// layers. Weights are KRSC in the caller's memory, but oneDNN may choose its own layout to compute
 /// with: a few kilobytes are reordered in microseconds, and for plain ones it has no fast code.
 struct Problem {
+  using Spec = Conv2dSpec;
+  using Forward = dnnl::convolution_forward;
+  using BackwardData = dnnl::convolution_backward_data;
+  using BackwardWeights = dnnl::convolution_backward_weights;
+  static constexpr const char* kName = "conv2d";
+
   explicit Problem(const Conv2dSpec& s)
       : tensors{.x = {{s.batch, s.in_channels, s.in_height, s.in_width},
                       memory::data_type::f32,
@@ -43,6 +46,10 @@ struct Problem {
   memory::dims strides, before, after;
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
 };
+
+using Forward = Problem::Forward;
+using BackwardData = Problem::BackwardData;
+using BackwardWeights = Problem::BackwardWeights;
 
 #if DNNL_VERSION_MAJOR >= 3
 Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p,
@@ -99,49 +106,13 @@ BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const P
 }
 #endif
 
-class OneDnnConv2d final : public Conv2d {
- public:
-  OneDnnConv2d(const Conv2dSpec& spec, const Stream& stream)
-      : OneDnnConv2d(spec, stream, Problem(spec), stream.library<OneDnn>()) {}
-
-  std::size_t workspace_bytes() const override { return passes_.workspace_bytes(); }
-  void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
-               Workspace workspace) override {
-    passes_.forward(stream, x, w, bias, y, workspace);
-  }
-  void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
-                     Workspace workspace) override {
-    passes_.backward_data(stream, dy, w, dx, workspace);
-  }
-  void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
-                        Workspace workspace) override {
-    passes_.backward_weights(stream, x, dy, dw, dbias, workspace);
-  }
-
- private:
-  OneDnnConv2d(const Conv2dSpec& spec, const Stream& stream, const Problem& problem,
-               const std::shared_ptr<OneDnn>& library)
-      : passes_("conv2d", library, problem.tensors) {
-    const ThreadScope threads(stream.threads());
-    const dnnl::engine& engine = library->engine;
-    passes_.set_forward<Forward>(plan_forward(engine, problem, spec.activation));
-    // The backward passes begin behind the activation, so their hint has none.
-    const auto hint = plan_forward(engine, problem, Activation::none);
-    if (spec.input_gradient) {
-      passes_.set_backward_data<BackwardData>(plan_data(engine, problem, hint));
-    }
-    passes_.set_backward_weights<BackwardWeights>(plan_weights(engine, problem, hint));
-  }
-
-  LinearPasses passes_;
-};
-
 }  // namespace
 
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream) {
   require_f32(spec.to_string(), spec.compute, DType::f32);
-  return with_onednn_errors(spec.to_string(),
-                            [&] { return std::make_unique<OneDnnConv2d>(spec, stream); });
+  return with_onednn_errors(spec.to_string(), [&] {
+    return std::make_unique<OneDnnLayer<Conv2d, Problem>>(spec, stream);
+  });
 }
 
 }  // namespace wellspring::ops::cpu

@@ -95,4 +95,50 @@ class LinearPasses {
   std::size_t workspace_bytes_ = 0;
 };
 
+/// A convolution or dense layer on oneDNN. `Problem` describes it: its Spec, the types Forward,
+/// BackwardData and BackwardWeights of its primitives, kName, `tensors`, and beside it the
+/// functions plan_forward, plan_data and plan_weights that describe the primitives.
+template <class Layer, class Problem>
+class OneDnnLayer final : public Layer {
+ public:
+  using Spec = typename Problem::Spec;
+
+  OneDnnLayer(const Spec& spec, const Stream& stream)
+      : OneDnnLayer(spec, stream, Problem(spec), stream.library<OneDnn>()) {}
+
+  std::size_t workspace_bytes() const override { return passes_.workspace_bytes(); }
+  void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+               Workspace workspace) override {
+    passes_.forward(stream, x, w, bias, y, workspace);
+  }
+  void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
+                     Workspace workspace) override {
+    passes_.backward_data(stream, dy, w, dx, workspace);
+  }
+  void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
+                        Workspace workspace) override {
+    passes_.backward_weights(stream, x, dy, dw, dbias, workspace);
+  }
+
+ private:
+  OneDnnLayer(const Spec& spec, const Stream& stream, const Problem& problem,
+              const std::shared_ptr<OneDnn>& library)
+      : passes_(Problem::kName, library, problem.tensors) {
+    const ThreadScope threads(stream.threads());
+    const dnnl::engine& engine = library->engine;
+    passes_.template set_forward<typename Problem::Forward>(
+        plan_forward(engine, problem, spec.activation));
+    // The backward passes begin behind the activation, so their hint has none.
+    const auto hint = plan_forward(engine, problem, Activation::none);
+    if (spec.input_gradient) {
+      passes_.template set_backward_data<typename Problem::BackwardData>(
+          plan_data(engine, problem, hint));
+    }
+    passes_.template set_backward_weights<typename Problem::BackwardWeights>(
+        plan_weights(engine, problem, hint));
+  }
+
+  LinearPasses passes_;
+};
+
 }  // namespace wellspring::ops::cpu
