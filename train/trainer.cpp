@@ -514,7 +514,7 @@ void Trainer::Impl::fail_nonfinite(std::uint64_t at) const {
   fail(
       ErrorKind::runtime,
       {fmt::format("step {}: the loss or the gradient is not finite", at),
-       "no update was made from there on; going on would change nothing",
+       "its update was skipped, and training cannot go on from there",
        fmt::format("lower optimizer.lr, lengthen optimizer.warmup or set train.clip; the last good "
                    "checkpoint is {}",
                    good && options_.write_files ? good->string() : "none")});

@@ -241,6 +241,18 @@ TEST(TrainerTest, ANonFiniteLossStopsTheRun) {
   EXPECT_NE(message.find("checkpoints/step-"), std::string::npos) << message;
 }
 
+TEST(TrainerTest, ANonFiniteLossIsSeenAtTheNextReport) {
+  Listener listener;
+  message_of(ErrorKind::runtime, [&] {
+    Trainer(small_run("unused", {"optimizer.kind=sgd", "optimizer.lr=1000", "train.clip=0",
+                                 "model.norm=none", "model.blocks=[0, 0]", "train.steps=4000"}),
+            listener, in_memory())
+        .run();
+  });
+  ASSERT_FALSE(listener.steps.empty());
+  EXPECT_LT(listener.steps.back().step, 400u);
+}
+
 TEST(TrainerTest, ABatchThatCannotFitShowsThePlan) {
   Listener listener;
   const std::string message = message_of(ErrorKind::device, [&] {
@@ -311,7 +323,14 @@ TEST(TrainerTest, BeginsWithAnotherRunsWeights) {
   const std::string init = "init.from=" + from.path().string();
   Trainer kept(small_run(to.path(), {init, "init.head=keep"}), listener, quick());
   const auto old_results = first.evaluate(), new_results = kept.evaluate();
-  EXPECT_EQ(old_results.results[0].loss, new_results.results[0].loss);
+  for (const std::size_t head : {0, 1})
+    EXPECT_EQ(old_results.results[head].loss, new_results.results[head].loss);
+  // A head is found by its name, wherever its logits lie.
+  Trainer moved(small_run(to.path(), {init, "init.head=keep", "eval.sources=[{of: noise}]",
+                                      "data.sources=[{name: noise, kind: generator, "
+                                      "generator: noise}]"}),
+                listener, quick());
+  EXPECT_EQ(old_results.results[1].loss, moved.evaluate().results[0].loss);
   Trainer reset(small_run(to.path(), {init, "init.head=reset"}), listener, quick());
   EXPECT_NE(reset.evaluate().results[0].loss, old_results.results[0].loss);
   ASSERT_FALSE(reset.plan().notes.empty());
