@@ -262,6 +262,23 @@ TEST(TrainerTest, ABatchThatCannotFitShowsThePlan) {
   EXPECT_NE(message.find("parameters"), std::string::npos) << message;
 }
 
+TEST(TrainerTest, SourcesOfOneHeadNeedItsClasses) {
+  Listener listener;
+  const std::string shared = message_of(ErrorKind::config, [&] {
+    Trainer(small_run("unused", {"data.sources.1.head=shapes"}), listener, in_memory());
+  });
+  EXPECT_NE(shared.find("circle"), std::string::npos) << shared;
+
+  const TemporaryFolder folder;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  const std::string held_out = message_of(ErrorKind::data, [&] {
+    evaluate_checkpoint(folder.path(),
+                        small_run(folder.path(), {"data.sources.0.params.classes=5"}), listener);
+  });
+  EXPECT_NE(held_out.find("'shapes' has 5 classes"), std::string::npos) << held_out;
+  EXPECT_NE(held_out.find("has 4"), std::string::npos) << held_out;
+}
+
 TEST(TrainerTest, AnAbsentDeviceIsNamed) {
   Listener listener;
   const std::string message = message_of(ErrorKind::device, [&] {
