@@ -35,7 +35,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
 {})",
                                              model, kBatch, more),
                                  "bench.yaml")),
-        stream_(Device::cpu(), 2),
+        stream_(Device::cpu(), 1),
         memory_(Device::cpu()),
         learner_(config_, stream_, memory_, DType::f32, input()) {
     batch_.plan(memory_, "data", kBatch, kShape, DType::f32, 4);
