@@ -20,7 +20,7 @@ namespace wellspring::testing {
 inline const std::string kSmallRun = R"(name: small
 seed: 7
 device: cpu
-threads: 2
+threads: 1
 data:
   size: 8
   sources:
