@@ -1,68 +1,62 @@
-// `wellspring preview`: samples as a picture, events as a table, or a batch of a configuration as
-// the network would see it.
-#include "train/preview.h"
+// `wellspring preview`: samples as a picture, or a batch of a configuration as the network sees it.
+#include "generators/preview.h"
 
 #include "cli/command.h"
-#include "cli/contact_sheet.h"
 #include "cli/options.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "train/learner.h"
+#include "train/preview.h"
 #include "train/run_config.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <set>
 
 namespace wellspring::cli {
 namespace {
 
+// Where --count is not given: a square of images, or enough events for smooth histograms.
+constexpr std::uint64_t kImages = 36;
+constexpr std::uint64_t kEvents = 20'000;
+constexpr std::uint64_t kRows = 8;  ///< of events, printed as numbers
+
 struct Options {
-  SampleOptions samples;
+  SampleOptions samples;  ///< range.count 0: not given
   std::uint64_t step = 0;
   std::string out;
 };
 
-void preview_images(const Generator& generator, const Options& options) {
-  const SampleRange& range = options.samples.range;
-  const SampleShape shape = generator.shape();
-  const auto elements = static_cast<std::size_t>(shape.elements());
-  ContactSheet sheet(static_cast<std::int64_t>(range.count), shape.width, shape.height);
-  std::set<std::int32_t> labels;
-  std::int64_t index = 0;
-  SampleReader reader(generator, range.seed);
-  reader.read(range.first, range.count, [&](const HostSamples& samples) {
-    for (std::size_t i = 0; i < samples.label.size(); ++i) {
-      sheet.put(index++, samples.x.subspan(i * elements, elements), shape.channels);
-      labels.insert(samples.label[i]);
-    }
-  });
-  const std::string out = options.out.empty() ? generator.info().name + ".png" : options.out;
-  write_png(out, sheet.image());
-  fmt::print("{}: {} samples of {}, ids from {}, {} of {} classes\n", out, range.count,
-             generator.info().name, range.first, labels.size(), generator.info().classes.size());
-}
-
-void preview_events(const Generator& generator, const Options& options) {
+void print_events(const Generator& generator, const SampleRange& range) {
   const GeneratorInfo& info = generator.info();
   const auto features = static_cast<std::size_t>(generator.shape().elements());
   fmt::print("{:>8} {:<12}", "id", "class");
   for (const std::string& feature : info.features) fmt::print(" {:>12}", feature);
   fmt::print(" {:>12}\n", "weight");
-  SampleReader reader(generator, options.samples.range.seed);
-  reader.read(options.samples.range.first, options.samples.range.count,
-              [&](const HostSamples& samples) {
-                for (std::size_t i = 0; i < samples.label.size(); ++i) {
-                  const auto label = static_cast<std::size_t>(samples.label[i]);
-                  fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
-                  for (const float value : samples.x.subspan(i * features, features)) {
-                    fmt::print(" {:>12.6g}", value);
-                  }
-                  fmt::print(" {:>12.6g}\n", samples.weight[i]);
-                }
-              });
+  SampleReader reader(generator, range.seed);
+  reader.read(range.first, std::min(range.count, kRows), [&](const HostSamples& samples) {
+    for (std::size_t i = 0; i < samples.label.size(); ++i) {
+      const auto label = static_cast<std::size_t>(samples.label[i]);
+      fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
+      for (const float value : samples.x.subspan(i * features, features)) {
+        fmt::print(" {:>12.6g}", value);
+      }
+      fmt::print(" {:>12.6g}\n", samples.weight[i]);
+    }
+  });
+}
+
+void preview_generator(const Options& options) {
+  const std::unique_ptr<Generator> generator = options.samples.make_generator();
+  const bool image = generator->info().kind == SampleKind::image;
+  SampleRange range = options.samples.range;
+  if (range.count == 0) range.count = image ? kImages : kEvents;
+  const std::string out = options.out.empty() ? generator->info().name + ".png" : options.out;
+  write_png(out, preview(*generator, range));
+  if (!image) print_events(*generator, range);
+  fmt::print("{}: {} samples of {}, ids from {}\n", out, range.count, generator->info().name,
+             range.first);
 }
 
 /// The batch of one step, augmentation included, on the CPU: its samples are the same anywhere.
@@ -106,39 +100,31 @@ bool names_config_file(const std::string& text) {
   return text.ends_with(".yaml") || text.ends_with(".yml");
 }
 
-int run(const Options& options) {
-  if (names_config_file(options.samples.generator)) {
-    preview_config(options);
-    return 0;
-  }
-  const std::unique_ptr<Generator> generator = options.samples.make_generator();
-  if (generator->info().kind == SampleKind::image) {
-    preview_images(*generator, options);
-  } else {
-    preview_events(*generator, options);
-  }
-  return 0;
-}
-
 }  // namespace
 
 Command add_preview(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "preview", "draw samples side by side as a PNG; events as a table; a configuration's batch");
+      "preview", "draw samples as a PNG: images side by side, events as histograms");
   auto options = std::make_shared<Options>();
-  options->samples.range.count = 36;
   app->add_option("what", options->samples.generator,
                   "a name from 'wellspring list generators', or a configuration (NAME.yaml): its "
                   "batch, augmentation included")
       ->required();
-  app->add_option("--count", options->samples.range.count, "how many samples of a generator")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+  app->add_option("--count", options->samples.range.count,
+                  "how many samples of a generator; 36 images or 20000 events without it")
+      ->check(CLI::PositiveNumber);
   add_sample_options(*app, options->samples);
   app->add_option("--step", options->step, "of a configuration: the step whose batch is shown")
       ->capture_default_str();
   app->add_option("--out", options->out, "the PNG file; NAME.png without it");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] {
+            if (names_config_file(options->samples.generator)) {
+              preview_config(*options);
+            } else {
+              preview_generator(*options);
+            }
+            return 0;
+          }};
 }
 
 }  // namespace wellspring::cli

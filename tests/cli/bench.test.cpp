@@ -1,0 +1,48 @@
+// `bench` and the statistics behind it. No test looks at how fast anything is.
+#include "bench/measure.h"
+#include "tests/cli/command.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace wellspring::test {
+namespace {
+
+TEST(Spread, MedianAndDeviationOfSmallSets) {
+  EXPECT_EQ(bench::spread_of({}).median, 0);
+  EXPECT_EQ(bench::spread_of({3}).median, 3);
+  EXPECT_EQ(bench::spread_of({3}).spread, 0);
+  EXPECT_EQ(bench::spread_of({4, 1, 3, 2}).median, 2.5);
+  // Distances from the median 3 are 2, 1, 0, 1, 97: their median is 1.
+  const bench::Spread outlier = bench::spread_of({1, 2, 3, 4, 100});
+  EXPECT_EQ(outlier.median, 3);
+  EXPECT_DOUBLE_EQ(outlier.spread, 1.4826);
+}
+
+TEST(Measure, RateIsWorkOverTime) {
+  int calls = 0;
+  const bench::Row row = bench::measure("nothing", "things/s", {[&] { ++calls; }, 1}, 3);
+  EXPECT_EQ(row.repeats, 3);
+  EXPECT_GT(row.rate, 0);
+  EXPECT_GT(calls, 3);
+}
+
+TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
+  const TemporaryFolder folder;
+  const Outcome outcome = wellspring(
+      {"bench", "generators", "--filter", "^ee_mumu$", "--json", "rows.json"}, folder.path());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("memory write"), std::string::npos) << outcome.out;
+  const auto report = nlohmann::json::parse(read_text(folder.path() / "rows.json"));
+  ASSERT_EQ(report.at("rows").size(), 1u);
+  const auto& row = report.at("rows").at(0);
+  EXPECT_EQ(row.at("unit"), "events/s");
+  EXPECT_GT(row.at("rate"), 0);
+  EXPECT_GT(row.at("ceiling").at("rate"), 0);
+  EXPECT_FALSE(report.at("machine").at("processor").get<std::string>().empty());
+}
+
+}  // namespace
+}  // namespace wellspring::test
