@@ -17,7 +17,7 @@ struct SpellSlots {
   BatchView batch;
   int latents;
   float sign;  ///< 1 through the training view, -1 through the evaluation view
-  void operator()(std::int64_t row) const {
+  WS_HD void operator()(std::int64_t row) const {
     const Slot slot = slots[row];
     if (slot.source != index) return;
     float* const x = static_cast<float*>(batch.x) + row * batch.shape.elements();
