@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/launch.h"
+#include "kernels/macros.h"
 #include "sources/source.h"
 
 #include <string>
