@@ -7,11 +7,15 @@
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};
-}
+std::atomic<std::int64_t> alive{0};
+}  // namespace
 
 namespace wellspring::test {
 std::uint64_t heap_allocation_count() noexcept {
   return allocations.load();
+}
+std::int64_t heap_blocks_alive() noexcept {
+  return alive.load();
 }
 }  // namespace wellspring::test
 
@@ -26,7 +30,13 @@ void* take(std::size_t bytes, std::size_t alignment) {
                           ? std::malloc(bytes == 0 ? 1 : bytes)
                           : std::aligned_alloc(alignment, size == 0 ? alignment : size);
   if (block == nullptr) throw std::bad_alloc();
+  ++alive;
   return block;
+}
+
+void give_back(void* block) noexcept {
+  if (block != nullptr) --alive;
+  std::free(block);
 }
 
 }  // namespace
@@ -39,16 +49,16 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return take(bytes, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* block) noexcept {
-  std::free(block);
+  give_back(block);
 }
 void operator delete(void* block, std::size_t) noexcept {
-  std::free(block);
+  give_back(block);
 }
 void operator delete(void* block, std::align_val_t) noexcept {
-  std::free(block);
+  give_back(block);
 }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
-  std::free(block);
+  give_back(block);
 }
 
 #endif

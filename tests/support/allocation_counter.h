@@ -9,5 +9,7 @@ namespace wellspring::test {
 /// Calls of operator new so far, on all threads. Stands still under the sanitizers, which bring
 /// their own operator new.
 std::uint64_t heap_allocation_count() noexcept;
+/// Blocks taken by operator new and not given back yet; stands still likewise.
+std::int64_t heap_blocks_alive() noexcept;
 
 }  // namespace wellspring::test

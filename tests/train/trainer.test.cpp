@@ -1,7 +1,7 @@
 #include "train/trainer.h"
 
 #include "kernels/memory_plan.h"
-#include "tests/train/allocation_counter.h"
+#include "tests/support/allocation_counter.h"
 #include "tests/train/training_testing.h"
 #include "train/metrics_log.h"
 #include "train/signals.h"
@@ -117,9 +117,9 @@ TEST(TrainerTest, NothingGrowsOnceTheStepIsRecorded) {
                   in_memory());
   trainer.train_until(6);
   const std::uint64_t device_before = device_allocation_count();
-  const std::int64_t live_before = testing::live_allocations();
+  const std::int64_t live_before = test::heap_blocks_alive();
   trainer.train_until(90);
-  EXPECT_EQ(testing::live_allocations(), live_before);
+  EXPECT_EQ(test::heap_blocks_alive(), live_before);
   EXPECT_EQ(device_allocation_count(), device_before);
 }
 
