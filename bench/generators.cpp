@@ -15,7 +15,7 @@ struct Shape {
 };
 /// Enough work a launch for every core or multiprocessor, little enough to repeat often.
 Shape launch_size(Device device) {
-  return device.is_cuda() ? Shape{1024, 1 << 22} : Shape{64, 1 << 16};
+  return device.is_cuda() ? Shape{1024, 1 << 22} : Shape{64, 1 << 20};
 }
 
 class GeneratorBench {

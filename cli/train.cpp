@@ -18,6 +18,18 @@ struct Options {
   std::vector<std::string> overrides;
 };
 
+/// The arguments as a shell would take them back.
+std::string arguments_text(const Options& options) {
+  std::string text;
+  std::vector<std::string> words = {options.config};
+  words.insert(words.end(), options.overrides.begin(), options.overrides.end());
+  for (const std::string& word : words) {
+    const bool plain = word.find_first_of(" '\"\\$`[]{}()*?;&|<>#~!") == std::string::npos;
+    text += (text.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return text;
+}
+
 int run(const Options& options) {
   std::vector<std::string> overrides = options.overrides;
   if (!options.graph.empty()) overrides.push_back("train.graph=" + options.graph);
@@ -27,7 +39,7 @@ int run(const Options& options) {
 
   // Before anything is built: a signal during set-up stops the run at its first step.
   const SignalGuard signals;
-  TrainView view(options.config);
+  TrainView view(arguments_text(options));
   Trainer trainer(std::move(config), view, trainer_options);
   const FinishReport report = trainer.run();
   return report.status == RunStatus::interrupted ? kInterruptedExitCode : 0;

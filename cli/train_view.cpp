@@ -126,7 +126,7 @@ void TrainView::on_finish(const FinishReport& report) {
   progress_.reset();
   if (report.status == RunStatus::interrupted) {
     fmt::print("\n{} at step {}; the run continues from there with\n  {} train {}\n",
-               paint(Colour::bold, "stopped by a signal"), report.step, program_name(), config_);
+               paint(Colour::bold, "stopped by a signal"), report.step, program_name(), arguments_);
     return;
   }
   fmt::print("\n{} after {} steps in {}\n", paint(Colour::green, "finished"), report.step,

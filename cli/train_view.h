@@ -12,8 +12,8 @@ namespace wellspring::cli {
 
 class TrainView : public TrainObserver {
  public:
-  /// `config`: as the user named it, for the commands proposed at the end.
-  explicit TrainView(std::string config) : config_(std::move(config)) {}
+  /// `arguments`: of `train`, as the user gave them; for the command that continues the run.
+  explicit TrainView(std::string arguments) : arguments_(std::move(arguments)) {}
 
   void on_plan(const PlanReport& plan) override;
   void on_graph(const GraphCensus& census) override;
@@ -26,7 +26,7 @@ class TrainView : public TrainObserver {
  private:
   void say(const std::string& line);  ///< above the bar, once there is one
 
-  std::string config_;
+  std::string arguments_;
   std::optional<Progress> progress_;  ///< from the plan to the finish
 };
 

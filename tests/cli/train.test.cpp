@@ -133,6 +133,8 @@ TEST_P(Signals, StopWithCheckpointExit75AndContinueToTheSameWeights) {
   const Outcome stopped = process.wait();
   ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
   EXPECT_NE(stopped.out.find("stopped by a signal"), std::string::npos) << stopped.out;
+  EXPECT_NE(stopped.out.find("train small.yaml train.steps=1500\n"), std::string::npos)
+      << stopped.out;
 
   const Outcome resumed = run(arguments);
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
