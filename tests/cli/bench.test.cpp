@@ -35,7 +35,7 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
       {"bench", "generators", "--filter", "^ee_mumu$", "--json", "rows.json"}, folder.path());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("memory write"), std::string::npos) << outcome.out;
-  const auto report = nlohmann::json::parse(read_text(folder.path() / "rows.json"));
+  const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
   ASSERT_EQ(report.at("rows").size(), 1u);
   const auto& row = report.at("rows").at(0);
   EXPECT_EQ(row.at("unit"), "events/s");

@@ -2,9 +2,7 @@
 
 #include <cstdlib>
 #include <fcntl.h>
-#include <fstream>
 #include <signal.h>
-#include <sstream>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <thread>
@@ -12,12 +10,6 @@
 
 namespace wellspring::test {
 namespace {
-
-std::filesystem::path make_temporary_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "wellspring-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  return name;
-}
 
 void open_as(const std::string& path, int descriptor) {
   const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
@@ -27,8 +19,7 @@ void open_as(const std::string& path, int descriptor) {
 }  // namespace
 
 Process::Process(std::vector<std::string> arguments, const std::filesystem::path& folder,
-                 const Environment& environment)
-    : files_(make_temporary_folder()) {
+                 const Environment& environment) {
   std::vector<char*> words;
   for (std::string& word : arguments) words.push_back(word.data());
   words.push_back(nullptr);
@@ -45,12 +36,9 @@ Process::Process(std::vector<std::string> arguments, const std::filesystem::path
 }
 
 Process::~Process() {
-  if (!done_) {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, &status_, 0);
-  }
-  std::error_code ignored;  // a leftover in the temporary folder harms nobody
-  std::filesystem::remove_all(files_, ignored);
+  if (done_) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, &status_, 0);
 }
 
 void Process::send(int signal) const {
@@ -63,7 +51,7 @@ bool Process::running() {
 }
 
 std::string Process::output() const {
-  return read_text(files_ / "out");
+  return slurp(files_ / "out");
 }
 
 Outcome Process::wait(std::chrono::seconds limit) {
@@ -75,8 +63,8 @@ Outcome Process::wait(std::chrono::seconds limit) {
   Outcome outcome;
   if (WIFEXITED(status_)) outcome.exit_code = WEXITSTATUS(status_);
   if (WIFSIGNALED(status_)) outcome.signal = WTERMSIG(status_);
-  outcome.out = read_text(files_ / "out");
-  outcome.err = read_text(files_ / "err");
+  outcome.out = slurp(files_ / "out");
+  outcome.err = slurp(files_ / "err");
   return outcome;
 }
 
@@ -93,24 +81,6 @@ Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::pa
 Outcome shell(const std::string& text, const std::filesystem::path& folder,
               const Process::Environment& environment) {
   return Process({"bash", "-c", text}, folder, environment).wait();
-}
-
-TemporaryFolder::TemporaryFolder() : path_(make_temporary_folder()) {}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;  // a leftover in the temporary folder harms nobody
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-void write_text(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream(file, std::ios::binary) << text;
 }
 
 std::filesystem::path source_folder() {

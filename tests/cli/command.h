@@ -1,6 +1,8 @@
 // Runs the built command as a user does and keeps what it said. For tests; host only.
 #pragma once
 
+#include "tests/support/temporary_folder.h"
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -38,7 +40,7 @@ class Process {
   int pid_ = -1;
   bool done_ = false;
   int status_ = 0;
-  std::filesystem::path files_;  ///< folder of the two output files
+  TemporaryFolder files_;  ///< the two output files
 };
 
 /// The built executable.
@@ -50,21 +52,6 @@ Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::pa
 Outcome shell(const std::string& text, const std::filesystem::path& folder = {},
               const Process::Environment& environment = {});
 
-/// A folder that is removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::string read_text(const std::filesystem::path& file);
-void write_text(const std::filesystem::path& file, const std::string& text);
 std::filesystem::path source_folder();
 
 }  // namespace wellspring::test

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 /// The lines of the README's ```sh blocks.
 std::vector<std::string> readme_commands() {
-  std::istringstream text(read_text(source_folder() / "README.md"));
+  std::istringstream text(slurp(source_folder() / "README.md"));
   std::vector<std::string> commands;
   bool in_block = false;
   for (std::string line; std::getline(text, line);) {
@@ -63,13 +63,13 @@ class Readme : public testing::TestWithParam<std::string> {
   /// A `wellspring` in front of PATH that cuts training short and calls the built one.
   Readme() {
     const fs::path file = folder_.path() / "wellspring";
-    write_text(file,
-               "#!/usr/bin/env bash\n"
-               "case \"$1\" in\n"
-               "  train) set -- \"$@\" train.steps=3 eval.samples=64 out=run ;;\n"
-               "esac\n"
-               "exec '" +
-                   wellspring_path() + "' \"$@\"\n");
+    spill(file,
+          "#!/usr/bin/env bash\n"
+          "case \"$1\" in\n"
+          "  train) set -- \"$@\" train.steps=3 eval.samples=64 out=run ;;\n"
+          "esac\n"
+          "exec '" +
+              wellspring_path() + "' \"$@\"\n");
     fs::permissions(file, fs::perms::owner_all);
     fs::create_directory_symlink(source_folder() / "configs", folder_.path() / "configs");
     if (!cifar10().empty()) {
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, Readme, testing::ValuesIn(readme_commands()))
 
 TEST(ReadmeText, ShowsCommandsAndOnlyFilesThatExist) {
   EXPECT_GE(readme_commands().size(), 8u);
-  const std::string text = read_text(source_folder() / "README.md");
+  const std::string text = slurp(source_folder() / "README.md");
   for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 2)) {
     const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
     if (target.starts_with("http")) continue;

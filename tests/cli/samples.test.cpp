@@ -95,7 +95,7 @@ TEST_P(EveryGenerator, PreviewShowsIt) {
   const Outcome outcome =
       wellspring({"preview", GetParam(), "--count", "5", "--size", "24"}, folder.path());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(read_text(folder.path() / (GetParam() + ".png")).substr(1, 3), "PNG");
+  EXPECT_EQ(slurp(folder.path() / (GetParam() + ".png")).substr(1, 3), "PNG");
   if (find_generator(GetParam()).kind == SampleKind::event) {
     EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'),
               7);  // heading, events, file

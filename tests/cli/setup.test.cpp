@@ -24,12 +24,12 @@ class Setup : public testing::Test {
     tool("dpkg-query",
          "case \"${@: -1}\" in cmake) grep -q install \"$LOG\" && echo installed;; "
          "*) echo installed;; esac; exit 0");
-    write_text(log(), "");
+    spill(log(), "");
   }
 
   void tool(const std::string& name, const std::string& body) {
     const fs::path file = tools() / name;
-    write_text(file, "#!/usr/bin/env bash\n" + body + "\n");
+    spill(file, "#!/usr/bin/env bash\n" + body + "\n");
     fs::permissions(file, fs::perms::owner_all);
   }
   fs::path tools() const { return folder_.path() / "tools"; }
@@ -49,15 +49,15 @@ TEST_F(Setup, WithoutPrivilegesQuickstartPrintsTheOneCommandAndExits2) {
                              "--no-install-recommends cmake\n"),
             std::string::npos)
       << outcome.err;
-  EXPECT_EQ(read_text(log()), "");  // nothing was touched
+  EXPECT_EQ(slurp(log()), "");  // nothing was touched
 }
 
 TEST_F(Setup, InstallsOnlyWhatIsMissing) {
   tool("id", "echo 0");
   const Outcome outcome = run("scripts/install-packages");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_NE(read_text(log()).find("install -y --no-install-recommends cmake\n"), std::string::npos)
-      << read_text(log());
+  EXPECT_NE(slurp(log()).find("install -y --no-install-recommends cmake\n"), std::string::npos)
+      << slurp(log());
 }
 
 TEST_F(Setup, NothingToDoIsSilent) {
@@ -65,7 +65,7 @@ TEST_F(Setup, NothingToDoIsSilent) {
   const Outcome outcome = run("scripts/install-packages");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out + outcome.err, "");
-  EXPECT_EQ(read_text(log()), "");
+  EXPECT_EQ(slurp(log()), "");
 }
 
 TEST_F(Setup, AFailedInstallationIsReported) {

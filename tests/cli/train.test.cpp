@@ -47,7 +47,7 @@ eval:
 
 class Train : public testing::Test {
  protected:
-  Train() { write_text(config(), kConfig); }
+  Train() { spill(config(), kConfig); }
   fs::path folder() const { return folder_.path(); }
   fs::path config() const { return folder() / "small.yaml"; }
   Outcome run(std::vector<std::string> arguments) const {
@@ -63,7 +63,7 @@ class Train : public testing::Test {
       if (step > newest_step) newest = entry.path();
       newest_step = std::max(step, newest_step);
     }
-    const std::string file = read_text(newest / "model.safetensors");
+    const std::string file = slurp(newest / "model.safetensors");
     std::uint64_t header = 0;  // little-endian length of the JSON that follows it
     std::memcpy(&header, file.data(), sizeof header);
     return file.substr(sizeof header + header);
@@ -172,7 +172,7 @@ TEST_F(Train, ConfigPrintsWhatReadsBackToTheSame) {
   const Outcome first = run({"config", "small.yaml", "train.steps=7"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   EXPECT_NE(first.out.find("steps: 7"), std::string::npos) << first.out;
-  write_text(folder() / "again.yaml", first.out);
+  spill(folder() / "again.yaml", first.out);
   const Outcome second = run({"config", "again.yaml"});
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(second.out, first.out);
@@ -199,7 +199,7 @@ TEST_P(RefusedRun, WithExitCodePlaceAndAdvice) {
     ASSERT_NE(at, std::string::npos);
     text.replace(at, GetParam().from.size(), GetParam().to);
   }
-  write_text(config(), text);
+  spill(config(), text);
   std::vector<std::string> arguments = {"train", "small.yaml"};
   arguments.insert(arguments.end(), GetParam().overrides.begin(), GetParam().overrides.end());
   const Outcome outcome = run(arguments);

@@ -1,13 +1,13 @@
 #include "core/config.h"
 
-#include "tests/core/error_testing.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
 namespace wellspring {
 namespace {
 
-using testing::message_of;
+using test::message_of;
 
 struct Optimizer {
   double lr = 0.1;

@@ -1,42 +1,24 @@
 #include "core/files.h"
 
-#include "tests/core/error_testing.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace wellspring {
 namespace {
 
-using testing::message_of;
-using testing::slurp;
-using testing::spill;
-using testing::TemporaryFolder;
+using test::FileSizeLimit;
+using test::message_of;
+using test::slurp;
+using test::spill;
+using test::TemporaryFolder;
 namespace fs = std::filesystem;
-
-/// Stands for a full disk: no file of this process may grow beyond `bytes` while it lives. The
-/// signal that comes with it is ignored, so that write(2) returns EFBIG.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 TEST(Files, WholeFilesReadBack) {
   const TemporaryFolder folder;

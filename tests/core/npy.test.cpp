@@ -1,7 +1,7 @@
 #include "core/npy.h"
 
-#include "tests/core/error_testing.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 namespace wellspring {
 namespace {
 
-using testing::message_of;
-using testing::slurp;
-using testing::spill;
-using testing::TemporaryFolder;
+using test::message_of;
+using test::slurp;
+using test::spill;
+using test::TemporaryFolder;
 
 const std::vector<float> kFloats = {1.5f, -2, 3, 4, 5, 6};
 const std::vector<std::int32_t> kInts = {7, -8};

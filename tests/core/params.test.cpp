@@ -1,7 +1,7 @@
 #include "core/params.h"
 
 #include "core/config.h"
-#include "tests/core/error_testing.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-using testing::message_of;
+using test::message_of;
 
 enum class Law { uniform, gaussian = 7 };
 

@@ -1,6 +1,6 @@
 #include "core/png.h"
 
-#include "tests/core/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <png.h>
@@ -35,9 +35,9 @@ TEST(Png, LibpngReadsTheSamePixels) {
 }
 
 TEST(Png, EqualImagesMakeEqualFiles) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   write_png(folder / "a.png", gradient(8, 8));
-  EXPECT_EQ(testing::slurp(folder / "a.png"), text_of(encode_png(gradient(8, 8))));
+  EXPECT_EQ(test::slurp(folder / "a.png"), text_of(encode_png(gradient(8, 8))));
 }
 
 TEST(Png, AWrongSizeIsAMistakeOfOurs) {

@@ -1,7 +1,7 @@
 #include "core/tensorboard.h"
 
 #include "core/crc32c.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -25,11 +25,11 @@ std::string take_record(std::string& rest) {
 }
 
 TEST(TensorBoard, EventsAreExactToTheByte) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   TensorBoardWriter writer(folder / "events", 1.5);
   writer.add_scalar("loss", 300, 2.0, 0.5f);
   // Nothing is held back: a reader may look at any time.
-  std::string rest = testing::slurp(folder / "events");
+  std::string rest = test::slurp(folder / "events");
   // Field 1 (wall_time, fixed64) = 1.5; field 3 (file_version, 13 bytes).
   EXPECT_EQ(take_record(rest), std::string("\x09\0\0\0\0\0\0\xF8\x3F\x1A\x0D"
                                            "brain.Event:2",

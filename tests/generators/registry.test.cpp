@@ -1,5 +1,4 @@
 // What every registered generator promises, tested for each of them from the registry alone.
-#include "core/error.h"
 #include "core/sha256.h"
 #include "generators/adapters.h"
 #include "generators/digest.h"
@@ -9,6 +8,7 @@
 #include "generators/images/shapes.h"
 #include "kernels/device.h"
 #include "tests/generators/collect.h"
+#include "tests/support/error_testing.h"
 #include "tests/support/host_team.h"
 #include "tests/support/statistics.h"
 
@@ -23,6 +23,9 @@
 
 namespace wellspring {
 namespace {
+
+using test::expect_parts;
+using test::message_of;
 
 constexpr int kSize = 40;  // neither a multiple of the host's runs nor of a tile
 
@@ -287,53 +290,37 @@ TEST(Teams, EveryImageGeneratorIsIndependentOfTheTeamSize) {
 
 // ---- the registry itself ------------------------------------------------------------------------
 
-ErrorKind kind_of(const std::function<void()>& action, std::string& message) {
-  try {
-    action();
-  } catch (const Error& error) {
-    message = error.what();
-    return error.kind();
-  }
-  ADD_FAILURE() << "no error";
-  return ErrorKind::runtime;
-}
-
 TEST(Registry, UnknownNameIsRefusedWithTheNearest) {
-  std::string message;
-  EXPECT_EQ(kind_of(
-                [] {
-                  make_generator("shape", 32, {}, {"a.yaml", 3, 9});
-                },
-                message),
-            ErrorKind::config);
-  EXPECT_NE(message.find("a.yaml:3:9"), std::string::npos) << message;
-  EXPECT_NE(message.find("'shapes'"), std::string::npos) << message;
+  expect_parts(message_of(ErrorKind::config,
+                          [] {
+                            make_generator("shape", 32, {}, {"a.yaml", 3, 9});
+                          }),
+               {"a.yaml:3:9", "'shapes'"});
 }
 
 TEST(Registry, BadParametersAreRefused) {
-  std::string message;
-  const auto refused = [&](const char* name, std::vector<ParamSetting> settings, int size = 32) {
-    const auto kind = kind_of([&] { make_generator(name, size, settings); }, message);
-    return kind == ErrorKind::config;
+  const auto refused = [](const char* name, std::vector<ParamSetting> settings, int size = 32) {
+    return message_of(ErrorKind::config, [&] { make_generator(name, size, settings); });
   };
-  EXPECT_TRUE(refused("shapes", {{"scale_lo", "0.2", {}}}));
-  EXPECT_NE(message.find("scale_low"), std::string::npos) << message;
-  EXPECT_TRUE(refused("shapes", {{"scale_low", "0.9", {}}}));
-  EXPECT_TRUE(refused("shapes", {{"scale_low", "0.25", {}}, {"scale_high", "0.2", {}}}));
-  EXPECT_TRUE(refused("dead_leaves", {{"r_min", "0.5", {}}, {"r_max", "0.2", {}}}));
-  EXPECT_TRUE(refused("ee_mumu", {{"energies", "[]", {}}}));
-  EXPECT_TRUE(refused("noise", {{"law", "cauchy", {}}}));
-  EXPECT_TRUE(refused("noise", {}, 0));
-  EXPECT_TRUE(refused("noise", {}, 1 << 20));
+  expect_parts(refused("shapes", {{"scale_lo", "0.2", {}}}), {"scale_low"});
+  expect_parts(refused("shapes", {{"scale_low", "0.9", {}}}), {"scale_low = 0.9", "out of range"});
+  expect_parts(refused("shapes", {{"scale_low", "0.25", {}}, {"scale_high", "0.2", {}}}),
+               {"scale_low is larger than scale_high"});
+  expect_parts(refused("dead_leaves", {{"r_min", "0.5", {}}, {"r_max", "0.2", {}}}),
+               {"r_min * spread is larger than r_max"});
+  expect_parts(refused("ee_mumu", {{"energies", "[]", {}}}), {"energies"});
+  expect_parts(refused("noise", {{"law", "cauchy", {}}}), {"law", "cauchy", "gaussian"});
+  expect_parts(refused("noise", {}, 0), {"image size 0"});
+  expect_parts(refused("noise", {}, 1 << 20), {"image size 1048576"});
 }
 
 TEST(Registry, EventsRefuseAView) {
   const auto generator = make_generator("ee_mumu", 1);
   ViewSpec view;
   view.flip_x = 0.5f;
-  std::string message;
-  EXPECT_EQ(kind_of([&] { test::emit_with_view<float>(*generator, view, 0, 0, 1); }, message),
-            ErrorKind::config);
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { test::emit_with_view<float>(*generator, view, 0, 0, 1); }),
+               {"ee_mumu makes events", "leave out `view`"});
 }
 
 }  // namespace

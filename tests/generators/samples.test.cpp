@@ -6,8 +6,8 @@
 #include "generators/export.h"
 #include "generators/font.h"
 #include "generators/preview.h"
-#include "tests/core/temporary_folder.h"
 #include "tests/generators/collect.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ namespace wellspring {
 namespace {
 
 TEST(Export, NpzHoldsTheSamplesAndTheirTruth) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto path = folder.path() / "shapes.npz";
   const auto generator = make_generator("shapes", 12);
   export_samples(*generator, {3, 10, 20}, {Device::cpu(), 7, 1}, path);
@@ -38,7 +38,7 @@ TEST(Export, NpzHoldsTheSamplesAndTheirTruth) {
 }
 
 TEST(Export, EventsAreRowsOfFeatures) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto path = folder.path() / "events.npz";
   export_samples(*make_generator("ee_mumu", 1), {3, 0, 100}, {}, path);
   EXPECT_EQ(read_npz(path, "x").spec.shape, (std::vector<std::int64_t>{100, 2}));

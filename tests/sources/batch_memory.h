@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 struct BatchMemory {
   BatchMemory(std::int64_t size, SampleShape shape, std::int64_t latent_stride)
@@ -25,4 +25,4 @@ struct BatchMemory {
   BatchView view;
 };
 
-}  // namespace wellspring::testing
+}  // namespace wellspring::test

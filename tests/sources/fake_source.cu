@@ -1,4 +1,4 @@
 #include "kernels/launch.cuh"
 #include "tests/sources/fake_source.h"
 
-WS_CUDA_MAP(wellspring::testing::SpellSlots);
+WS_CUDA_MAP(wellspring::test::SpellSlots);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 struct SpellSlots {
   const Slot* slots;
@@ -73,4 +73,4 @@ class FakeSource final : public Source {
   std::vector<std::string> latent_names_;
 };
 
-}  // namespace wellspring::testing
+}  // namespace wellspring::test

@@ -1,10 +1,10 @@
 #include "sources/mixture.h"
 
-#include "core/error.h"
 #include "kernels/step_graph.h"
 #include "tests/sources/batch_memory.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/chi_square.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,9 @@
 namespace wellspring {
 namespace {
 
-using testing::BatchMemory;
-using testing::FakeSource;
+using test::BatchMemory;
+using test::expect_parts;
+using test::FakeSource;
 
 std::unique_ptr<Source> fake(const std::string& name, FakeSource::Traits traits = {}) {
   return std::make_unique<FakeSource>(name, std::move(traits));
@@ -29,20 +30,7 @@ bool same(const Slot& a, const Slot& b) {
 }
 
 std::string config_error(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::config);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
-
-void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' not in: " << message;
-  }
+  return test::message_of(ErrorKind::config, action);
 }
 
 /// Three sources on a schedule, planned and loaded.
@@ -123,7 +111,7 @@ TEST(Mixture, SlotsOfASourceAreSpreadOverTheBatch) {
       }
     }
   }
-  EXPECT_LT(testing::chi_square_score(counts, total / PlannedRun::kBatch), 5);
+  EXPECT_LT(test::chi_square_score(counts, total / PlannedRun::kBatch), 5);
 }
 
 TEST(Mixture, OneSourceNeedsNoTable) {

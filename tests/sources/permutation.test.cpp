@@ -15,7 +15,7 @@
 namespace wellspring {
 namespace {
 
-using testing::chi_square_score;
+using test::chi_square_score;
 
 std::vector<std::uint64_t> whole(std::uint64_t size, std::uint64_t seed, std::uint64_t epoch) {
   const Permutation permutation(size, seed, epoch, PermutationUse::epoch);

@@ -1,14 +1,14 @@
 #include "sources/source_spec.h"
 
 #include "sources/procedural.h"
-#include "tests/core/error_testing.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
 namespace wellspring {
 namespace {
 
-using testing::message_of;
+using test::message_of;
 
 TEST(SourceTable, ReadsEveryKeyOfAnEntry) {
   SourceSpec spec;

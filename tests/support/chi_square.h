@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 /// Standard score of a chi-square statistic of `counts` against one expectation for all cells, by
 /// the cube-root transform (E. B. Wilson, M. M. Hilferty, PNAS 17 (1931) 684), good to a few per
@@ -19,4 +19,4 @@ inline double chi_square_score(const std::vector<double>& counts, double expecte
   return (std::cbrt(statistic / freedom) - (1 - variance)) / std::sqrt(variance);
 }
 
-}  // namespace wellspring::testing
+}  // namespace wellspring::test

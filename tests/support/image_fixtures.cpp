@@ -5,29 +5,16 @@
 #include <turbojpeg.h>
 #include <zlib.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <random>
 #include <stdexcept>
-#include <unistd.h>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 namespace fs = std::filesystem;
-
-TemporaryFolder::TemporaryFolder() {
-  static std::atomic<int> counter{0};
-  path_ = fs::temp_directory_path() / fmt::format("wellspring-test-{}-{}", getpid(), counter++);
-  fs::create_directories(path_);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;  // a destructor; leftovers in the temporary folder harm nobody
-  fs::remove_all(path_, ignored);
-}
 
 void write_bytes(const fs::path& path, const Bytes& bytes) {
   fs::create_directories(path.parent_path());
@@ -221,4 +208,4 @@ fs::path shared_data() {
   return fs::exists(data / "cifar10-train.tar") ? data : fs::path();
 }
 
-}  // namespace wellspring::testing
+}  // namespace wellspring::test

@@ -1,27 +1,16 @@
 // Small image files, tar archives and folders made on the spot. Tests only; host only.
 #pragma once
 
+#include "tests/support/temporary_folder.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 using Bytes = std::vector<std::uint8_t>;
-
-/// A folder that is removed with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 void write_bytes(const std::filesystem::path& path, const Bytes& bytes);  ///< makes the folders
 
@@ -63,4 +52,4 @@ void write_image_folder(const std::filesystem::path& root, int classes, int imag
 /// beside the repository.
 std::filesystem::path shared_data();
 
-}  // namespace wellspring::testing
+}  // namespace wellspring::test

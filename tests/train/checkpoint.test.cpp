@@ -1,22 +1,19 @@
 #include "train/checkpoint.h"
 
 #include "core/safetensors.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/train/training_testing.h"
-
-#include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace wellspring {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::message_of;
-using testing::quick;
-using testing::slurp;
-using testing::small_run;
-using testing::spill;
-using testing::TemporaryFolder;
+using test::message_of;
+using test::quick;
+using test::slurp;
+using test::small_run;
+using test::spill;
+using test::TemporaryFolder;
 
 TrainObserver& silent() {
   static TrainObserver observer;
@@ -158,7 +155,6 @@ TEST_F(Checkpoints, WhatKilledRunsLeftIsRemoved) {
   EXPECT_EQ(CheckpointStore(folder_.path()).steps().size(), 3u);
 }
 
-// A limit on the size of files stands for a full disk: write() fails alike.
 TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {
   const TemporaryFolder folder;
   Trainer trainer(small_run(folder.path()), silent(), quick());
@@ -166,16 +162,11 @@ TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {
   trainer.checkpoint();
   trainer.train_until(15);
 
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto ignored = signal(SIGXFSZ, SIG_IGN);
-  rlimit tight = before;
-  tight.rlim_cur = 1000;
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
-  const std::string message = message_of(ErrorKind::runtime, [&] { trainer.checkpoint(); });
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  signal(SIGXFSZ, ignored);
-
+  std::string message;
+  {
+    const test::FileSizeLimit full(1000);
+    message = message_of(ErrorKind::runtime, [&] { trainer.checkpoint(); });
+  }
   EXPECT_TRUE(contains(message, "step-15")) << message;
   EXPECT_TRUE(contains(message, "step-10")) << message;
   EXPECT_EQ(CheckpointStore(folder.path()).steps(), (std::vector<std::uint64_t>{10}));

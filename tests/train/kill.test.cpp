@@ -15,8 +15,8 @@ namespace wellspring {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::slurp;
-using testing::TemporaryFolder;
+using test::slurp;
+using test::TemporaryFolder;
 
 pid_t start(const fs::path& config, const fs::path& work) {
   std::vector<std::string> arguments = {WELLSPRING_TRAIN_WORKER, config.string(), "train.steps=300",
@@ -43,7 +43,7 @@ int wait_for(pid_t child) {
 TEST(Killed, RunsEndWithTheBytesOfAStraightOne) {
   const TemporaryFolder straight, broken, configs;
   const fs::path config = configs / "small.yaml";
-  testing::spill(config, testing::kSmallRun);
+  test::spill(config, test::kSmallRun);
 
   const auto begin = std::chrono::steady_clock::now();
   const int status = wait_for(start(config, straight.path()));
@@ -81,7 +81,7 @@ TEST(Signalled, RunsCheckpointAndReturn75) {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     const TemporaryFolder work, configs;
     const fs::path config = configs / "small.yaml";
-    testing::spill(config, testing::kSmallRun);
+    test::spill(config, test::kSmallRun);
     const pid_t child = start(config, work.path());
     while (!fs::exists(work.path() / "runs/small/metrics.jsonl"))
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

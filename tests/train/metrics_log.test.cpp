@@ -1,17 +1,17 @@
 #include "train/metrics_log.h"
 
-#include "tests/core/error_testing.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
 namespace wellspring {
 namespace {
 
-using testing::message_of;
-using testing::slurp;
-using testing::spill;
-using testing::TemporaryFolder;
+using test::message_of;
+using test::slurp;
+using test::spill;
+using test::TemporaryFolder;
 
 StepReport step_report(std::uint64_t step) {
   StepReport report;

@@ -8,9 +8,9 @@
 namespace wellspring {
 namespace {
 
-using testing::kSmallRun;
-using testing::message_of;
-using testing::small_run;
+using test::kSmallRun;
+using test::message_of;
+using test::small_run;
 
 RunConfig parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return RunConfig::parse(text, "run.yaml", overrides);

@@ -11,12 +11,12 @@
 namespace wellspring {
 namespace {
 
-using testing::in_memory;
-using testing::message_of;
-using testing::quick;
-using testing::slurp;
-using testing::small_run;
-using testing::TemporaryFolder;
+using test::in_memory;
+using test::message_of;
+using test::quick;
+using test::slurp;
+using test::small_run;
+using test::TemporaryFolder;
 
 /// Keeps what a run tells.
 struct Listener : TrainObserver {

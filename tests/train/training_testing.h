@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/error.h"
-#include "tests/core/error_testing.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
 #include "train/run_config.h"
 #include "train/trainer.h"
 
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 /// Two generators with heads of their own and a network with every kind of layer.
 inline const std::string kSmallRun = R"(name: small
@@ -55,4 +55,4 @@ inline TrainerOptions in_memory() {
   return options;
 }
 
-}  // namespace wellspring::testing
+}  // namespace wellspring::test

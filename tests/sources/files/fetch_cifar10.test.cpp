@@ -15,10 +15,10 @@
 namespace wellspring {
 namespace {
 
-using testing::Bytes;
-using testing::TarWriter;
-using testing::TemporaryFolder;
-using testing::write_bytes;
+using test::Bytes;
+using test::TarWriter;
+using test::TemporaryFolder;
+using test::write_bytes;
 
 namespace fs = std::filesystem;
 

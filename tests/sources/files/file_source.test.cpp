@@ -3,10 +3,10 @@
 #include "core/sha256.h"
 #include "kernels/step_graph.h"
 #include "sources/mixture.h"
-#include "tests/core/error_testing.h"
 #include "tests/sources/batch_memory.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/chi_square.h"
+#include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
 #include <fmt/format.h>
@@ -20,17 +20,18 @@
 namespace wellspring {
 namespace {
 
-using testing::BatchMemory;
-using testing::Bytes;
-using testing::encode_jpeg;
-using testing::encode_png;
-using testing::FakeSource;
-using testing::JpegKind;
-using testing::message_of;
-using testing::noise_rgb;
-using testing::PngKind;
-using testing::TemporaryFolder;
-using testing::write_bytes;
+using test::BatchMemory;
+using test::Bytes;
+using test::encode_jpeg;
+using test::encode_png;
+using test::expect_parts;
+using test::FakeSource;
+using test::JpegKind;
+using test::message_of;
+using test::noise_rgb;
+using test::PngKind;
+using test::TemporaryFolder;
+using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -113,7 +114,7 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0) {
 
 class FileSources : public ::testing::Test {
  protected:
-  FileSources() { testing::write_image_folder(root_, 3, 7, kSide, kSide); }
+  FileSources() { test::write_image_folder(root_, 3, 7, kSide, kSide); }
   std::string refused(const SourceSpec& spec, int size = 0) {
     SourceContext context;
     context.size = size;
@@ -127,11 +128,6 @@ class FileSources : public ::testing::Test {
       mixture.load(stream);
     });
     return message;
-  }
-  static void expect_in(const std::string& message, const std::vector<std::string>& parts) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' not in: " << message;
-    }
   }
 
   TemporaryFolder folder_;
@@ -265,11 +261,11 @@ TEST_F(FileSources, TheBudgetDecidesWherePixelsLive) {
   EXPECT_TRUE(resident(1, Storage::resident).first);
   EXPECT_FALSE(resident(all, Storage::streamed).first);
   EXPECT_TRUE(resident(0, Storage::automatic).first);  // a quarter of this machine
-  expect_in(resident(all, Storage::automatic).second,
-            {"21 images of 3 classes", "12x12", "resident", "within the budget of 8.9 KiB"});
-  expect_in(resident(all - 1, Storage::automatic).second,
-            {"streamed by 2 threads, 2 batches ahead", "over the budget"});
-  expect_in(resident(all, Storage::streamed).second, {"as configured"});
+  expect_parts(resident(all, Storage::automatic).second,
+               {"21 images of 3 classes", "12x12", "resident", "within the budget of 8.9 KiB"});
+  expect_parts(resident(all - 1, Storage::automatic).second,
+               {"streamed by 2 threads, 2 batches ahead", "over the budget"});
+  expect_parts(resident(all, Storage::streamed).second, {"as configured"});
 }
 
 TEST_F(FileSources, ResizesAndConverts) {
@@ -280,12 +276,12 @@ TEST_F(FileSources, ResizesAndConverts) {
   write_bytes(mixed / "a/4.jpg", encode_jpeg(noise_rgb(20, 20, 4), 20, 20, JpegKind::grey));
   SourceSpec spec = files(mixed);
   spec.resize = kSide;
-  expect_in(refused(spec), {"2.png", "greyscale image", "on_convert: convert"});
+  expect_parts(refused(spec), {"2.png", "greyscale image", "on_convert: convert"});
   spec.on_convert = OnConvert::convert;
   const Trace resident = trace(with_storage(spec, Storage::resident), false);
   EXPECT_EQ(resident.x.size(), static_cast<std::size_t>(240 * kShape.elements()));
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false), resident);
-  expect_in(FileSource(spec, {}).summary(), {"resized to 12"});
+  expect_parts(FileSource(spec, {}).summary(), {"resized to 12"});
 }
 
 TEST_F(FileSources, SkipsWhatCannotBeDecoded) {
@@ -293,12 +289,12 @@ TEST_F(FileSources, SkipsWhatCannotBeDecoded) {
   write_bytes(root_ / "class2/001.jpg", encode_jpeg(noise_rgb(12, 12, 1), 12, 12, JpegKind::cmyk));
   write_bytes(root_ / "class2/002.png", {});
   SourceSpec spec = files(root_);
-  expect_in(refused(spec), {"class1/000.jpg", "damaged JPEG", "on_error: skip"});
+  expect_parts(refused(spec), {"class1/000.jpg", "damaged JPEG", "on_error: skip"});
   spec.on_error = OnError::skip;
   const FileSource source(spec, {});
   EXPECT_EQ(source.skipped(), 3);
   EXPECT_EQ(source.size(), 18u);
-  expect_in(source.summary(), {"18 images", "3 skipped", "class1/000.jpg"});
+  expect_parts(source.summary(), {"18 images", "3 skipped", "class1/000.jpg"});
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false),
             trace(with_storage(spec, Storage::resident), false));
 }
@@ -323,7 +319,7 @@ TEST_F(FileSources, RefusesBadImagesWithTheirNames) {
       {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgb16), {"16-bit PNG", "on_convert"}},
       {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgba8), {"transparency", "on_convert"}},
       {"1.png",
-       testing::huge_png_header(60'000, 50'000),
+       test::huge_png_header(60'000, 50'000),
        {"60000x50000", "max_pixels: 67108864", "raise max_pixels"}},
       {"1.jpg",
        encode_jpeg(noise_rgb(16, 8, 1), 16, 8),
@@ -336,24 +332,24 @@ TEST_F(FileSources, RefusesBadImagesWithTheirNames) {
     std::vector<std::string> parts = c.parts;
     parts.push_back(path.string() + ": ");
     for (const int threads : {1, 4}) {
-      expect_in(refused(with_storage(files(root_), Storage::resident, threads)), parts);
+      expect_parts(refused(with_storage(files(root_), Storage::resident, threads)), parts);
     }
     fs::remove(path);
   }
 }
 
 TEST_F(FileSources, RefusesImagesThatDoNotFitTheNetwork) {
-  expect_in(refused(files(root_), 32),
-            {"class0/000.jpg", "12x12", "the network reads 32x32", "resize: 32 on source 'real'"});
+  expect_parts(refused(files(root_), 32), {"class0/000.jpg", "12x12", "the network reads 32x32",
+                                           "resize: 32 on source 'real'"});
 }
 
 TEST_F(FileSources, NamesTheMemberOfAnArchive) {
-  testing::TarWriter writer;
+  test::TarWriter writer;
   writer.add("a/1.jpg", encode_jpeg(noise_rgb(8, 8, 1), 8, 8));
   writer.add("a/2.jpg", {1, 2, 3});
   const fs::path archive = folder_.path() / "x.tar";
   write_bytes(archive, writer.finish());
-  expect_in(refused(files(archive)), {archive.string() + ": a/2.jpg: neither JPEG nor PNG"});
+  expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: neither JPEG nor PNG"});
 }
 
 // A damaged file far into an epoch ends the run in before_step of the step that needs it, not
@@ -372,8 +368,8 @@ TEST_F(FileSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
     while (!uses(needed)) ++needed;
     for (std::uint64_t s = 0; s < needed; ++s) run.step(s);
     for (int attempt = 0; attempt < 2; ++attempt) {  // it stays failed
-      expect_in(message_of(ErrorKind::data, [&] { run.step(needed); }),
-                {damaged.string(), "neither JPEG nor PNG"});
+      expect_parts(message_of(ErrorKind::data, [&] { run.step(needed); }),
+                   {damaged.string(), "neither JPEG nor PNG"});
     }
   }
 }
@@ -390,8 +386,8 @@ TEST_F(FileSources, TheFirstFailureInOrderIsReported) {
     SourceSpec spec = with_storage(files(slow), storage, 4);
     spec.resize = kSide;
     spec.shuffle = false;
-    expect_in(message_of(ErrorKind::data, [&] { FileRun(spec, false).step(0); }),
-              {"a/1.jpg: damaged JPEG"});
+    expect_parts(message_of(ErrorKind::data, [&] { FileRun(spec, false).step(0); }),
+                 {"a/1.jpg: damaged JPEG"});
   }
 }
 
@@ -405,7 +401,7 @@ TEST_F(FileSources, StopsInTheMiddleOfWork) {
 class SharedCifar : public ::testing::Test {
  protected:
   void SetUp() override {
-    data_ = testing::shared_data();
+    data_ = test::shared_data();
     if (data_.empty()) {
       GTEST_SKIP() << "needs cifar10-train.tar in ../shared/data or WELLSPRING_SHARED";
     }
@@ -430,7 +426,7 @@ TEST_F(SharedCifar, TheFirstBatchHoldsAllClasses) {
     ++counts[static_cast<std::size_t>(images.label(static_cast<std::int64_t>(order.sample(i))))];
   }
   EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 0);  // p < 10 * 0.9^128 = 1e-5
-  EXPECT_LT(testing::chi_square_score(counts, 12.8), 5);
+  EXPECT_LT(test::chi_square_score(counts, 12.8), 5);
 }
 
 TEST_F(SharedCifar, StreamedEqualsResident) {

@@ -11,12 +11,12 @@
 namespace wellspring {
 namespace {
 
-using testing::Bytes;
-using testing::encode_jpeg;
-using testing::encode_png;
-using testing::JpegKind;
-using testing::noise_rgb;
-using testing::PngKind;
+using test::Bytes;
+using test::encode_jpeg;
+using test::encode_png;
+using test::JpegKind;
+using test::noise_rgb;
+using test::PngKind;
 
 constexpr int kWidth = 13, kHeight = 9;
 
@@ -95,7 +95,7 @@ TEST(ImageCodec, HeadersTellKindAndSize) {
   EXPECT_EQ(header(encode_png(rgb, kWidth, kHeight, PngKind::rgba8)).colour, ImageColour::rgba);
   EXPECT_EQ(header(encode_png(rgb, kWidth, kHeight, PngKind::grey8)).colour, ImageColour::grey);
   EXPECT_EQ(header(encode_png(rgb, kWidth, kHeight, PngKind::rgb16)).bits, 16);
-  EXPECT_EQ(header(testing::huge_png_header(60'000, 50'000)).width, 60'000);
+  EXPECT_EQ(header(test::huge_png_header(60'000, 50'000)).width, 60'000);
 }
 
 TEST(ImageCodec, RefusesDamage) {

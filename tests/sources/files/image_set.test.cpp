@@ -1,6 +1,6 @@
 #include "sources/files/image_set.h"
 
-#include "tests/core/error_testing.h"
+#include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
 #include <gtest/gtest.h>
@@ -10,11 +10,12 @@
 namespace wellspring {
 namespace {
 
-using testing::Bytes;
-using testing::message_of;
-using testing::TarWriter;
-using testing::TemporaryFolder;
-using testing::write_bytes;
+using test::Bytes;
+using test::expect_parts;
+using test::message_of;
+using test::TarWriter;
+using test::TemporaryFolder;
+using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -31,11 +32,6 @@ class ImageSets : public ::testing::Test {
     const std::string message = message_of(ErrorKind::data, [&] { open(path, split); });
     EXPECT_NE(message.find(folder_.path().string()), std::string::npos) << message;
     return message;
-  }
-  static void expect_in(const std::string& message, const std::vector<std::string>& parts) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' not in: " << message;
-    }
   }
 
   TemporaryFolder folder_;
@@ -71,8 +67,8 @@ TEST_F(ImageSets, FindsTheSplit) {
   }
   EXPECT_EQ(open("", "test").location(0), (folder_.path() / "test/a/2.jpg").string());
   EXPECT_EQ(open("train").size(), 2);
-  expect_in(refused(), {"two folders deep", "test, train", "split:"});
-  expect_in(refused("", "valid"), {"no split 'valid'", "valid.tar"});
+  expect_parts(refused(), {"two folders deep", "test, train", "split:"});
+  expect_parts(refused("", "valid"), {"no split 'valid'", "valid.tar"});
 }
 
 TEST_F(ImageSets, PassesOverOneFolderAroundAll) {
@@ -114,7 +110,7 @@ TEST_F(ImageSets, TakesAnArchiveOrWhatItWasUnpackedTo) {
   EXPECT_EQ(open("named/cifar10-train.tar").size(), 1);
   EXPECT_EQ(open("unpacked", "train").size(), 1);
   put("packed/other-train.tar", writer.finish());
-  expect_in(refused("packed", "train"), {"cifar10-train.tar, other-train.tar all fit"});
+  expect_parts(refused("packed", "train"), {"cifar10-train.tar, other-train.tar all fit"});
 }
 
 TEST_F(ImageSets, LimitsEveryClass) {
@@ -126,35 +122,35 @@ TEST_F(ImageSets, LimitsEveryClass) {
 }
 
 TEST_F(ImageSets, RefusesMissingPaths) {
-  expect_in(refused("nowhere"), {"nowhere"});
-  expect_in(refused("nowhere.tar"), {"nowhere.tar"});
+  expect_parts(refused("nowhere"), {"nowhere"});
+  expect_parts(refused("nowhere.tar"), {"nowhere.tar"});
 }
 
 TEST_F(ImageSets, RefusesFoldersWithoutImagesOrClasses) {
-  expect_in(refused(), {"no images"});
+  expect_parts(refused(), {"no images"});
   put("notes.txt");
-  expect_in(refused(), {"no images", "1 files", "CLASS"});
+  expect_parts(refused(), {"no images", "1 files", "CLASS"});
   put("loose.jpg");
-  expect_in(refused(), {"loose.jpg does not lie in a class folder"});
+  expect_parts(refused(), {"loose.jpg does not lie in a class folder"});
 }
 
 TEST_F(ImageSets, RefusesEmptyClassFolders) {
   put("a/1.jpg");
   fs::create_directories(folder_.path() / "b");
-  expect_in(refused(), {"class folder 'b' holds no images"});
+  expect_parts(refused(), {"class folder 'b' holds no images"});
   put("b/readme.txt");
-  expect_in(refused(), {"class folder 'b' holds no images"});
+  expect_parts(refused(), {"class folder 'b' holds no images"});
   TarWriter writer;
   writer.add("a/1.jpg", {5});
   writer.add("b/", {});
   put("x/x.tar", writer.finish());
-  expect_in(refused("x/x.tar"), {"class folder 'b' holds no images"});
+  expect_parts(refused("x/x.tar"), {"class folder 'b' holds no images"});
 }
 
 TEST_F(ImageSets, RefusesImagesAtMixedDepths) {
   put("a/1.jpg");
   put("b/deep/1.jpg");
-  expect_in(refused(), {"b/deep/1.jpg", "2 folders instead of 1"});
+  expect_parts(refused(), {"b/deep/1.jpg", "2 folders instead of 1"});
 }
 
 TEST_F(ImageSets, RefusesTheSameMemberTwice) {
@@ -162,7 +158,7 @@ TEST_F(ImageSets, RefusesTheSameMemberTwice) {
   writer.add("a/1.jpg", {5});
   writer.add("./a/1.jpg", {6});
   put("x.tar", writer.finish());
-  expect_in(refused("x.tar"), {"a/1.jpg twice"});
+  expect_parts(refused("x.tar"), {"a/1.jpg twice"});
 }
 
 TEST_F(ImageSets, RefusesAClassThatLosesAllItsImages) {
@@ -170,15 +166,15 @@ TEST_F(ImageSets, RefusesAClassThatLosesAllItsImages) {
   ImageSet set = open();
   set.remove({false, true, false});
   EXPECT_EQ(set.size(), 2);
-  expect_in(message_of(ErrorKind::data,
-                       [&] {
-                         set.remove({false, true});
-                       }),
-            {"class 'b' has no readable image"});
+  expect_parts(message_of(ErrorKind::data,
+                          [&] {
+                            set.remove({false, true});
+                          }),
+               {"class 'b' has no readable image"});
 }
 
 TEST_F(ImageSets, ReadsTheSharedArchives) {
-  const fs::path data = testing::shared_data();
+  const fs::path data = test::shared_data();
   if (data.empty())
     GTEST_SKIP() << "needs cifar10-train.tar in ../shared/data or WELLSPRING_SHARED";
   const ImageSet train = ImageSet::open({data / "cifar10-train.tar", "", 0});

@@ -10,8 +10,8 @@
 namespace wellspring {
 namespace {
 
-using testing::Bytes;
-using testing::noise_rgb;
+using test::Bytes;
+using test::noise_rgb;
 
 Bytes resize(const Bytes& rgb, int width, int height, int side) {
   CentreResizer resizer;

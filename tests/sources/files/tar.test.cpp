@@ -1,6 +1,6 @@
 #include "sources/files/tar.h"
 
-#include "tests/core/error_testing.h"
+#include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
 #include <gtest/gtest.h>
@@ -12,11 +12,11 @@
 namespace wellspring {
 namespace {
 
-using testing::Bytes;
-using testing::message_of;
-using testing::TarWriter;
-using testing::TemporaryFolder;
-using testing::write_bytes;
+using test::Bytes;
+using test::message_of;
+using test::TarWriter;
+using test::TemporaryFolder;
+using test::write_bytes;
 
 class Tar : public ::testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// Helpers of the tests in this folder: what an Error says and what kind it is. Host only.
+// What an Error says and what kind it is. Called by tests; host only.
 #pragma once
 
 #include "core/error.h"
@@ -7,8 +7,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 /// Runs `body`, which must throw an Error of this kind, and returns its message.
 inline std::string message_of(ErrorKind kind, const std::function<void()>& body) {
@@ -25,4 +26,11 @@ inline std::string message_of(ErrorKind kind, const std::function<void()>& body)
   return "";
 }
 
-}  // namespace wellspring::testing
+/// Every part must stand in the message.
+inline void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' not in: " << message;
+  }
+}
+
+}  // namespace wellspring::test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace wellspring::testing {
+namespace wellspring::test {
 
 class TemporaryFolder {
  public:
@@ -52,4 +52,4 @@ inline void spill(const std::filesystem::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-}  // namespace wellspring::testing
+}  // namespace wellspring::test
