@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -150,6 +151,48 @@ void make_folders(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) fail_write(path, "make the folder", error.value());
+}
+
+namespace {
+
+/// "process 4711 on node17", as a FolderLock writes it; "another process" where none is told.
+std::string lock_holder(int descriptor) {
+  char text[256];
+  const ssize_t count = ::pread(descriptor, text, sizeof text, 0);
+  const std::string_view holder =
+      trim(std::string_view(text, static_cast<std::size_t>(std::max<ssize_t>(count, 0))));
+  return holder.empty() ? "another process" : std::string(holder);
+}
+
+std::string this_process() {
+  char host[256] = "";
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  return fmt::format("process {}{}{}\n", ::getpid(), host[0] == '\0' ? "" : " on ", host);
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const fs::path& folder, const std::string& advice) {
+  make_folders(folder);
+  const fs::path path = folder / ".lock";
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail_write(path, "create", errno);
+  held_ = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  if (held_) {
+    const std::string text = this_process();
+    // Nothing but a message depends on it: a full disk shows where something is lost.
+    [[maybe_unused]] const bool told =
+        ::ftruncate(descriptor_, 0) == 0 && ::pwrite(descriptor_, text.data(), text.size(), 0) > 0;
+  } else if (errno == EWOULDBLOCK) {
+    const std::string holder = lock_holder(descriptor_);
+    ::close(descriptor_);
+    fail(ErrorKind::runtime, {fmt::format("{}: in use by {}", folder.string(), holder),
+                              "two that write there would undo each other's work", advice});
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 InputFile::InputFile(fs::path path) : path_(std::move(path)) {

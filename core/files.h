@@ -126,6 +126,25 @@ class AtomicFolder {
 /// may call it. Returns how many it removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
 
+/// Keeps a folder to one process: a lock on the file ".lock" in it, which the system gives back
+/// when the process ends, however it ends. The file stays; it tells who wrote there last.
+class FolderLock {
+ public:
+  /// Makes the folder where it is missing. Error (runtime) while another FolderLock holds it: it
+  /// names that process and ends with `advice`.
+  FolderLock(const std::filesystem::path& folder, const std::string& advice);
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock();
+
+  /// False on a file system without locks (Lustre mounted without them): nothing is kept then.
+  bool held() const { return held_; }
+
+ private:
+  int descriptor_ = -1;
+  bool held_ = false;
+};
+
 namespace detail {
 /// Where two names cannot be exchanged: `theirs` goes aside, `ours` takes its place.
 void replace_folder_in_steps(const std::filesystem::path& ours,

@@ -135,6 +135,7 @@ class Trainer::Impl {
  private:
   // Planning.
   void plan_memory();
+  void lock_folder();
   void set_weights();
   void describe_plan();
 
@@ -177,6 +178,7 @@ class Trainer::Impl {
   Learner learner_;
   HeldOut held_out_;
   CheckpointStore store_;
+  std::optional<FolderLock> lock_;
   BatchBuffers batch_;
   ops::ScheduleSpec schedule_;
   ops::HeadRange heads_[kMaxSources];
@@ -223,6 +225,7 @@ Trainer::Impl::Impl(RunConfig run_config, TrainObserver& observer, TrainerOption
       store_(config.folder()),
       windows_{Window(device_), Window(device_)} {
   plan_memory();
+  if (options_.write_files) lock_folder();
   mixture_.load(stream_);
   learner_.load(stream_);
   held_out_.load(stream_);
@@ -252,6 +255,14 @@ void Trainer::Impl::plan_memory() {
   schedule_.warmup = static_cast<std::uint64_t>(
       std::llround(optimizer.warmup * static_cast<double>(config.train.steps)));
   schedule_.total = steps();
+}
+
+/// Before the run's own checkpoint is read: another process could be replacing it.
+void Trainer::Impl::lock_folder() {
+  lock_.emplace(config.folder(), "wait for it or stop it, or choose another out=FOLDER");
+  if (!lock_->held())
+    plan.notes.push_back(fmt::format(
+        "the file system of {} has no locks: start no second run there", config.folder().string()));
 }
 
 void Trainer::Impl::set_weights() {

@@ -38,8 +38,9 @@ struct TrainerOptions {
 class Trainer {
  public:
   /// Opens the data, plans the network, reserves and commits all memory, loads what is resident
-  /// and sets the weights: from a checkpoint, from another run, or anew. Errors: config, data,
-  /// device (the memory table where it does not fit).
+  /// and sets the weights: from a checkpoint, from another run, or anew. Keeps the run folder to
+  /// itself while it lives. Errors: config, data, device (the memory table where it does not fit),
+  /// runtime where another process trains into the folder.
   Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;

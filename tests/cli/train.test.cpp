@@ -149,6 +149,20 @@ INSTANTIATE_TEST_SUITE_P(Each, Signals, testing::Values(SIGTERM, SIGINT, SIGUSR1
                                                          : "SIGUSR1";
                          });
 
+TEST_F(Train, ASecondRunInTheFolderIsRefusedUntilTheFirstIsGone) {
+  Process first({wellspring_path(), "train", "small.yaml", "train.steps=100000"}, folder());
+  ASSERT_TRUE(started(first, folder() / "runs" / "small" / "metrics.jsonl"));
+  const Outcome second = run({"train", "small.yaml", "train.steps=100000"});
+  EXPECT_EQ(second.exit_code, 1) << second.out;
+  for (const char* part : {"runs/small: in use by process ", "another out=FOLDER"}) {
+    EXPECT_NE(second.err.find(part), std::string::npos) << second.err;
+  }
+  first.send(SIGKILL);
+  EXPECT_EQ(first.wait().signal, SIGKILL);
+  const Outcome third = run({"train", "small.yaml"});
+  EXPECT_EQ(third.exit_code, 0) << third.err;
+}
+
 TEST_F(Train, SecondInterruptEndsAtOnce) {
   // Steps so large that the first signal is still waiting for its step when the second comes.
   Process process({wellspring_path(), "train", "small.yaml", "train.steps=100000",

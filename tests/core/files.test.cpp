@@ -13,6 +13,7 @@
 namespace wellspring {
 namespace {
 
+using test::expect_parts;
 using test::FileSizeLimit;
 using test::message_of;
 using test::slurp;
@@ -222,6 +223,43 @@ TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
   EXPECT_EQ(slurp(folder / "model"), "old");
   EXPECT_EQ(remove_stale_temporaries(folder / "absent"), 0);
+}
+
+TEST(FolderLock, KeepsOthersOutAndNamesItsHolder) {
+  const TemporaryFolder folder;
+  {
+    const FolderLock lock(folder / "runs/a", "go elsewhere");
+    EXPECT_TRUE(lock.held());
+    const std::string message =
+        message_of(ErrorKind::runtime, [&] { FolderLock(folder / "runs/a", "go elsewhere"); });
+    expect_parts(message, {(folder / "runs/a").string() + ": in use by process " +
+                               std::to_string(::getpid()) + " on ",
+                           "\n  go elsewhere"});
+    EXPECT_TRUE(FolderLock(folder / "runs/b", "").held()) << "another folder is another lock";
+  }
+  EXPECT_TRUE(FolderLock(folder / "runs/a", "").held()) << "given back";
+}
+
+TEST(FolderLock, IsGivenBackByAProcessThatIsKilled) {
+  const TemporaryFolder folder;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const FolderLock lock(folder.path(), "");
+    if (::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  expect_parts(message_of(ErrorKind::runtime, [&] { FolderLock(folder.path(), ""); }),
+               {"in use by process " + std::to_string(child)});
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(FolderLock(folder.path(), "").held());
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST(Files, FoldersAreMadeWithTheirParents) {

@@ -157,15 +157,15 @@ TEST_F(Checkpoints, WhatKilledRunsLeftIsRemoved) {
 
 TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {
   const TemporaryFolder folder;
-  Trainer trainer(small_run(folder.path()), silent(), quick());
-  trainer.train_until(10);
-  trainer.checkpoint();
-  trainer.train_until(15);
+  auto trainer = std::make_unique<Trainer>(small_run(folder.path()), silent(), quick());
+  trainer->train_until(10);
+  trainer->checkpoint();
+  trainer->train_until(15);
 
   std::string message;
   {
     const test::FileSizeLimit full(1000);
-    message = message_of(ErrorKind::runtime, [&] { trainer.checkpoint(); });
+    message = message_of(ErrorKind::runtime, [&] { trainer->checkpoint(); });
   }
   EXPECT_TRUE(contains(message, "step-15")) << message;
   EXPECT_TRUE(contains(message, "step-10")) << message;
@@ -174,6 +174,7 @@ TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder / "checkpoints"))
     ++entries;
   EXPECT_EQ(entries, 1) << "the unfinished one is removed";
+  trainer.reset();
   Trainer resumed(small_run(folder.path()), silent(), quick());
   EXPECT_EQ(resumed.step(), 10u);
 }

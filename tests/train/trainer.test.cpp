@@ -11,6 +11,7 @@
 namespace wellspring {
 namespace {
 
+using test::expect_parts;
 using test::in_memory;
 using test::message_of;
 using test::quick;
@@ -203,6 +204,20 @@ TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
   EXPECT_EQ(steps, (std::vector<std::uint64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
 }
 
+TEST(TrainerTest, OneRunAtATimeInAFolder) {
+  const TemporaryFolder folder;
+  Listener listener;
+  {
+    const Trainer first(small_run(folder.path()), listener, quick());
+    const std::string message = message_of(
+        ErrorKind::runtime, [&] { Trainer(small_run(folder.path()), listener, quick()); });
+    expect_parts(message, {folder.path().string() + ": in use by process ", "another out=FOLDER"});
+    // What writes nothing disturbs nobody.
+    EXPECT_EQ(Trainer(small_run(folder.path()), listener, in_memory()).step(), 0u);
+  }
+  EXPECT_EQ(Trainer(small_run(folder.path()), listener, quick()).run().step, 30u);
+}
+
 TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
   const TemporaryFolder folder;
   Listener listener;
@@ -216,8 +231,7 @@ TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
 TEST(TrainerTest, AFinishedRunIsOnlyEvaluated) {
   const TemporaryFolder folder;
   Listener listener;
-  Trainer first(small_run(folder.path()), listener, quick());
-  first.run();
+  Trainer(small_run(folder.path()), listener, quick()).run();
   Trainer second(small_run(folder.path()), listener, quick());
   const FinishReport finish = second.run();
   EXPECT_EQ(finish.status, RunStatus::finished);
@@ -333,28 +347,28 @@ TEST(TrainerTest, Learns) {
 }
 
 TEST(TrainerTest, BeginsWithAnotherRunsWeights) {
-  const TemporaryFolder from, to;
+  const TemporaryFolder from;
   Listener listener;
   Trainer first(small_run(from.path()), listener, quick());
   first.run();
   const std::string init = "init.from=" + from.path().string();
-  Trainer kept(small_run(to.path(), {init, "init.head=keep"}), listener, quick());
+  Trainer kept(small_run("unused", {init, "init.head=keep"}), listener, in_memory());
   const auto old_results = first.evaluate(), new_results = kept.evaluate();
   for (const std::size_t head : {0, 1})
     EXPECT_EQ(old_results.results[head].loss, new_results.results[head].loss);
   // A head is found by its name, wherever its logits lie.
-  Trainer moved(small_run(to.path(), {init, "init.head=keep", "eval.sources=[{of: noise}]",
-                                      "data.sources=[{name: noise, kind: generator, "
-                                      "generator: noise}]"}),
-                listener, quick());
+  Trainer moved(small_run("unused", {init, "init.head=keep", "eval.sources=[{of: noise}]",
+                                     "data.sources=[{name: noise, kind: generator, "
+                                     "generator: noise}]"}),
+                listener, in_memory());
   EXPECT_EQ(old_results.results[1].loss, moved.evaluate().results[0].loss);
-  Trainer reset(small_run(to.path(), {init, "init.head=reset"}), listener, quick());
+  Trainer reset(small_run("unused", {init, "init.head=reset"}), listener, in_memory());
   EXPECT_NE(reset.evaluate().results[0].loss, old_results.results[0].loss);
   ASSERT_FALSE(reset.plan().notes.empty());
   EXPECT_NE(reset.plan().notes[0].find("reset head.weight, head.bias"), std::string::npos)
       << reset.plan().notes[0];
   const std::string message = message_of(ErrorKind::config, [&] {
-    Trainer(small_run(to.path(), {init, "model.widths=[8, 8]"}), listener, quick());
+    Trainer(small_run("unused", {init, "model.widths=[8, 8]"}), listener, in_memory());
   });
   EXPECT_NE(message.find("stage0.stem.conv.weight is [4, 3, 3, 3] there, [8, 3, 3, 3] here"),
             std::string::npos)
