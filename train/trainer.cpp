@@ -117,7 +117,9 @@ ResumeChoice ResumeChoice::parse(const std::string& text) {
 
 class Trainer::Impl {
  public:
-  Impl(RunConfig config, TrainObserver& observer, TrainerOptions options);
+  /// `training`: in place of what the configuration opens.
+  Impl(RunConfig config, std::optional<Mixture> training, TrainObserver& observer,
+       TrainerOptions options);
 
   FinishReport run();
   void train_until(std::uint64_t last);
@@ -210,7 +212,8 @@ Learner::Input learner_input(const Mixture& training, const Mixture& held_out) {
 // ---------------------------------------------------------------------------------------------
 // Planning
 
-Trainer::Impl::Impl(RunConfig run_config, TrainObserver& observer, TrainerOptions options)
+Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, TrainObserver& observer,
+                    TrainerOptions options)
     : config(std::move(run_config)),
       observer_(observer),
       options_(std::move(options)),
@@ -219,7 +222,7 @@ Trainer::Impl::Impl(RunConfig run_config, TrainObserver& observer, TrainerOption
       stream_(device_, static_cast<int>(config.threads)),
       copy_stream_(device_, static_cast<int>(config.threads)),
       memory_(device_),
-      mixture_(config.open_training()),
+      mixture_(training ? *std::move(training) : config.open_training()),
       learner_(config, stream_, memory_, compute_, learner_input(mixture_, mixture_)),
       held_out_(config, config.open_held_out(), learner_, memory_),
       store_(config.folder()),
@@ -741,7 +744,12 @@ Throughput Trainer::Impl::measure_ceiling(double seconds) {
 // Trainer
 
 Trainer::Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options)
-    : impl_(std::make_unique<Impl>(std::move(config), observer, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(std::move(config), std::nullopt, observer, std::move(options))) {
+}
+Trainer::Trainer(RunConfig config, Mixture training, TrainObserver& observer,
+                 TrainerOptions options)
+    : impl_(std::make_unique<Impl>(std::move(config), std::move(training), observer,
+                                   std::move(options))) {}
 Trainer::~Trainer() = default;
 
 FinishReport Trainer::run() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/step_graph.h"
+#include "sources/mixture.h"
 #include "train/observer.h"
 #include "train/run_config.h"
 
@@ -42,6 +43,9 @@ class Trainer {
   /// itself while it lives. Errors: config, data, device (the memory table where it does not fit),
   /// runtime where another process trains into the folder.
   Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
+  /// The same with sources of the caller's own making. `training` holds them under the names and in
+  /// the order of the configuration, which still says all the rest.
+  Trainer(RunConfig config, Mixture training, TrainObserver& observer, TrainerOptions options = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;

@@ -1,12 +1,15 @@
 #include "train/trainer.h"
 
+#include "generators/generator.h"
 #include "kernels/memory_plan.h"
+#include "sources/procedural.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/train/training_testing.h"
 #include "train/metrics_log.h"
 #include "train/signals.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace wellspring {
 namespace {
@@ -92,6 +95,41 @@ TEST(TrainerTest, GraphAndEagerRunsEndWithEqualBytes) {
   }
   EXPECT_EQ(ends[0], ends[1]);
   EXPECT_EQ(ends[0], ends[2]);
+}
+
+/// Noise with another seed whenever it is enqueued: the step then depends on the host, as no step
+/// may.
+class RestlessNoise final : public Generator {
+ public:
+  const GeneratorInfo& info() const override { return noise_->info(); }
+  SampleShape shape() const override { return noise_->shape(); }
+  std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
+  void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
+            const ViewSpec& view, const BatchView& batch) const override {
+    noise_->emit(stream, slots, source, seed + calls_++, view, batch);
+  }
+
+ private:
+  std::unique_ptr<Generator> noise_ = make_generator("noise", 8);
+  mutable std::uint64_t calls_ = 0;
+};
+
+TEST(TrainerTest, ACheckedStepThatDependsOnTheHostStopsTheRun) {
+  const auto train = [](const std::string& graph) {
+    Mixture mixture(7);
+    mixture.add(std::make_unique<ProceduralSource>("restless", std::make_unique<RestlessNoise>(),
+                                                   ProceduralSource::Settings{}),
+                {});
+    Listener listener;
+    Trainer trainer(small_run("unused", {"data.sources=[{name: restless, generator: noise}]",
+                                         "eval.sources=[]", "train.graph=" + graph}),
+                    std::move(mixture), listener, in_memory());
+    trainer.run();
+  };
+  expect_parts(message_of(ErrorKind::runtime, [&] { train("check"); }),
+               {"step 2: the recorded step and the eager one differ in master weights, byte ",
+                "depends on something that is not device memory", "--graph off"});
+  EXPECT_NO_THROW(train("on")) << "only a check can tell";
 }
 
 TEST(TrainerTest, ThreadsDoNotChangeTheSamplesLearnt) {
