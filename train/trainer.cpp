@@ -157,6 +157,7 @@ class Trainer::Impl {
   void interrupt_window();
   StepReport summarise_rows(const Window& window, const ops::StepMetrics* ring) const;
   [[noreturn]] void fail_nonfinite(std::uint64_t at) const;
+  [[noreturn]] void fail_data(const Error& error);
   void require_finite();
 
   // The run.
@@ -357,7 +358,11 @@ void Trainer::Impl::record() {
 void Trainer::Impl::advance() {
   if (config.train.graph != GraphMode::off && !graph_ && step >= first_step_ + kWarmUpSteps)
     record();
-  mixture_.before_step(stream_, step);
+  try {
+    mixture_.before_step(stream_, step);
+  } catch (const Error& error) {
+    fail_data(error);
+  }
   if (!graph_) {
     enqueue_step(stream_);
   } else if (config.train.graph == GraphMode::check) {
@@ -534,6 +539,18 @@ void Trainer::Impl::fail_nonfinite(std::uint64_t at) const {
                    good && options_.write_files ? good->string() : "none")});
 }
 
+/// From a handler: a file that turns out to be damaged does not cost what was learnt before it.
+void Trainer::Impl::fail_data(const Error& error) {
+  if (error.kind() != ErrorKind::data) throw;
+  std::string kept;
+  if (log_ && step > first_step_) {
+    if (store_.path_of(step) != store_.newest()) checkpoint();
+    kept = fmt::format("what was learnt is kept in {}; the same command goes on from there",
+                       store_.path_of(step).string());
+  }
+  fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});
+}
+
 void Trainer::Impl::require_finite() {
   StepState state;
   stream_.copy(&state, state_.data(), sizeof state, CopyDirection::device_to_host, "step state");
@@ -547,7 +564,12 @@ void Trainer::Impl::require_finite() {
 EvaluationReport Trainer::Impl::evaluate() {
   const auto begin = Clock::now();
   flush();
-  EvaluationReport result = held_out_.evaluate(stream_, learner_, step);
+  EvaluationReport result;
+  try {
+    result = held_out_.evaluate(stream_, learner_, step);
+  } catch (const Error& error) {
+    fail_data(error);
+  }
   if (log_) log_->write(result);
   observer_.on_evaluation(result);
   last_evaluation_ = result;

@@ -124,8 +124,15 @@ void FileSource::load(Stream& stream) {
   if (resident_) {
     load_resident(stream);
   } else {
+    check_streamed();
     range_copied_ = std::make_unique<Event>(stream.device());
   }
+}
+
+/// Colours and sizes that do not fit are found before the first step, not hours after it.
+void FileSource::check_streamed() {
+  for_each_image(set_, rules_, threads_, 0, set_.size(),
+                 [](ImageLoader& loader, std::int64_t i) { loader.check(i); });
 }
 
 void FileSource::load_labels(Stream& stream) {

@@ -18,7 +18,9 @@ namespace wellspring {
 
 class FileSource final : public Source {
  public:
-  /// Lists the files and looks at the first; with on_error: skip, decodes every one once.
+  /// Lists the files and looks at the first; with on_error: skip, decodes every one once. load()
+  /// then decodes all that stay resident; of streamed ones it reads the headers, which tell all but
+  /// damaged pixels. Those end the run at the step that needs them.
   FileSource(const SourceSpec& spec, const SourceContext& context);
 
   const std::string& name() const override { return spec_.name; }
@@ -50,6 +52,7 @@ class FileSource final : public Source {
   StoredImages stored(const std::uint8_t* pixels, std::int64_t ring_rows) const;
   void load_labels(Stream& stream);
   void load_resident(Stream& stream);
+  void check_streamed();
 
   SourceSpec spec_;
   SourceContext context_;

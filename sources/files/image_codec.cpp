@@ -128,6 +128,12 @@ bool begins_with(std::span<const std::uint8_t> data, std::initializer_list<int> 
 
 }  // namespace
 
+void ImageHeader::require_rgb() const {
+  if (colour != ImageColour::cmyk) return;
+  throw ImageError("CMYK JPEG", "turning ink into light needs a colour profile",
+                   "convert the file to RGB with an image editor, or set on_error: skip");
+}
+
 ImageDecoder::ImageDecoder() : jpeg_(tjInitDecompress()) {
   if (jpeg_ == nullptr) {
     fail(ErrorKind::runtime, {"libjpeg-turbo could not be started", tjGetErrorStr2(nullptr), ""});
@@ -147,16 +153,22 @@ ImageHeader ImageDecoder::header(std::span<const std::uint8_t> encoded) {
   throw ImageError("neither JPEG nor PNG", "its first bytes are of no known kind", kReplace);
 }
 
+bool ImageDecoder::has_header(std::span<const std::uint8_t> encoded) {
+  try {
+    header(encoded);
+    return true;
+  } catch (const ImageError&) {
+    return false;
+  }
+}
+
 void ImageDecoder::decode(std::span<const std::uint8_t> encoded, const ImageHeader& header,
                           std::uint8_t* rgb) {
   if (header.format == ImageFormat::png) {
     png(encoded, rgb);
     return;
   }
-  if (header.colour == ImageColour::cmyk) {
-    throw ImageError("CMYK JPEG", "turning ink into light needs a colour profile",
-                     "convert the file to RGB with an image editor, or set on_error: skip");
-  }
+  header.require_rgb();
   // The exact inverse transform and smooth upsampling: the pixels other readers give.
   if (tjDecompress2(jpeg_, encoded.data(), encoded.size(), rgb, header.width, 0, header.height,
                     TJPF_RGB, TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0) {

@@ -32,6 +32,8 @@ struct ImageHeader {
   int width = 0, height = 0;
   int bits = 8;  ///< of a channel
   bool is_rgb8() const { return colour == ImageColour::rgb && bits == 8; }
+  /// Throws ImageError for what has no RGB values without further knowledge: CMYK.
+  void require_rgb() const;
 };
 
 /// One a thread: keeps the library's state between images. Orientation tags and colour profiles are
@@ -45,6 +47,8 @@ class ImageDecoder {
 
   /// Throws ImageError: neither JPEG nor PNG, or no readable header.
   ImageHeader header(std::span<const std::uint8_t> encoded);
+  /// Whether these, perhaps the first bytes of more, are enough for header().
+  bool has_header(std::span<const std::uint8_t> encoded);
   /// Writes height x width x 3 bytes to `rgb`. Greyscale is repeated over the channels, alpha is
   /// dropped, 16 bits are scaled to 8. Throws ImageError on any damage, also where the library
   /// would go on with a warning, and for CMYK.

@@ -19,9 +19,15 @@ void ImageLoader::refuse(std::int64_t image, const std::string& problem, const s
 
 ImageHeader ImageLoader::open(std::int64_t image) {
   set_.read(image, encoded_);
+  return checked_header(image);
+}
+
+/// What encoded_ says of itself.
+ImageHeader ImageLoader::checked_header(std::int64_t image) {
   ImageHeader header;
   try {
     header = decoder_.header(encoded_);
+    header.require_rgb();
   } catch (const ImageError& error) {
     refuse(image, error.what(), error.why(), error.advice());
   }
@@ -31,7 +37,7 @@ ImageHeader ImageLoader::open(std::int64_t image) {
            fmt::format("that is more than max_pixels: {}", rules_.max_pixels),
            "raise max_pixels if the file is sound, or shrink the image");
   }
-  if (!rules_.convert && header.colour != ImageColour::cmyk && !header.is_rgb8()) {
+  if (!rules_.convert && !header.is_rgb8()) {
     std::string kind = "16-bit PNG";
     if (header.bits == 8) {
       kind = header.colour == ImageColour::grey ? "greyscale image" : "image with transparency";
@@ -82,6 +88,15 @@ void ImageLoader::load(std::int64_t image, std::uint8_t* row) {
   std::uint8_t* const rgb = make_room(header);
   decode(image, header, rgb);
   resizer_.resize(rgb, header.width, header.height, rules_.resize, row);
+}
+
+void ImageLoader::check(std::int64_t image) {
+  // Nearly every header ends within these; a large profile or thumbnail may come before it.
+  constexpr std::uint64_t kFirstBytes = 16 << 10;
+  set_.read(image, encoded_, kFirstBytes);
+  if (encoded_.size() == kFirstBytes && !decoder_.has_header(encoded_)) set_.read(image, encoded_);
+  const ImageHeader header = checked_header(image);
+  if (rules_.resize == 0) check_size(image, header);
 }
 
 void ImageLoader::verify(std::int64_t image) {

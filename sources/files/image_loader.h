@@ -31,12 +31,15 @@ class ImageLoader {
   /// Decodes into `row` [shape]. Errors (data), with the file's name: unreadable, damaged, too
   /// large, not RGB, of another size.
   void load(std::int64_t image, std::uint8_t* row);
+  /// Reads the header alone: errors as load(), but for damage behind it.
+  void check(std::int64_t image);
   /// Decodes and forgets, whatever the size: errors as load().
   void verify(std::int64_t image);
 
  private:
   /// The checked header of `image`, whose bytes are then in encoded_.
   ImageHeader open(std::int64_t image);
+  ImageHeader checked_header(std::int64_t image);
   std::uint8_t* make_room(const ImageHeader& header);
   void decode(std::int64_t image, const ImageHeader& header, std::uint8_t* rgb);
   [[noreturn]] void refuse(std::int64_t image, const std::string& problem, const std::string& why,

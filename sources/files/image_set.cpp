@@ -248,15 +248,16 @@ std::string ImageSet::location(std::int64_t image) const {
   return is_archive() ? root_.string() + ": " + at(image).path : (root_ / at(image).path).string();
 }
 
-void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes) const {
+void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
+                    std::uint64_t most) const {
   const Image& entry = at(image);
   if (archive_) {
-    bytes.resize(entry.bytes);
+    bytes.resize(std::min(entry.bytes, most));
     archive_->read(entry.offset, std::as_writable_bytes(std::span(bytes)));
     return;
   }
   const InputFile file(root_ / entry.path);
-  bytes.resize(file.size());
+  bytes.resize(std::min(file.size(), most));
   file.read(0, std::as_writable_bytes(std::span(bytes)));
 }
 

@@ -36,8 +36,10 @@ class ImageSet {
   std::int32_t label(std::int64_t image) const { return at(image).label; }
   /// For messages: "dir/train/cat/1.jpg", "dir/train.tar: train/cat/1.jpg".
   std::string location(std::int64_t image) const;
-  /// The encoded bytes; `bytes` is reused. From any thread. Error (data) when they cannot be read.
-  void read(std::int64_t image, std::vector<std::uint8_t>& bytes) const;
+  /// The encoded bytes, or the first `most` of them; `bytes` is reused. From any thread. Error
+  /// (data) when they cannot be read.
+  void read(std::int64_t image, std::vector<std::uint8_t>& bytes,
+            std::uint64_t most = UINT64_MAX) const;
 
   /// Leaves out images; `drop[i]` for each. Error (data) when a class is left without any.
   void remove(const std::vector<bool>& drop);

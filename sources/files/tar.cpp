@@ -159,6 +159,11 @@ class IndexReader {
           "copy or download the archive again"});
   }
 
+  [[noreturn]] void no_archive() const {
+    fail(ErrorKind::data, {file_.path().string() + ": is not a tar archive", "",
+                           "give a .tar file or a folder of class folders"});
+  }
+
   void refuse_other_formats() const {
     if (file_.size() == 0) {
       fail(ErrorKind::data,
@@ -181,16 +186,14 @@ class IndexReader {
 
   /// Reads the header at position_. False at the end mark: a block of zeros.
   bool next_header(Block& block) const {
+    if (file_.size() < kBlock) no_archive();
     if (file_.size() < position_ + kBlock) cut_off("before its end mark");
     file_.read(position_, std::as_writable_bytes(std::span(block)));
     if (std::all_of(block.begin(), block.end(), [](std::uint8_t b) { return b == 0; })) {
       return false;
     }
     if (!checksum_holds(block)) {
-      if (position_ == 0 && text_of(block, kMagic) != "ustar") {
-        fail(ErrorKind::data, {file_.path().string() + ": is not a tar archive", "",
-                               "give a .tar file or a folder of class folders"});
-      }
+      if (position_ == 0 && text_of(block, kMagic) != "ustar") no_archive();
       damaged(position_, "its checksum does not match");
     }
     return true;

@@ -338,6 +338,39 @@ TEST_F(FileSources, RefusesBadImagesWithTheirNames) {
   }
 }
 
+// What a header tells is told before the first step, also of images that no step may ever need.
+TEST_F(FileSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
+  const Bytes rgb = noise_rgb(kSide, kSide, 1);
+  const fs::path path = root_ / "class2/zz.png";
+  const auto message = [&](const Bytes& bytes) {
+    write_bytes(path, bytes);
+    std::string first;
+    for (const int threads : {1, 4}) {
+      first = refused(with_storage(files(root_), Storage::streamed, threads));
+      expect_parts(first, {path.string() + ": "});
+    }
+    return first;
+  };
+  expect_parts(message({}), {"the file is empty"});
+  expect_parts(message({'B', 'M', 0, 0}), {"neither JPEG nor PNG"});
+  expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk)), {"CMYK JPEG"});
+  expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::grey)), {"greyscale"});
+  expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::rgb16)), {"16-bit PNG"});
+  expect_parts(message(test::huge_png_header(60'000, 50'000)), {"60000x50000", "max_pixels"});
+  expect_parts(message(encode_png(noise_rgb(16, 8, 1), 16, 8)), {"16x8", "set resize: 12"});
+  expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG nor PNG"});  // longer than what is read
+}
+
+TEST_F(FileSources, HeadersMayLieBehindLargeProfiles) {
+  Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
+  Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // APP2 of the greatest length: 65535 bytes
+  profile.resize(2 + 65535, 7);
+  jpeg.insert(jpeg.begin() + 2, profile.begin(), profile.end());
+  write_bytes(root_ / "class2/zz.jpg", jpeg);
+  EXPECT_EQ(trace(with_storage(files(root_), Storage::streamed), false),
+            trace(with_storage(files(root_), Storage::resident), false));
+}
+
 TEST_F(FileSources, RefusesImagesThatDoNotFitTheNetwork) {
   expect_parts(refused(files(root_), 32), {"class0/000.jpg", "12x12", "the network reads 32x32",
                                            "resize: 32 on source 'real'"});
@@ -356,7 +389,9 @@ TEST_F(FileSources, NamesTheMemberOfAnArchive) {
 // earlier, not with a hang, and whatever the number of threads.
 TEST_F(FileSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
   const fs::path damaged = root_ / "class1/003.jpg";
-  write_bytes(damaged, {1, 2, 3});
+  Bytes cut = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
+  cut.resize(cut.size() - 60);
+  write_bytes(damaged, cut);
   for (const int threads : {1, 4}) {
     FileRun run(with_storage(files(root_), Storage::streamed, threads), false);
     std::uint64_t needed = 0;
@@ -369,7 +404,7 @@ TEST_F(FileSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
     for (std::uint64_t s = 0; s < needed; ++s) run.step(s);
     for (int attempt = 0; attempt < 2; ++attempt) {  // it stays failed
       expect_parts(message_of(ErrorKind::data, [&] { run.step(needed); }),
-                   {damaged.string(), "neither JPEG nor PNG"});
+                   {damaged.string(), "damaged JPEG"});
     }
   }
 }
@@ -378,10 +413,12 @@ TEST_F(FileSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
 TEST_F(FileSources, TheFirstFailureInOrderIsReported) {
   const fs::path slow = folder_.path() / "slow";
   Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);
+  Bytes small = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   large.resize(large.size() - 1000);
+  small.resize(small.size() - 60);
   write_bytes(slow / "a/0.jpg", encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide));
   write_bytes(slow / "a/1.jpg", large);
-  write_bytes(slow / "a/2.jpg", {1, 2, 3});
+  write_bytes(slow / "a/2.jpg", small);
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     SourceSpec spec = with_storage(files(slow), storage, 4);
     spec.resize = kSide;

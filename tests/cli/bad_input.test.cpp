@@ -1,0 +1,227 @@
+// Bad data and bad checkpoints as a user meets them: exit code and message of the command.
+#include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/image_fixtures.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSide = 12;
+
+/// Image files of two classes, and a short run on them.
+constexpr const char* kConfig = R"(name: files
+device: cpu
+threads: 1
+data:
+  size: 12
+  sources:
+    - {name: real, kind: files, path: images}
+eval:
+  sources:
+    - {of: real, path: held_out}
+model: {name: mlp, widths: [32]}
+train: {batch: 2, steps: 12, log_every: 4, checkpoint_every: 4, keep: 9}
+)";
+
+class BadInput : public testing::Test {
+ protected:
+  BadInput() {
+    spill(folder() / "files.yaml", kConfig);
+    write_image_folder(folder() / "images", 2, 3, kSide, kSide);
+    write_image_folder(folder() / "held_out", 2, 1, kSide, kSide);
+  }
+  fs::path folder() const { return folder_.path(); }
+  fs::path checkpoint(int step) const {
+    return folder() / "runs/files/checkpoints" / ("step-" + std::to_string(step));
+  }
+  Outcome train(std::vector<std::string> overrides = {}) const {
+    overrides.insert(overrides.begin(), {"train", "files.yaml"});
+    return wellspring(overrides, folder());
+  }
+  void expect_refused(int exit_code, const std::vector<std::string>& parts,
+                      const std::vector<std::string>& overrides = {}) const {
+    const Outcome outcome = train(overrides);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.out;
+    expect_parts(outcome.err, parts);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+// ---- images -------------------------------------------------------------------------------------
+
+struct BadData {
+  const char* what;
+  std::function<void(const fs::path&)> prepare;  ///< in the folder of the run
+  std::vector<std::string> parts;                ///< of the message
+  std::string path = "images";
+};
+
+void PrintTo(const BadData& data, std::ostream* out) {
+  *out << data.what;
+}
+
+/// An image of the second class, behind good ones.
+BadData bad_image(const char* what, const std::string& name, const Bytes& bytes,
+                  std::vector<std::string> parts) {
+  const std::string path = "images/class1/" + name;
+  parts.push_back(path + ": ");
+  return {what, [=](const fs::path& folder) { write_bytes(folder / path, bytes); }, parts};
+}
+
+Bytes pixels(int width = kSide, int height = kSide) {
+  return noise_rgb(width, height, 1);
+}
+Bytes good_jpeg() {
+  return encode_jpeg(pixels(), kSide, kSide);
+}
+Bytes shortened(Bytes bytes, std::size_t by) {
+  bytes.resize(bytes.size() - by);
+  return bytes;
+}
+
+class RefusedData : public BadInput, public testing::WithParamInterface<BadData> {};
+
+TEST_P(RefusedData, BeforeTheFirstStep) {
+  GetParam().prepare(folder());
+  for (const char* storage : {"resident", "streamed"}) {
+    expect_refused(3, GetParam().parts,
+                   {"data.sources.0.path=" + GetParam().path,
+                    std::string("data.sources.0.storage=") + storage});
+  }
+  EXPECT_FALSE(fs::exists(folder() / "runs/files/metrics.jsonl"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Data, RefusedData,
+    testing::Values(
+        BadData{"EmptyClassFolder",
+                [](const fs::path& folder) { fs::create_directory(folder / "images/class2"); },
+                {"images: class folder 'class2' holds no images", "fill the folder or remove it"}},
+        BadData{"TruncatedArchive",
+                [](const fs::path& folder) {
+                  TarWriter tar;
+                  tar.add("a/1.jpg", good_jpeg());
+                  tar.add("b/1.jpg", good_jpeg());
+                  write_bytes(folder / "set.tar", shortened(tar.body(), 300));
+                },
+                {"set.tar: the tar archive is cut off within b/1.jpg", "download the archive"},
+                "set.tar"},
+        BadData{"NoArchive",
+                [](const fs::path&) {},
+                {"files.yaml: is not a tar archive", "a folder of class folders"},
+                "files.yaml"},
+        BadData{"MissingPath", [](const fs::path&) {}, {"image: no such", "'images'"}, "image"},
+        bad_image("EmptyFile", "x.jpg", {}, {"the file is empty", "on_error: skip"}),
+        bad_image("NoImage", "x.jpg", {'G', 'I', 'F', '8'}, {"neither JPEG nor PNG"}),
+        bad_image("CmykImage", "x.jpg", encode_jpeg(pixels(), kSide, kSide, JpegKind::cmyk),
+                  {"CMYK JPEG", "convert the file to RGB"}),
+        bad_image("GreyJpeg", "x.jpg", encode_jpeg(pixels(), kSide, kSide, JpegKind::grey),
+                  {"greyscale image", "on_convert: convert"}),
+        bad_image("GreyPng", "x.png", encode_png(pixels(), kSide, kSide, PngKind::grey8),
+                  {"greyscale image", "on_convert: convert"}),
+        bad_image("SixteenBitImage", "x.png", encode_png(pixels(), kSide, kSide, PngKind::rgb16),
+                  {"16-bit PNG", "on_convert: convert"}),
+        bad_image("HugeImage", "x.png", huge_png_header(60'000, 50'000),
+                  {"image of 60000x50000 pixels", "max_pixels"}),
+        bad_image("ImageOfAnotherSize", "x.png", encode_png(pixels(16, 8), 16, 8),
+                  {"image of 16x8 pixels", "has 12x12", "set resize: 12"})),
+    [](const auto& test) { return test.param.what; });
+
+TEST_F(BadInput, DamagedPixelsOfResidentImagesAreFoundAtTheStart) {
+  write_bytes(folder() / "images/class1/x.jpg", shortened(good_jpeg(), 60));
+  expect_refused(3,
+                 {"images/class1/x.jpg: damaged JPEG", "replace the file, or set on_error: skip"});
+  EXPECT_FALSE(fs::exists(folder() / "runs/files/metrics.jsonl"));
+}
+
+TEST_F(BadInput, DamagedPixelsOfStreamedImagesEndTheRunAtTheirStepAndCostNothing) {
+  // Six images in batches of two, in order: the damaged one is the first of step 2.
+  const std::vector<std::string> streamed = {"data.sources.0.storage=streamed",
+                                             "data.sources.0.shuffle=false"};
+  const fs::path file = folder() / "images/class1/001.jpg";
+  const std::string sound = slurp(file);
+  spill(file, sound.substr(0, sound.size() - 60));
+  expect_refused(3,
+                 {"step 2: images/class1/001.jpg: damaged JPEG",
+                  "kept in runs/files/checkpoints/step-2", "the same command goes on from there"},
+                 streamed);
+  spill(file, sound);
+  const Outcome resumed = train(streamed);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  expect_parts(resumed.out, {"resumed at step 2"});
+}
+
+TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
+  write_image_folder(folder() / "three", 3, 1, kSide, kSide);
+  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes that the network"},
+                 {"eval.sources.0.path=three"});
+  expect_refused(2, {"source 'more' shares head 'real' but has other classes", "class0, class1"},
+                 {"data.sources=[{name: real, kind: files, path: images}, "
+                  "{name: more, kind: files, path: three, head: real}]"});
+  ASSERT_EQ(train().exit_code, 0);
+  const Outcome evaluated =
+      wellspring({"eval", "runs/files", "files.yaml", "eval.sources.0.path=three"}, folder());
+  EXPECT_EQ(evaluated.exit_code, 3) << evaluated.out;
+  expect_parts(evaluated.err, {"'real' has 3 classes", "head 'real' has 2"});
+}
+
+// ---- checkpoints --------------------------------------------------------------------------------
+
+TEST_F(BadInput, DamagedCheckpointsAreRefused) {
+  ASSERT_EQ(train().exit_code, 0);
+  const fs::path file = checkpoint(12) / "model.safetensors";
+  const std::string whole = slurp(file);
+  const auto refused = [&](const std::string& bytes, const std::string& why) {
+    spill(file, bytes);
+    expect_refused(3, {"step-12/model.safetensors: the checkpoint is damaged", why,
+                       "remove this checkpoint folder"});
+    return wellspring({"eval", "runs/files"}, folder()).exit_code;
+  };
+  EXPECT_EQ(refused(whole.substr(0, whole.size() / 2), "bytes"), 3);
+  std::string altered = whole;
+  altered.back() = static_cast<char>(altered.back() ^ 1);
+  EXPECT_EQ(refused(altered, "SHA-256"), 3);
+  // As advised: the one before is taken.
+  fs::remove_all(checkpoint(12));
+  const Outcome resumed = train();
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  expect_parts(resumed.out, {"resumed at step 8"});
+}
+
+TEST_F(BadInput, CheckpointsOfAnotherRunAreRefused) {
+  ASSERT_EQ(train().exit_code, 0);
+  expect_refused(2, {"holds another network", "[16, 432] here", "init.from"},
+                 {"model.widths=[16]"});
+  expect_refused(2, {"configured otherwise", "train.batch: 2 there, 3 here", "another out=FOLDER"},
+                 {"train.batch=3"});
+}
+
+TEST_F(BadInput, AFullDiskLeavesTheOlderCheckpoint) {
+  ASSERT_EQ(train({"train.steps=8"}).exit_code, 0);
+  fs::remove_all(checkpoint(8));
+  // 8 KiB a file, beyond which writing fails as on a full disk: the weights take 57.
+  const Outcome full = shell(
+      "trap '' XFSZ; ulimit -f 8; exec '" + wellspring_path() + "' train files.yaml train.steps=8",
+      folder());
+  EXPECT_EQ(full.exit_code, 1) << full.out;
+  expect_parts(full.err, {"step 8: the checkpoint could not be written", "model.safetensors",
+                          "make room and run again", "runs/files/checkpoints/step-4"});
+  EXPECT_FALSE(fs::exists(checkpoint(8)));
+  const Outcome resumed = train({"train.steps=8"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  expect_parts(resumed.out, {"resumed at step 4"});
+}
+
+}  // namespace
+}  // namespace wellspring::test
