@@ -46,6 +46,13 @@ void print_parameters(const std::vector<ParamRow>& rows) {
   }
 }
 
+std::string draws_text(const DrawBudget& draws) {
+  std::string text = fmt::format("at most {} blocks of four words a ", draws.part);
+  text += draws.side == 0 ? "sample" : fmt::format("tile of {0}x{0} pixels", draws.side);
+  if (draws.pixel > 0) text += fmt::format(" and {} a pixel", draws.pixel);
+  return text;
+}
+
 void describe_generator(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // nothing printed here depends on it
   const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
@@ -59,6 +66,7 @@ void describe_generator(const GeneratorEntry& entry) {
     fmt::print("sample: event, {} features: {}\n", info.features.size(),
                fmt::join(info.features, ", "));
   }
+  fmt::print("random numbers: {}\n", draws_text(info.draws));
   fmt::print("classes ({}): {}\n", info.classes.size(), fmt::join(info.classes, ", "));
   fmt::print("\nlatents, the truth beside each sample\n");
   for (const LatentInfo& latent : info.latents) {

@@ -25,6 +25,14 @@ struct LatentInfo {
   float low = 0, high = 1;  ///< the range it lies in, ends included
 };
 
+/// How many blocks of random numbers (Philox: four words each) a sample takes at most. Its view
+/// takes kViewWords more of each part. Pixels beyond the border that fill up a run count as well.
+struct DrawBudget {
+  std::int64_t part = 0;   ///< to draw the scene, or event, and to prepare for the pixels of a part
+  std::int64_t pixel = 0;  ///< to colour one pixel
+  int side = 0;            ///< of the parts, in pixels; 0: one part, or a few bands on a GPU
+};
+
 struct GeneratorInfo {
   std::string name;
   SampleKind kind = SampleKind::image;
@@ -34,6 +42,7 @@ struct GeneratorInfo {
   std::vector<LatentInfo> latents;
   std::vector<std::string> features;  ///< names of an event's features; empty for images
   float low = 0, high = 1;            ///< range of the values of x under the identity view
+  DrawBudget draws;
 };
 
 class Generator {

@@ -12,7 +12,23 @@
 
 #include <cstdint>
 
+/// Debug and sanitizer builds count the blocks that host code draws, for the tests that hold
+/// generators to their budgets.
+#if (!defined(NDEBUG) || defined(WELLSPRING_SANITIZED)) && !defined(__CUDACC__)
+#define WS_COUNTS_DRAWS 1
+#include <atomic>
+#include <type_traits>
+#else
+#define WS_COUNTS_DRAWS 0
+#endif
+
 namespace wellspring {
+
+#if WS_COUNTS_DRAWS
+namespace detail {
+inline std::atomic<std::uint64_t> blocks_drawn{0};  ///< by all threads of this process
+}
+#endif
 
 struct Philox4 {
   std::uint32_t word[4];
@@ -87,6 +103,11 @@ struct SampleRng {
 
   /// Block `draw` (four words) of the stream for `purpose`.
   WS_INLINE constexpr Philox4 block(Purpose purpose, std::uint32_t draw) const {
+#if WS_COUNTS_DRAWS
+    if (!std::is_constant_evaluated()) {
+      detail::blocks_drawn.fetch_add(1, std::memory_order_relaxed);
+    }
+#endif
     return philox4x32(
         {{draw, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(sample),
           static_cast<std::uint32_t>(sample >> 32)}},
@@ -111,8 +132,6 @@ class RngStream {
     return low + (high - low) * uniform();
   }
   WS_INLINE constexpr std::uint32_t integer(std::uint32_t n) { return below(next(), n); }
-  /// Words drawn so far: the draw budget of a test.
-  WS_INLINE constexpr std::uint32_t used() const { return used_; }
 
  private:
   SampleRng rng_;

@@ -113,6 +113,7 @@ struct EeMumu {
     info.features = {"cos_theta", "phi / pi"};
     info.low = -1;
     info.high = 1;
+    info.draws = {.part = 2};
     return info;
   }
 

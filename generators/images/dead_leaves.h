@@ -83,6 +83,8 @@ struct DeadLeaves {
     info.latents = {
         {"r_min", "image side", params.r_min / params.spread, params.r_min * params.spread},
         {"r_max", "image side", params.r_max, params.r_max}};
+    // The kind, the place and the outline of each leaf; far fewer where a tile is soon covered.
+    info.draws = {.part = 1 + 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
     return info;
   }
 

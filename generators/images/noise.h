@@ -52,6 +52,7 @@ struct Noise {
     // sqrt(2 ln 2^24) = 5.768 standard deviations from the mean.
     info.low = params.mean - 5.769f * params.sigma;
     info.high = params.mean + 5.769f * params.sigma;
+    info.draws = {.part = params.law == Law::either ? 1 : 0, .pixel = 1};
     return info;
   }
 

@@ -91,6 +91,8 @@ struct Shapes {
                     {"background_b", "", 0, 1},
                     {"texture", "", 0, 3},
                     {"texture_period", "image side", 0.05f, 0.35f}};
+    const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
+    info.draws = {.part = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;
   }
 

@@ -93,6 +93,16 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   EXPECT_NE(report["parameters"].get<std::string>().find("law: uniform"), std::string::npos);
 }
 
+constexpr const char* kGoldenFile = WELLSPRING_SOURCE_DIR "/tests/generators/golden.json";
+
+std::vector<ParamSetting> golden_settings(const nlohmann::ordered_json& entry) {
+  std::vector<ParamSetting> settings;
+  for (const auto& [key, value] : entry["parameters"].items()) {
+    settings.push_back({key, value.get<std::string>(), {}});
+  }
+  return settings;
+}
+
 // Digests pinned in golden.json: they change only when a generator's samples are meant to. Then run
 //
 //     WELLSPRING_UPDATE_GOLDEN=1 build/cpu/tests/generators/test_generators
@@ -100,19 +110,14 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
 //
 // which writes them anew, and say in the commit why.
 TEST(Golden, Digests) {
-  const std::string path = WELLSPRING_SOURCE_DIR "/tests/generators/golden.json";
   nlohmann::ordered_json golden;
-  std::ifstream(path) >> golden;
+  std::ifstream(kGoldenFile) >> golden;
   const bool update = std::getenv("WELLSPRING_UPDATE_GOLDEN") != nullptr;
   std::set<std::string> covered;
   for (auto& entry : golden) {
     const std::string name = entry["generator"];
     covered.insert(name);
-    std::vector<ParamSetting> settings;
-    for (const auto& [key, value] : entry["parameters"].items()) {
-      settings.push_back({key, value.get<std::string>(), {}});
-    }
-    const auto generator = make_generator(name, entry["size"], settings);
+    const auto generator = make_generator(name, entry["size"], golden_settings(entry));
     const std::string digest =
         sample_digest(*generator, {entry["seed"], entry["first"], entry["count"]});
     if (update) {
@@ -122,11 +127,11 @@ TEST(Golden, Digests) {
     }
   }
   for (const std::string& name : all_names()) {
-    EXPECT_TRUE(covered.contains(name)) << name << " has no golden digest in " << path;
+    EXPECT_TRUE(covered.contains(name)) << name << " has no golden digest in " << kGoldenFile;
   }
   if (update) {
-    std::ofstream(path) << golden.dump(2) << "\n";
-    GTEST_SKIP() << "wrote " << path;
+    std::ofstream(kGoldenFile) << golden.dump(2) << "\n";
+    GTEST_SKIP() << "wrote " << kGoldenFile;
   }
 }
 
@@ -255,6 +260,65 @@ TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
   EXPECT_EQ(sample_digest(*again, {1, 0, 3}), sample_digest(*generator, {1, 0, 3}));
 }
 
+// ---- random numbers -----------------------------------------------------------------------------
+
+/// Blocks of random numbers that `work` draws.
+std::uint64_t blocks_drawn_by([[maybe_unused]] const std::function<void()>& work) {
+#if WS_COUNTS_DRAWS
+  const std::uint64_t before = detail::blocks_drawn;
+  work();
+  return detail::blocks_drawn - before;
+#else
+  return 0;
+#endif
+}
+
+#if WS_COUNTS_DRAWS
+#define SKIP_UNLESS_DRAWS_ARE_COUNTED() static_cast<void>(0)
+#else
+#define SKIP_UNLESS_DRAWS_ARE_COUNTED() \
+  GTEST_SKIP() << "draws are counted in debug and sanitizer builds: ./test --preset asan"
+#endif
+
+/// What the budget allows a sample on the host, whose runs of pixels are 32 long.
+std::int64_t blocks_allowed(const GeneratorInfo& info, SampleShape shape) {
+  const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
+  const DrawBudget& draws = info.draws;
+  const int side = draws.side == 0 ? std::max(shape.width, shape.height) : draws.side;
+  const std::int64_t parts =
+      std::int64_t{rounded_up(shape.width, side) / side} * (rounded_up(shape.height, side) / side);
+  const std::int64_t view = info.kind == SampleKind::image ? kViewWords / 4 : 0;
+  return parts * (draws.part + view) +
+         draws.pixel * std::int64_t{rounded_up(shape.width, 32)} * shape.height;
+}
+
+TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
+  SKIP_UNLESS_DRAWS_ARE_COUNTED();
+  constexpr std::int64_t kCount = 14;
+  nlohmann::json golden;
+  std::ifstream(kGoldenFile) >> golden;
+  double nearest = 0;
+  for (const auto& entry : golden) {
+    if (entry["generator"] != GetParam()) continue;
+    for (const int size : {1, 33, 64}) {
+      const auto generator = make_generator(GetParam(), size, golden_settings(entry));
+      const auto drawn_in = [&](std::int64_t batch, int threads) {
+        return blocks_drawn_by([&] {
+          test::collect(*generator, {7, 100, kCount}, {Device::cpu(), batch, threads});
+        });
+      };
+      const std::uint64_t drawn = drawn_in(1, 1);
+      EXPECT_EQ(drawn_in(7, 1), drawn);
+      EXPECT_EQ(drawn_in(14, 2), drawn);
+      const std::int64_t allowed = kCount * blocks_allowed(generator->info(), generator->shape());
+      EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"
+                                                            << generator->parameters_yaml();
+      nearest = std::max(nearest, static_cast<double>(drawn) / static_cast<double>(allowed));
+    }
+  }
+  EXPECT_GT(nearest, 0.5) << "a budget that is never nearly spent says nothing";
+}
+
 // ---- teams --------------------------------------------------------------------------------------
 
 /// Emits three samples through a warping view with teams of many sizes; see host_team.h.
@@ -277,6 +341,16 @@ void expect_equal_for_all_teams(const typename F::Params& params, SampleShape sh
   test::expect_equal_for_all_team_sizes(
       emitter, kSamples * tiling.count(), {128, detail::scratch_of<F>()},
       {test::bytes_of(x), test::bytes_of(label), test::bytes_of(weight), test::bytes_of(latents)});
+  if constexpr (WS_COUNTS_DRAWS != 0) {
+    const auto drawn_by = [&](int members) {
+      return blocks_drawn_by([&] {
+        test::run_thread_league(kSamples * tiling.count(), members, detail::scratch_of<F>(),
+                                emitter);
+      });
+    };
+    const std::uint64_t drawn = drawn_by(1);
+    for (const int members : {7, 32}) EXPECT_EQ(drawn_by(members), drawn) << members << " members";
+  }
 }
 
 TEST(Teams, EveryImageGeneratorIsIndependentOfTheTeamSize) {

@@ -96,7 +96,6 @@ TEST(Philox, StreamReadsBlocksInOrder) {
   const SampleRng rng{3, 4};
   RngStream stream(rng, Purpose::label);
   for (std::uint32_t i = 0; i < 13; ++i) {
-    EXPECT_EQ(stream.used(), i);
     EXPECT_EQ(stream.next(), rng.block(Purpose::label, i / 4).word[i % 4]);
   }
 }
