@@ -40,7 +40,7 @@ struct ProductSpec {
   std::int64_t m = 1, n = 1, k = 1;
   Transposed a = Transposed::no, b = Transposed::no;
   DType input = DType::f32, output = DType::f32;
-  bool bias = false;  ///< f32, along m
+  bool bias = false;  ///< of the output's type, along m
   Activation activation = Activation::none;
 };
 
@@ -97,8 +97,8 @@ class Product {
     describe(CUBLASLT_MATMUL_DESC_TRANSB, transpose(spec.b));
     describe(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(spec));
     if (spec.bias) {
-      describe(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
-      // Which algorithms fit depends on the pointer's alignment; the pointer itself comes with run.
+      // Its type is the result's, which is what the attribute BIAS_DATA_TYPE says unless set. Which
+      // algorithms fit depends on the pointer's alignment; the pointer itself comes with run.
       describe(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(kPointerAlignment));
     }
     a_ = spec.a == Transposed::yes ? layout(spec.input, spec.k, spec.m)
@@ -259,8 +259,7 @@ class CublasDense final : public Dense {
     return planned;
   }
 
-  /// Bias and activation inside the product where this version of cuBLASLt can (a bf16 result with
-  /// an f32 bias is not promised), after it otherwise.
+  /// Bias and activation inside the product where cuBLASLt knows them there, after it otherwise.
   void plan_forward(const std::shared_ptr<CublasLtHandle>& handle) {
     ProductSpec product = {.m = spec_.out,
                            .n = spec_.rows,
@@ -270,7 +269,7 @@ class CublasDense final : public Dense {
                            .output = spec_.output,
                            .bias = spec_.bias,
                            .activation = spec_.activation};
-    forward_ = Product::plan(product, handle);
+    if (epilogue_fits(spec_)) forward_ = Product::plan(product, handle);
     if (forward_) return;
     separate_epilogue_ = true;
     product.bias = false;
@@ -284,6 +283,10 @@ class CublasDense final : public Dense {
 };
 
 }  // namespace
+
+bool epilogue_fits(const DenseSpec& spec) {
+  return !spec.bias || spec.output == DType::f32;
+}
 
 std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream& stream) {
   return std::make_unique<CublasDense>(spec, stream);

@@ -1,6 +1,7 @@
 #include "kernels/ops/cuda/cublas_lt.h"
 
 #include "core/error.h"
+#include "kernels/ops/cuda/dense.h"
 #include "kernels/ops/cuda/versions.h"
 
 #include <gtest/gtest.h>
@@ -29,6 +30,24 @@ TEST(CublasLt, ErrorsSayWhatFailedWhereAndWhy) {
     EXPECT_NE(text.find("cublasLtMatmul failed"), std::string::npos) << text;
     EXPECT_NE(text.find("cuda:1"), std::string::npos) << text;
     EXPECT_NE(text.find("doctor"), std::string::npos) << text;
+  }
+}
+
+// cuBLASLt documents no f32 bias beside a bf16 result: it is never asked for one.
+TEST(CublasLt, AddsABiasOfTheResultsTypeOnly) {
+  DenseSpec spec;
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    spec.compute = compute;
+    for (const Activation activation : {Activation::none, Activation::relu}) {
+      spec.activation = activation;
+      spec.bias = true;
+      spec.output = DType::f32;
+      EXPECT_TRUE(epilogue_fits(spec)) << spec.to_string();
+      spec.output = DType::bf16;
+      EXPECT_FALSE(epilogue_fits(spec)) << spec.to_string();
+      spec.bias = false;
+      EXPECT_TRUE(epilogue_fits(spec)) << spec.to_string();
+    }
   }
 }
 
