@@ -15,7 +15,7 @@ struct Shape {
 };
 /// Enough work a launch for every core or multiprocessor, little enough to repeat often.
 Shape launch_size(Device device) {
-  return device.is_cuda() ? Shape{1024, 1 << 22} : Shape{64, 1 << 20};
+  return device.is_cuda() ? Shape{8192, 1 << 24} : Shape{64, 1 << 20};
 }
 
 class GeneratorBench {
@@ -53,10 +53,8 @@ class GeneratorBench {
     stream_.synchronize();
   }
 
-  void run() {
-    generator_->emit(stream_, slots_, 0, 1, ViewSpec{}, batch_);
-    stream_.synchronize();
-  }
+  void run() { generator_->emit(stream_, slots_, 0, 1, ViewSpec{}, batch_); }
+  void wait() { stream_.synchronize(); }
 
   std::size_t sample_bytes() const {
     return static_cast<std::size_t>(batch_.shape.elements()) * size_of(batch_.dtype);
@@ -85,8 +83,9 @@ void bench_generators(Report& report, const Filter& filter) {
   for (const GeneratorEntry& entry : generator_registry()) {
     if (!filter.matches(entry.name)) continue;
     GeneratorBench bench(entry, report.device);
-    Row row = measure(entry.name + " " + bench.shape_text(), bench.unit(),
-                      {[&] { bench.run(); }, static_cast<double>(bench.samples())});
+    Row row = measure(
+        entry.name + " " + bench.shape_text(), bench.unit(),
+        {[&] { bench.run(); }, static_cast<double>(bench.samples()), [&] { bench.wait(); }});
     const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
     row.ceiling = {"memory write of as many bytes", write_bandwidth(report.device, bytes) /
                                                         static_cast<double>(bench.sample_bytes())};

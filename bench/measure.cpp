@@ -26,17 +26,18 @@ double median(std::vector<double>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-double seconds_of(const std::function<void()>& run, int times) {
+double seconds_of(const Work& work, int times) {
   const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < times; ++i) run();
+  for (int i = 0; i < times; ++i) work.run();
+  if (work.wait) work.wait();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 /// Runs until two in a row take the same time within 5 %; returns the last.
-double warm_up(const std::function<void()>& run) {
-  double previous = seconds_of(run, 1);
+double warm_up(const Work& work) {
+  double previous = seconds_of(work, 1);
   for (int i = 1; i < kWarmUpLimit; ++i) {
-    const double now = seconds_of(run, 1);
+    const double now = seconds_of(work, 1);
     if (std::abs(now - previous) <= 0.05 * now) return now;
     previous = now;
   }
@@ -56,11 +57,10 @@ Spread spread_of(std::vector<double> values) {
 }
 
 Row measure(const std::string& name, const std::string& unit, const Work& work, int repeats) {
-  const double once = warm_up(work.run);
+  const double once = warm_up(work);
   const int times = std::max(1, static_cast<int>(std::ceil(kShortest / std::max(once, 1e-9))));
   std::vector<double> rates;
-  for (int i = 0; i < repeats; ++i)
-    rates.push_back(work.work * times / seconds_of(work.run, times));
+  for (int i = 0; i < repeats; ++i) rates.push_back(work.work * times / seconds_of(work, times));
   const Spread spread = spread_of(rates);
   return {name, unit, spread.median, spread.spread, repeats, std::nullopt};
 }
@@ -74,7 +74,6 @@ double write_bandwidth(Device device, std::size_t bytes) {
   const auto write = [&] {
     if (device.is_cuda()) {
       stream.fill_zero(data, bytes, "write");
-      stream.synchronize();
       return;
     }
     // As our kernels write: every thread a part, ordinary stores.
@@ -83,7 +82,7 @@ double write_bandwidth(Device device, std::size_t bytes) {
 #pragma omp parallel for simd schedule(static)
     for (std::int64_t i = 0; i < count; ++i) words[i] = 0.5f;
   };
-  return measure("", "", {write, static_cast<double>(bytes)}).rate;
+  return measure("", "", {write, static_cast<double>(bytes), [&] { stream.synchronize(); }}).rate;
 }
 
 bool Filter::matches(const std::string& name) const {

@@ -49,10 +49,12 @@ struct Report {
   }
 };
 
-/// Something to be timed: `run` does `work` units and returns when they are done.
+/// Something to be timed: `run` does `work` units, or enqueues them, and `wait` returns when all
+/// that was enqueued is done. Apart, since waiting after each launch would be timed, too.
 struct Work {
   std::function<void()> run;
   double work = 1;
+  std::function<void()> wait = {};
 };
 
 /// Warms up until two runs agree, then measures `repeats` times; each measurement repeats `run`

@@ -65,9 +65,9 @@ double product_ceiling(Device device) {
   const auto run = [&] {
     dense->forward(bench.stream, x.data(), w.data(), nullptr, y.data(),
                    {scratch.data(), dense->workspace_bytes()});
-    bench.stream.synchronize();
   };
-  return measure("", "", {run, 2 * std::pow(static_cast<double>(side), 3) / kGiga}).rate;
+  const double work = 2 * std::pow(static_cast<double>(side), 3) / kGiga;
+  return measure("", "", {run, work, [&] { bench.stream.synchronize(); }}).rate;
 }
 
 struct ConvolutionCase {
@@ -101,12 +101,9 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
     return reinterpret_cast<float*>(block.data());
   };
   const double work = 2.0 * static_cast<double>(pixels * weights) / kGiga;
-  const auto add = [&](const char* part, const std::function<void()>& body) {
-    const auto run = [&] {
-      body();
-      bench.stream.synchronize();
-    };
-    Row row = measure(name + " " + part, "GFLOP/s", {run, work});
+  const auto add = [&](const char* part, const std::function<void()>& run) {
+    Row row =
+        measure(name + " " + part, "GFLOP/s", {run, work, [&] { bench.stream.synchronize(); }});
     row.ceiling = {"a large product", ceiling};
     report.add(std::move(row));
   };
@@ -142,11 +139,12 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
                             reinterpret_cast<float*>(beta.data()), nullptr, y.data(),
                             reinterpret_cast<float*>(mean.data()),
                             reinterpret_cast<float*>(rstd.data()));
-    bench.stream.synchronize();
   };
   const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(bench.compute);
   // The least there is to move: x is read once and y written once.
-  Row row = measure(name + " forward", "GB/s", {run, 2.0 * static_cast<double>(bytes) / kGiga});
+  Row row =
+      measure(name + " forward", "GB/s",
+              {run, 2.0 * static_cast<double>(bytes) / kGiga, [&] { bench.stream.synchronize(); }});
   row.ceiling = {"memory write", write_bandwidth(report.device, bytes) / kGiga};
   report.add(std::move(row));
 }
