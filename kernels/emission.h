@@ -28,6 +28,7 @@
 #include "kernels/macros.h"
 #include "kernels/view.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
@@ -101,12 +102,20 @@ template <class F>
 concept PreparesTiles = requires {
   F::kTile;
 };
+/// Stored images: what their scene is depends on how it is looked at.
+template <class F>
+concept DrawsUnderView = requires(const F& image, const SampleKey& key, const View& view,
+                                  Truth<F::kLatents>& truth) {
+  image.draw(key, view, truth);
+};
 
 namespace detail {
 
 // Runs of 8 pixels on a device (16-byte stores of 8 bf16 values), of 32 on the host (several vector
 // registers in flight). Used inside of functions only: both compilers must see the same types.
-#if WS_DEVICE_CODE
+// Defined from outside by the test that makes a device's runs on the host.
+#if defined(WS_RUN_LENGTH)
+#elif WS_DEVICE_CODE
 #define WS_RUN_LENGTH 8
 #else
 #define WS_RUN_LENGTH 32
@@ -253,12 +262,22 @@ std::size_t scratch_of() {
   return shared;
 }
 
+/// On a GPU: enough teams to fill it from a small batch, enough pixels a thread (four runs) to pay
+/// for drawing the scene once a team.
+inline constexpr int kDeviceBandPixels = 8192;
+
 /// Square tiles where the functor asks for them, otherwise bands of about `band_pixels` pixels.
 template <class F>
 Tiling tiling_of(SampleShape shape, int band_pixels) {
   if constexpr (PreparesTiles<F>) return Tiling::of(shape, F::kTile, F::kTile);
-  const int rows = band_pixels / shape.width;
-  return Tiling::of(shape, shape.width, rows > 0 ? rows : 1);
+  const int rows = std::clamp(band_pixels / shape.width, 1, shape.height);
+  return Tiling::of(shape, shape.width, rows);
+}
+
+/// A thread a run of 8 pixels, up to 256.
+constexpr int members_of(const Tiling& tiling) {
+  const int runs = (tiling.width + 7) / 8 * tiling.height;
+  return runs >= 256 ? 256 : (runs + 31) / 32 * 32;
 }
 
 }  // namespace detail
@@ -282,11 +301,15 @@ struct ImageEmitter {
     const Slot slot = slots[b];
     if (slot.source != source) return;  // the same for every member, so none waits in vain
     auto* shared = team.template scratch<detail::SharedSample<F>>(1);
+    // Both take hundreds of dependent instructions: on a GPU, warps of their own draw them at once.
+    const int viewer = !DrawsUnderView<F> && team.size() > kWarp ? kWarp : 0;
+    if (team.rank() == viewer) {
+      shared->view = draw_view(spec, looked_at, batch.shape, {seed, slot.ordinal});
+    }
     if (team.rank() == 0) {
       Truth<F::kLatents> truth;
       const SampleKey key{{seed, slot.sample}, slot, looked_at};
-      shared->view = draw_view(spec, looked_at, batch.shape, {seed, slot.ordinal});
-      if constexpr (requires { image.draw(key, shared->view, truth); }) {
+      if constexpr (DrawsUnderView<F>) {
         shared->scene = image.draw(key, shared->view, truth);  // stored images
       } else {
         shared->scene = image.draw(key, truth);
@@ -309,6 +332,8 @@ struct ImageEmitter {
   }
 
  private:
+  static constexpr int kWarp = 32;  ///< threads of a GPU that run in step
+
   template <int N>
   WS_INLINE void shade_each(const typename F::Scene& scene, const PixelRun<N>& run,
                             ColourRun<N>& colour) const {
@@ -358,15 +383,11 @@ template <class F>
 void emit_images(Stream& stream, std::string_view name, const F& image, SampleShape looked_at,
                  const Slot* slots, std::uint32_t source, std::uint64_t seed, const ViewSpec& view,
                  const BatchView& batch) {
-  // On a GPU, bands of about 8192 pixels: enough teams to fill it from a small batch, enough pixels
-  // a thread (four runs) to pay for drawing the scene once a team. On a CPU, a team a sample.
+  // On a CPU, a team a sample.
   const int sample_pixels = batch.shape.height * batch.shape.width;
-  const int band_pixels = stream.device().is_cuda() ? 8192 : sample_pixels;
+  const int band_pixels = stream.device().is_cuda() ? detail::kDeviceBandPixels : sample_pixels;
   const Tiling tiling = detail::tiling_of<F>(batch.shape, band_pixels);
-  const int tile_pixels = tiling.width * tiling.height;
-  const int runs = (tile_pixels + 7) / 8;  // a thread each, up to 256
-  const int members = runs >= 256 ? 256 : (runs + 31) / 32 * 32;
-  const TeamShape team{members, detail::scratch_of<F>()};
+  const TeamShape team{detail::members_of(tiling), detail::scratch_of<F>()};
   visit_float(batch.dtype, [&]<class T>(T) {
     league(stream, name, batch.size * tiling.count(), team,
            ImageEmitter<F, T>{image, slots, source, seed, view, batch, looked_at, tiling});
