@@ -1,6 +1,7 @@
 #include "kernels/memory_plan.h"
 
 #include "core/error.h"
+#include "kernels/stream.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +12,20 @@
 namespace wellspring {
 namespace {
 
-/// The back ends of this machine: every test of the plan runs on each.
-std::vector<Device> devices() {
-  std::vector<Device> all = {Device::cpu()};
-  if (cuda_status().device_count != 0) all.push_back(Device::parse("auto"));
-  return all;
-}
+/// Tests that run on every back end of this machine.
+class MemoryPlans : public ::testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Backend::cpu) return;
+    if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+    device = Device::parse("auto");
+  }
+  Device device = Device::cpu();
+};
+INSTANTIATE_TEST_SUITE_P(Backends, MemoryPlans, ::testing::Values(Backend::cpu, Backend::cuda),
+                         [](const auto& test) {
+                           return test.param == Backend::cuda ? "cuda" : "cpu";
+                         });
 
 bool aligned(const void* pointer, std::size_t alignment) {
   return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
@@ -40,39 +49,57 @@ TEST(MemoryPlan, BlocksAreAlignedDisjointAndZero) {
   EXPECT_EQ(c.bytes(), 5 * sizeof(double));
 }
 
-TEST(MemoryPlan, OneAllocationASpaceAndNoneAfter) {
-  for (const Device device : devices()) {
-    const std::uint64_t before = device_allocation_count();
-    MemoryPlan plan(device);
-    for (int i = 0; i < 20; ++i) {
-      plan.reserve<int>("group", "device block", 100);
-      plan.reserve<int>("group", "host block", 100, MemorySpace::host);
-    }
-    EXPECT_EQ(device_allocation_count(), before);
-    plan.commit();
-    EXPECT_EQ(device_allocation_count(), before + 2);
-    plan.check_guards();
-    EXPECT_EQ(device_allocation_count(), before + 2);
+TEST_P(MemoryPlans, OneAllocationASpaceAndNoneAfter) {
+  const std::uint64_t before = device_allocation_count();
+  MemoryPlan plan(device);
+  for (int i = 0; i < 20; ++i) {
+    plan.reserve<int>("group", "device block", 100);
+    plan.reserve<int>("group", "host block", 100, MemorySpace::host);
   }
+  EXPECT_EQ(device_allocation_count(), before);
+  plan.commit();
+  EXPECT_EQ(device_allocation_count(), before + 2);
+  plan.check_guards();
+  EXPECT_EQ(device_allocation_count(), before + 2);
 }
 
-TEST(MemoryPlan, EmptyBlocksAndEmptyPlans) {
-  for (const Device device : devices()) {
-    MemoryPlan empty(device);
-    const auto nothing = empty.reserve<float>("group", "nothing", 0);
-    EXPECT_TRUE(nothing);
-    empty.commit();
-    EXPECT_EQ(nothing.size(), 0u);
-    static_cast<void>(nothing.data());
-    empty.check_guards();
-    MemoryPlan bare(device);
-    bare.commit();
-    bare.check_guards();
-  }
+TEST_P(MemoryPlans, EmptyBlocksAndEmptyPlans) {
+  MemoryPlan empty(device);
+  const auto nothing = empty.reserve<float>("group", "nothing", 0);
+  EXPECT_TRUE(nothing);
+  empty.commit();
+  EXPECT_EQ(nothing.size(), 0u);
+  static_cast<void>(nothing.data());
+  empty.check_guards();
+  MemoryPlan bare(device);
+  bare.commit();
+  bare.check_guards();
   const Planned<float> none;
   EXPECT_FALSE(none);
   EXPECT_EQ(none.data(), nullptr);
   EXPECT_EQ(none.size(), 0u);
+}
+
+// Blocks begin as zeros, keep to themselves, and copies go where they should.
+TEST_P(MemoryPlans, BlocksHoldWhatIsCopiedIntoThem) {
+  constexpr std::size_t kCount = 1000;
+  MemoryPlan plan(device);
+  const auto first = plan.reserve<std::int32_t>("test", "first", kCount);
+  const auto second = plan.reserve<std::int32_t>("test", "second", kCount);
+  const auto host = plan.reserve<std::int32_t>("test", "host", 2 * kCount, MemorySpace::host);
+  plan.commit();
+  Stream stream(device);
+  for (std::size_t i = 0; i < kCount; ++i) host.data()[i] = static_cast<std::int32_t>(i);
+  stream.copy(first.data(), host.data(), first.bytes(), CopyDirection::host_to_device, "up");
+  stream.copy(host.data() + kCount, first.data(), first.bytes(), CopyDirection::device_to_host,
+              "down");
+  stream.copy(host.data(), second.data(), second.bytes(), CopyDirection::device_to_host, "down");
+  stream.synchronize();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(host.data()[i], 0);
+    ASSERT_EQ(host.data()[kCount + i], static_cast<std::int32_t>(i));
+  }
+  plan.check_guards();
 }
 
 TEST(MemoryPlan, AddressesExistOnlyWhileCommitted) {
@@ -108,37 +135,33 @@ TEST(MemoryPlan, TableReadsLikeABudget) {
   EXPECT_NE(table.find("64.0 MiB"), std::string::npos) << table;
 }
 
-TEST(MemoryPlan, OverTheLimitIsADeviceErrorWithTheTable) {
-  for (const Device device : devices()) {
-    MemoryPlan plan(device);
-    const auto block = plan.reserve<float>("activations", "conv1", 1 << 20);
-    const std::uint64_t before = device_allocation_count();
-    try {
-      plan.commit(1 << 20);
-      FAIL() << "no error";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::device);
-      const std::string text = error.what();
-      for (const char* part :
-           {"activations", "conv1", "4.0 MiB", "limit is 1.0 MiB", "smaller batch"}) {
-        EXPECT_NE(text.find(part), std::string::npos) << part << " in:\n" << text;
-      }
+TEST_P(MemoryPlans, OverTheLimitIsADeviceErrorWithTheTable) {
+  MemoryPlan plan(device);
+  const auto block = plan.reserve<float>("activations", "conv1", 1 << 20);
+  const std::uint64_t before = device_allocation_count();
+  try {
+    plan.commit(1 << 20);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::device);
+    const std::string text = error.what();
+    for (const char* part :
+         {"activations", "conv1", "4.0 MiB", "limit is 1.0 MiB", "smaller batch"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << part << " in:\n" << text;
     }
-    EXPECT_FALSE(plan.committed());
-    EXPECT_EQ(device_allocation_count(), before);
-    EXPECT_THROW(static_cast<void>(block.data()), std::logic_error);
   }
+  EXPECT_FALSE(plan.committed());
+  EXPECT_EQ(device_allocation_count(), before);
+  EXPECT_THROW(static_cast<void>(block.data()), std::logic_error);
 }
 
-TEST(MemoryPlan, MoreThanTheMachineHasIsRefused) {
-  for (const Device device : devices()) {
-    MemoryPlan on_device(device);
-    on_device.reserve<std::byte>("data", "all of it", std::size_t{1} << 50);
-    EXPECT_THROW(on_device.commit(), Error);
-    MemoryPlan on_host(device);
-    on_host.reserve<std::byte>("data", "all of it", std::size_t{1} << 50, MemorySpace::host);
-    EXPECT_THROW(on_host.commit(), Error);
-  }
+TEST_P(MemoryPlans, MoreThanTheMachineHasIsRefused) {
+  MemoryPlan on_device(device);
+  on_device.reserve<std::byte>("data", "all of it", std::size_t{1} << 50);
+  EXPECT_THROW(on_device.commit(), Error);
+  MemoryPlan on_host(device);
+  on_host.reserve<std::byte>("data", "all of it", std::size_t{1} << 50, MemorySpace::host);
+  EXPECT_THROW(on_host.commit(), Error);
 }
 
 TEST(MemoryPlan, ImpossibleCountsAreRefusedByName) {

@@ -67,6 +67,8 @@ TEST(Conv2d, Refuses) {}
             [sys.executable, SCRIPT], capture_output=True, text=True, check=True
         ).stdout
         self.assertIn("kernels StepGraph.CudaCaptureHasTheSameCensusAndResult\n", listing)
+        # Its source lies in a folder without a program of its own.
+        self.assertIn("sources FileSources.AGpuSeesWhatTheHostSees\n", listing)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,15 @@ elif command == "doctor":
 elif command == "train":
     print("step graph: 40 kernels, 2 fills, 1 copies on the device, %d host transfers"
           % (1 if fault == "transfer" else 0))
+    settings = dict(word.split("=", 1) for word in sys.argv if "=" in word)
+    streamed = "data.sources.1.budget" in settings
+    if streamed and fault != "resident":
+        print("cifar10: 200 images, streamed by 16 threads, 2 batches ahead")
+    model = pathlib.Path(settings["out"]) / "checkpoints/step-30/model.safetensors"
+    model.parent.mkdir(parents=True)
+    header = b'{{"streamed": 1}}' if streamed else b'{{}}'
+    weights = b"wrong" if streamed and fault == "ring" else b"right"
+    model.write_bytes(len(header).to_bytes(8, "little") + header + weights)
     sys.exit(1 if fault == "graph" and option("--graph") == "check" else 0)
 elif command == "bench":
     rows = [{{"name": "shapes 224x224x3 bf16", "unit": "images/s", "rate": 1.5e6, "spread": 1e3,
@@ -91,7 +100,8 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(self.failures(), set())
         sections = {check["section"] for check in report["checks"]}
         self.assertEqual(
-            sections, {"Device tests", "Host digest = device digest", "Step graph", "Rates"}
+            sections,
+            {"Device tests", "Host digest = device digest", "Step graph", "Streaming", "Rates"},
         )
         self.assertEqual(report["rates"][0]["rate"], 1.5e6)
         self.assertIn("0 host transfers", markdown)
@@ -117,6 +127,15 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(self.check("graph").returncode, 1)
         self.assertTrue(self.failures())
         self.assertTrue(all("--graph check" in name for name in self.failures()))
+
+    def test_a_ring_that_gives_other_bytes_fails(self):
+        self.assertEqual(self.check("ring").returncode, 1)
+        self.assertEqual(len(self.failures()), 3)
+        self.assertTrue(all("streamed" in name for name in self.failures()))
+
+    def test_files_that_were_not_streamed_fail(self):
+        self.assertEqual(self.check("resident").returncode, 1)
+        self.assertTrue(all("streamed" in name for name in self.failures()))
 
     def test_a_failing_device_test_fails(self):
         self.assertEqual(self.check("test").returncode, 1)

@@ -54,24 +54,28 @@ SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
   return spec;
 }
 
-/// A file source, alone or beside an endless one, with a batch to emit into.
+/// A file source, alone or beside an endless one.
+void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed, ViewSpec view = {}) {
+  SourceContext context;
+  context.seed = 5;
+  context.train_view = view;
+  mixture.add(make_source(spec, context), {});
+  if (!mixed) return;
+  const SampleShape shape = mixture.source(0).shape();
+  mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
+  mixture.set_schedule({{0, {{"real", 0}, {"fake", 1}}},
+                        {0.2, {{"real", 0}, {"fake", 1}}},
+                        {0.6, {{"real", 0.7}, {"fake", 0.3}}},
+                        {1, {{"real", 1}, {"fake", 0}}}});
+}
+
+/// The sources with a batch to emit into.
 struct FileRun {
   static constexpr std::int64_t kBatch = 8;
   static constexpr std::uint64_t kSteps = 30;
 
   FileRun(const SourceSpec& spec, bool mixed, ViewSpec view = {}) {
-    SourceContext context;
-    context.seed = 5;
-    context.train_view = view;
-    mixture.add(make_source(spec, context), {});
-    if (mixed) {
-      const SampleShape shape = mixture.source(0).shape();
-      mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
-      mixture.set_schedule({{0, {{"real", 0}, {"fake", 1}}},
-                            {0.2, {{"real", 0}, {"fake", 1}}},
-                            {0.6, {{"real", 0.7}, {"fake", 0.3}}},
-                            {1, {{"real", 1}, {"fake", 0}}}});
-    }
+    add_sources(mixture, spec, mixed, view);
     mixture.plan(memory, kBatch, kSteps);
     state = memory.reserve<StepState>("state", "step", 1);
     memory.commit();
@@ -110,6 +114,55 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0) {
     result.labels.insert(result.labels.end(), run.batch->label.begin(), run.batch->label.end());
   }
   return result;
+}
+
+enum class Steps : std::uint8_t { eager, replayed };
+
+/// The same on a GPU. The host waits for no step, and each is made many times over: the device lags
+/// behind, and rows of the ring are asked for while it still reads them.
+Trace device_trace(const SourceSpec& spec, Device device, Steps steps) {
+  constexpr int kTimes = 50;
+  constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
+  MemoryPlan memory(device);
+  Mixture mixture(3);
+  Stream stream(device, 1);
+  add_sources(mixture, spec, true);
+  mixture.plan(memory, FileRun::kBatch, FileRun::kSteps);
+  constexpr auto kRows = static_cast<std::size_t>(FileRun::kBatch);
+  const std::size_t values = kRows * static_cast<std::size_t>(mixture.shape().elements());
+  const auto state = memory.reserve<StepState>("state", "step", 1);
+  const auto x = memory.reserve<float>("batch", "x", values);
+  const auto label = memory.reserve<std::int32_t>("batch", "label", kRows);
+  const auto weight = memory.reserve<float>("batch", "weight", kRows);
+  const auto all_x = memory.reserve<float>("copy", "x", values * kBatches, MemorySpace::host);
+  const auto all_labels =
+      memory.reserve<std::int32_t>("copy", "label", kRows * kBatches, MemorySpace::host);
+  memory.commit();
+  mixture.load(stream);
+  const BatchView batch = {FileRun::kBatch, mixture.shape(), DType::f32, x.data(),
+                           label.data(),    weight.data(),   nullptr,    0};
+  const auto body = [&](Stream& s) {
+    for (int i = 0; i < kTimes; ++i) mixture.emit(s, state.data(), batch);
+    ops::end_step(s, state.data());
+  };
+  std::unique_ptr<StepGraph> graph;
+  if (steps == Steps::replayed) graph = StepGraph::record(stream, body);
+  for (std::size_t step = 0; step < kBatches; ++step) {
+    mixture.before_step(stream, step);
+    if (graph) {
+      graph->launch(stream);
+    } else {
+      body(stream);
+    }
+    mixture.after_step(stream, step);
+    stream.copy(all_x.data() + step * values, x.data(), x.bytes(), CopyDirection::device_to_host,
+                "x");
+    stream.copy(all_labels.data() + step * kRows, label.data(), label.bytes(),
+                CopyDirection::device_to_host, "labels");
+  }
+  stream.synchronize();
+  return {{all_x.data(), all_x.data() + all_x.size()},
+          {all_labels.data(), all_labels.data() + all_labels.size()}};
 }
 
 class FileSources : public ::testing::Test {
@@ -168,6 +221,26 @@ TEST_F(FileSources, StreamedDataEqualsResidentForAnyThreadCount) {
     SourceSpec deep = with_storage(files(root_), Storage::streamed, 3);
     deep.ahead = 7;
     EXPECT_EQ(trace(deep, mixed), resident);
+  }
+}
+
+TEST_F(FileSources, AGpuSeesWhatTheHostSees) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  const Device device = Device::parse("auto");
+  const Trace host = trace(with_storage(files(root_), Storage::resident), true);
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    for (const Steps steps : {Steps::eager, Steps::replayed}) {
+      EXPECT_EQ(device_trace(with_storage(files(root_), storage), device, steps), host);
+    }
+  }
+}
+
+// What makes the test above, on the host.
+TEST_F(FileSources, ADeviceRunOnTheHostSeesTheSame) {
+  const Trace host = trace(with_storage(files(root_), Storage::resident), true);
+  for (const Steps steps : {Steps::eager, Steps::replayed}) {
+    EXPECT_EQ(device_trace(with_storage(files(root_), Storage::streamed), Device::cpu(), steps),
+              host);
   }
 }
 
