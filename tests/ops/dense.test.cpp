@@ -25,16 +25,19 @@ std::vector<double> elements(const Matrix& m) {
   return {m.data(), m.data() + m.size()};
 }
 
-/// terms * u * sum |a b| (Higham 2002, section 3.1) and one rounding of the result.
-std::vector<double> bounds(const Matrix& magnitude, double terms, DType result) {
-  return elements(magnitude * ((terms + 1) * test::rounding(DType::f32) + test::rounding(result)));
+/// terms * u * sum |a b| (Higham 2002, section 3.1) and one rounding of the result, or several.
+std::vector<double> bounds(const Matrix& magnitude, double terms, DType result, int roundings = 1) {
+  return elements(magnitude *
+                  ((terms + 1) * test::rounding(DType::f32) + roundings * test::rounding(result)));
 }
 
 class DenseTest : public test::OperationTest {
  protected:
-  template <class T>
+  /// Y: type of the result.
+  template <class T, class Y>
   void check(DenseSpec s) {
     s.compute = DTypeOf<T>::value;
+    s.output = DTypeOf<Y>::value;
     SCOPED_TRACE(s.to_string());
     const auto rows = static_cast<std::size_t>(s.rows), in = static_cast<std::size_t>(s.in),
                out = static_cast<std::size_t>(s.out);
@@ -47,7 +50,8 @@ class DenseTest : public test::OperationTest {
     const Buffer<T> device_x = buffer(x), device_w = buffer(w), device_dy = buffer(dy);
     const Buffer<float> device_bias = buffer(bias);
     const Buffer<T> dx = buffer<T>(rows * in), dw = buffer<T>(out * in);
-    const Buffer<float> y = buffer<float>(rows * out), dbias = buffer<float>(out);
+    const Buffer<Y> y = buffer<Y>(rows * out);
+    const Buffer<float> dbias = buffer<float>(out);
 
     const Matrix X = matrix(x, s.rows, s.in), W = matrix(w, s.out, s.in),
                  B = matrix(bias, 1, s.out), G = matrix(dy, s.rows, s.out);
@@ -60,7 +64,8 @@ class DenseTest : public test::OperationTest {
       magnitude.rowwise() += B.cwiseAbs().row(0);
     }
     if (s.activation == Activation::relu) expected = expected.cwiseMax(0.0);
-    expect_within(y.values(), elements(expected), bounds(magnitude, s.in + 1, DType::f32), "y");
+    // A bias that the product does not add itself comes to the rounded product.
+    expect_within(y.values(), elements(expected), bounds(magnitude, s.in + 1, s.output, 2), "y");
     if (s.input_gradient) {
       dense->backward_data(stream(), device_dy, device_w, dx, workspace);
       expect_within(dx.values(), elements(G * W),
@@ -88,12 +93,15 @@ class DenseTest : public test::OperationTest {
 };
 
 TEST_P(DenseTest, AgreesWithDoublePrecisionF32) {
-  for (const DenseSpec& spec : table_) check<float>(spec);
+  for (const DenseSpec& spec : table_) check<float, float>(spec);
 }
 
 TEST_P(DenseTest, AgreesWithDoublePrecisionBf16) {
   if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32 only";
-  for (const DenseSpec& spec : table_) check<bf16>(spec);
+  for (const DenseSpec& spec : table_) {
+    check<bf16, float>(spec);  // logits
+    check<bf16, bf16>(spec);   // hidden layers
+  }
 }
 
 WS_ON_EVERY_BACKEND(DenseTest);

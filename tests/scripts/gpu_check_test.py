@@ -37,11 +37,15 @@ elif command == "train":
     streamed = "data.sources.1.budget" in settings
     if streamed and fault != "resident":
         print("cifar10: 200 images, streamed by 16 threads, 2 batches ahead")
-    model = pathlib.Path(settings["out"]) / "checkpoints/step-30/model.safetensors"
-    model.parent.mkdir(parents=True)
-    header = b'{{"streamed": 1}}' if streamed else b'{{}}'
-    weights = b"wrong" if streamed and fault == "ring" else b"right"
-    model.write_bytes(len(header).to_bytes(8, "little") + header + weights)
+    steps = int(settings["train.steps"])
+    resumed = option("--resume") == "auto"
+    wrong = (streamed and fault == "ring") or (resumed and fault == "resume")
+    for step in (steps // 2, steps):
+        model = pathlib.Path(settings["out"]) / f"checkpoints/step-{{step}}/model.safetensors"
+        model.parent.mkdir(parents=True, exist_ok=resumed)
+        header = b'{{"streamed": 1}}' if streamed else b'{{}}'
+        weights = b"wrong" if wrong else b"right"
+        model.write_bytes(len(header).to_bytes(8, "little") + header + weights)
     sys.exit(1 if fault == "graph" and option("--graph") == "check" else 0)
 elif command == "bench":
     rows = [{{"name": "shapes 224x224x3 bf16", "unit": "images/s", "rate": 1.5e6, "spread": 1e3,
@@ -52,7 +56,7 @@ elif command == "bench":
 TEST_PROGRAM = """\
 #!{python}
 import os, sys
-assert "Stream.Copies" in sys.argv[1], sys.argv
+assert "Stream.Copies" in sys.argv[1] and sys.argv[1].endswith("-*/cpu"), sys.argv
 if os.environ.get("FAULT") == "skipped":
     print("[  SKIPPED ] Stream.Copies (0 ms)")
 else:
@@ -101,7 +105,8 @@ class GpuCheck(unittest.TestCase):
         sections = {check["section"] for check in report["checks"]}
         self.assertEqual(
             sections,
-            {"Device tests", "Host digest = device digest", "Step graph", "Streaming", "Rates"},
+            {"Device tests", "Host digest = device digest", "Step graph", "Streaming", "Resuming",
+             "Rates"},
         )
         self.assertEqual(report["rates"][0]["rate"], 1.5e6)
         self.assertIn("0 host transfers", markdown)
@@ -132,6 +137,10 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(self.check("ring").returncode, 1)
         self.assertEqual(len(self.failures()), 3)
         self.assertTrue(all("streamed" in name for name in self.failures()))
+
+    def test_a_resumed_run_that_ends_elsewhere_fails(self):
+        self.assertEqual(self.check("resume").returncode, 1)
+        self.assertEqual(self.failures(), {"cifar10_transfer.yaml bf16, resumed half way"})
 
     def test_files_that_were_not_streamed_fail(self):
         self.assertEqual(self.check("resident").returncode, 1)
