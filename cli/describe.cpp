@@ -47,7 +47,7 @@ void print_parameters(const std::vector<ParamRow>& rows) {
 }
 
 std::string draws_text(const DrawBudget& draws) {
-  std::string text = fmt::format("at most {} blocks of four words a ", draws.part);
+  std::string text = fmt::format("blocks of four words, at most {} a ", draws.part);
   text += draws.side == 0 ? "sample" : fmt::format("tile of {0}x{0} pixels", draws.side);
   if (draws.pixel > 0) text += fmt::format(" and {} a pixel", draws.pixel);
   return text;

@@ -17,9 +17,8 @@ Command add_digest(CLI::App& parent) {
   auto options = std::make_shared<SampleOptions>();
   app->add_option("generator", options->generator, "a name from 'wellspring list generators'")
       ->required();
-  app->add_option("--count", options->range.count, "how many samples")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  add_whole_option(*app, "--count", options->range.count, 1, kAnyWhole, "how many samples")
+      ->required();
   add_sample_options(*app, *options);
   add_making_options(*app, *options);
   return {app, [options] {

@@ -22,9 +22,8 @@ Command add_export(CLI::App& parent) {
   app->add_option("generator", options->samples.generator,
                   "a name from 'wellspring list generators'")
       ->required();
-  app->add_option("--count", options->samples.range.count, "how many samples")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  add_whole_option(*app, "--count", options->samples.range.count, 1, kAnyWhole, "how many samples")
+      ->required();
   add_sample_options(*app, options->samples);
   add_making_options(*app, options->samples);
   app->add_option("--out", options->out, "the file; its ending names the format: NAME.npz")

@@ -33,13 +33,30 @@ SampleMaking SampleOptions::making() const {
   return making;
 }
 
+CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,
+                                      const std::function<void(std::int64_t)>& set, double low,
+                                      double high, const std::string& help) {
+  ParamRow row;
+  row.name = name;
+  row.type = ParamType::integer;
+  row.low = low;
+  row.high = high;
+  row.help = help;
+  const auto read = [row, set](const std::string& text) {
+    set(std::get<std::int64_t>(wellspring::detail::parse_param(row, text, {"command line"})));
+  };
+  return app.add_option_function<std::string>(name, read, help)->type_name("INT");
+}
+
 void add_sample_options(CLI::App& app, SampleOptions& options) {
-  app.add_option("--first", options.range.first, "id of the first sample")->capture_default_str();
-  app.add_option("--seed", options.range.seed,
-                 "seed; sample i is a function of it, the parameters and i")
-      ->capture_default_str();
-  app.add_option("--size", options.size, "side of the image in pixels; no effect on events")
-      ->capture_default_str();
+  add_whole_option(app, "--first", options.range.first, 0, kAnyWhole, "id of the first sample")
+      ->default_str("0");
+  add_whole_option(app, "--seed", options.range.seed, 0, kAnyWhole,
+                   "seed; sample i is a function of it, the parameters and i")
+      ->default_str("0");
+  add_whole_option(app, "--size", options.size, 1, kLargestImageSide,
+                   "side of the image in pixels; no effect on events")
+      ->default_str(std::to_string(options.size));
   app.add_option("--param", options.settings,
                  "a parameter of the generator, name=value; repeatable")
       ->take_all()
@@ -47,16 +64,15 @@ void add_sample_options(CLI::App& app, SampleOptions& options) {
 }
 
 void add_making_options(CLI::App& app, SampleOptions& options) {
-  app.add_option("--batch", options.how.batch, "samples made at once; changes none of them")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
+  add_whole_option(app, "--batch", options.how.batch, 1, 1 << 20,
+                   "samples made at once; changes none of them")
+      ->default_str(std::to_string(options.how.batch));
   app.add_option("--device", options.device,
                  "cpu, cuda, cuda:N or auto; changes no byte of a sample")
       ->capture_default_str();
-  app.add_option("--threads", options.how.threads,
-                 "CPU threads, 0: all; changes no byte of a sample")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1024));
+  add_whole_option(app, "--threads", options.how.threads, 0, 1024,
+                   "CPU threads, 0: all; changes no byte of a sample")
+      ->default_str("0");
 }
 
 }  // namespace wellspring::cli

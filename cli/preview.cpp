@@ -96,6 +96,12 @@ void preview_config(const Options& options) {
   fmt::print("{}: the batch of step {} as the network sees it\n", out, options.step);
 }
 
+void require_png_name(const std::string& out) {
+  if (out.empty() || std::filesystem::path(out).extension() == ".png") return;
+  fail(ErrorKind::config, {fmt::format("command line: cannot draw '{}'", out),
+                           "a preview is a PNG file", "give --out a name that ends in .png"});
+}
+
 bool names_config_file(const std::string& text) {
   return text.ends_with(".yaml") || text.ends_with(".yml");
 }
@@ -110,14 +116,15 @@ Command add_preview(CLI::App& parent) {
                   "a name from 'wellspring list generators', or a configuration (NAME.yaml): its "
                   "batch, augmentation included")
       ->required();
-  app->add_option("--count", options->samples.range.count,
-                  "how many samples of a generator; 36 images or 20000 events without it")
-      ->check(CLI::PositiveNumber);
+  add_whole_option(*app, "--count", options->samples.range.count, 1, kAnyWhole,
+                   "how many samples of a generator; 36 images or 20000 events without it");
   add_sample_options(*app, options->samples);
-  app->add_option("--step", options->step, "of a configuration: the step whose batch is shown")
-      ->capture_default_str();
+  add_whole_option(*app, "--step", options->step, 0, kAnyWhole,
+                   "of a configuration: the step whose batch is shown")
+      ->default_str("0");
   app->add_option("--out", options->out, "the PNG file; NAME.png without it");
   return {app, [options] {
+            require_png_name(options->out);
             if (names_config_file(options->samples.generator)) {
               preview_config(*options);
             } else {

@@ -76,8 +76,17 @@ fs::path folder_of(const fs::path& path) {
 
 /// Unique among the processes and threads of this machine: ".tmp-model.safetensors-4711-0".
 fs::path temporary_beside(const fs::path& path) {
+  const fs::path folder = folder_of(path);
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    fail(ErrorKind::runtime,
+         {fmt::format("{}: cannot create", path.string()),
+          fmt::format("{} {}", folder.string(),
+                      fs::exists(folder, error) ? "is no folder" : "is not there"),
+          missing_part(folder)});
+  }
   static std::atomic<unsigned> count = 0;
-  return folder_of(path) /
+  return folder /
          fmt::format("{}{}-{}-{}", kTemporaryPrefix, path.filename().string(), ::getpid(), count++);
 }
 

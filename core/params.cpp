@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -52,9 +53,10 @@ bool is_open(const ParamRow& row, double end) {
 }
 
 std::string number_text(const ParamRow& row, double value) {
-  return row.type == ParamType::integer && std::abs(value) < kExactIntegers
-             ? fmt::format("{:.0f}", value)
-             : shortest(value);
+  if (row.type != ParamType::integer) return shortest(value);
+  // What is beyond int64 stands for its end, which no double is.
+  if (value >= 0x1p63) return std::to_string(std::numeric_limits<std::int64_t>::max());
+  return fmt::format("{:.0f}", value);
 }
 
 [[noreturn]] void fail_type(const ParamRow& row, const std::string& text, const Place& place) {
@@ -264,6 +266,18 @@ const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& sect
   }
   fail(ErrorKind::config, {fmt::format("{}unknown key '{}' in {}", place.prefix(), name, section),
                            "", name_advice(name, known)});
+}
+
+void rethrow_at(const Place& place, std::span<const ParamSetting> settings, const Error& error) {
+  const std::string_view message = error.what();
+  const auto begins_with = [&](const Place& known) {
+    return !known.file.empty() && message.starts_with(known.prefix());
+  };
+  const bool placed = begins_with(place) ||
+                      std::any_of(settings.begin(), settings.end(),
+                                  [&](const auto& setting) { return begins_with(setting.place); });
+  if (error.kind() != ErrorKind::config || placed || place.file.empty()) throw;
+  fail(ErrorKind::config, {place.prefix() + error.what()});
 }
 
 void read_settings(std::span<const BoundRow> rows, void* target, const std::string& section,

@@ -42,6 +42,14 @@ std::vector<std::int64_t> shape_of_x(const Generator& generator, std::int64_t co
 void write_npz(const Generator& generator, const SampleRange& range, const SampleMaking& making,
                const std::filesystem::path& path) {
   const auto count = static_cast<std::int64_t>(range.count);
+  constexpr double kMostBytes = 0x1p60;  // far beyond any disk, and within all integers used here
+  if (static_cast<double>(count) * static_cast<double>(generator.shape().elements()) *
+          sizeof(float) >
+      kMostBytes) {
+    fail(ErrorKind::config,
+         {fmt::format("an export of {} samples does not fit into any file", count),
+          "it would have more than 2^60 bytes", "export fewer at a time: --first and --count"});
+  }
   const auto latents = static_cast<std::int64_t>(generator.info().latents.size());
   // x is by far the largest and goes to the file as it is made; the truth beside it is kept.
   std::vector<std::int32_t> label;

@@ -16,6 +16,9 @@
 
 namespace wellspring {
 
+/// Largest side of an image: keeps pixel coordinates exact in f32 and a sample below 4 GiB.
+inline constexpr int kLargestImageSide = 1 << 14;
+
 enum class SampleKind : std::uint8_t { image, event };
 
 /// One number a sample was drawn with, as exported beside it.

@@ -1,5 +1,6 @@
 #include "generators/preview.h"
 
+#include "core/error.h"
 #include "core/text.h"
 #include "generators/font.h"
 
@@ -149,9 +150,21 @@ std::uint8_t byte_of(float value) {
   return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0f, 1.0f) * 255));
 }
 
+/// Errors (config) where the picture would be larger than viewers take.
+void expect_drawable(const SampleRange& range, SampleShape shape) {
+  constexpr double kMostPixels = 1 << 28;
+  const auto side = static_cast<double>(std::max(shape.width, kLeastTile));
+  if (static_cast<double>(range.count) * side * side <= kMostPixels) return;
+  fail(ErrorKind::config, {fmt::format("a preview of {} images of {}x{} pixels is too large",
+                                       range.count, shape.width, shape.height),
+                           "it would have more than 2^28 pixels",
+                           "lower --count or --size; export writes any number of samples"});
+}
+
 RgbImage contact_sheet(const Generator& generator, const SampleRange& range,
                        const SampleMaking& making) {
   const SampleShape shape = generator.shape();
+  expect_drawable(range, shape);
   const Sheet sheet(range.count, shape);
   Painter painter(sheet.width(), sheet.height());
   draw_header(painter, generator, range, sheet.width(),

@@ -32,10 +32,6 @@ std::vector<GeneratorEntry> build_registry() {
   return entries;
 }
 
-std::string prefix(const Place& place) {
-  return place.file.empty() ? std::string() : place.to_string() + ": ";
-}
-
 }  // namespace
 
 const std::vector<GeneratorEntry>& generator_registry() {
@@ -49,28 +45,27 @@ const GeneratorEntry& find_generator(const std::string& name, const Place& place
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  fail(ErrorKind::config,
-       {prefix(place) + fmt::format("unknown generator '{}'", name), "", name_advice(name, names)});
+  fail(ErrorKind::config, {place.prefix() + fmt::format("unknown generator '{}'", name), "",
+                           name_advice(name, names)});
 }
 
 std::unique_ptr<Generator> make_generator(const std::string& name, int size,
                                           const std::vector<ParamSetting>& settings,
                                           const Place& place) {
-  return find_generator(name, place).make(settings, size);
+  const GeneratorEntry& entry = find_generator(name, place);
+  try {
+    return entry.make(settings, size);
+  } catch (const Error& error) {
+    detail::rethrow_at(place, settings, error);
+  }
 }
 
 namespace detail {
 
-namespace {
-/// Largest side of an image: 2^14 keeps pixel coordinates exact in f32 and a batch below 2 GiB a
-/// sample.
-constexpr int kLargestSize = 16384;
-}  // namespace
-
 void expect_size(const std::string& name, int size) {
-  if (size >= 1 && size <= kLargestSize) return;
+  if (size >= 1 && size <= kLargestImageSide) return;
   fail(ErrorKind::config, {fmt::format("{}: image size {} is not possible", name, size), "",
-                           fmt::format("give a side between 1 and {} pixels", kLargestSize)});
+                           fmt::format("give a side between 1 and {} pixels", kLargestImageSide)});
 }
 
 void expect_batch(const GeneratorInfo& info, SampleShape shape, const BatchView& batch) {

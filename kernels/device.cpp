@@ -230,15 +230,19 @@ bool architecture_in_build(std::string_view list, int capability) {
 
 }  // namespace detail
 
+bool Device::is_name(std::string_view text) {
+  return text == "cpu" || text == "auto" || text == "cuda" ||
+         (text.starts_with("cuda:") && parse_index(text.substr(5)));
+}
+
 Device Device::parse(std::string_view text) {
+  if (!is_name(text)) {
+    fail(ErrorKind::config, {fmt::format("unknown device '{}'", text), "",
+                             "write cpu, cuda, cuda:N (N = 0, 1, ...) or auto"});
+  }
   if (text == "cpu") return cpu();
   if (text == "auto") return first_usable();
-  if (text == "cuda") return checked_gpu(text, 0);
-  if (text.starts_with("cuda:")) {
-    if (const auto index = parse_index(text.substr(5))) return checked_gpu(text, *index);
-  }
-  fail(ErrorKind::config, {fmt::format("unknown device '{}'", text), "",
-                           "Write cpu, cuda, cuda:N (N = 0, 1, ...) or auto."});
+  return checked_gpu(text, text == "cuda" ? 0 : *parse_index(text.substr(5)));
 }
 
 std::string Device::to_string() const {

@@ -20,6 +20,8 @@ struct Device {
   /// CPU). Errors: config for any other text; device when a GPU is named that is not there, with
   /// the reason (built without CUDA, no driver, no such index).
   static Device parse(std::string_view text);
+  /// Whether parse() knows such a text, be that device there or not.
+  static bool is_name(std::string_view text);
 
   bool is_cpu() const { return backend == Backend::cpu; }
   bool is_cuda() const { return backend == Backend::cuda; }

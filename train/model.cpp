@@ -15,8 +15,13 @@ std::unique_ptr<Model> make_model(const std::string& name,
                                   const std::vector<ParamSetting>& settings, const Place& place) {
   std::vector<std::string> known;
   for (const ModelEntry& entry : model_registry()) {
-    if (entry.name == name) return entry.make(settings);
     known.push_back(entry.name);
+    if (entry.name != name) continue;
+    try {
+      return entry.make(settings);
+    } catch (const Error& error) {
+      detail::rethrow_at(place, settings, error);
+    }
   }
   fail(ErrorKind::config,
        {fmt::format("{}unknown model '{}'", place.prefix(), name), "", name_advice(name, known)});

@@ -246,7 +246,9 @@ void check_schedule(const ConfigNode& node, const std::vector<MixturePoint>& sch
     double sum = 0;
     for (const double weight : schedule[i].weights) sum += weight;
     if (!(sum > 0))
-      node.refuse(fmt::format("all weights of point {} are 0", i), "no source would give samples");
+      node.refuse(schedule.size() == 1 ? "all weights are 0"
+                                       : fmt::format("all weights of point {} are 0", i),
+                  "no source would give samples");
   }
 }
 
@@ -477,6 +479,10 @@ RunConfig RunConfig::parse(const std::string& text, const std::string& name,
 RunConfig RunConfig::read(const ConfigDocument& document, const std::string& default_name) {
   const ConfigNode root = document.root();
   RunConfig config = root.read(run_table());
+  if (!Device::is_name(config.device))
+    fail(ErrorKind::config,
+         {fmt::format("{}unknown device '{}'", root.at("device").place().prefix(), config.device),
+          "", "write cpu, cuda, cuda:N (N = 0, 1, ...) or auto"});
   if (config.name.empty()) config.name = default_name;
   if (config.out.empty()) config.out = (std::filesystem::path("runs") / config.name).string();
   config.data = read_data(root.section("data"));
