@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <sched.h>
 #include <sstream>
@@ -61,6 +62,7 @@ Machine this_machine() {
   machine.threads = usable_threads();
   machine.memory_bytes = kibibytes_of("MemTotal:");
   machine.available_bytes = kibibytes_of("MemAvailable:");
+  if (getloadavg(&machine.load, 1) != 1) machine.load = 0;
   utsname name{};
   if (uname(&name) == 0) {
     machine.system = fmt::format("{} {}, {}", name.sysname, name.release,
@@ -74,7 +76,8 @@ nlohmann::json to_json(const Machine& machine) {
           {"instruction_sets", machine.instruction_sets},
           {"system", machine.system},
           {"threads", machine.threads},
-          {"memory_bytes", machine.memory_bytes}};
+          {"memory_bytes", machine.memory_bytes},
+          {"load", machine.load}};
 }
 
 }  // namespace wellspring::bench

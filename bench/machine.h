@@ -14,6 +14,7 @@ struct Machine {
   int threads = 1;               ///< that this process may run on
   double memory_bytes = 0;
   double available_bytes = 0;
+  double load = 0;  ///< programs that ran or wanted to, on average over the last minute
 };
 
 Machine this_machine();

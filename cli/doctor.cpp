@@ -50,6 +50,7 @@ void print_machine() {
   line("processor",
        fmt::format("{}, {} threads for this process", machine.processor, machine.threads));
   line("instructions", machine.instruction_sets);
+  line("load", fmt::format("{:.2f} in the last minute", machine.load));
   line("memory", fmt::format("{:.1f} GiB, {:.1f} GiB available", machine.memory_bytes / kGiB,
                              machine.available_bytes / kGiB));
   line("/dev/shm", free_space("/dev/shm"));
@@ -98,6 +99,10 @@ void print_advice() {
   }
   const bench::Machine machine = bench::this_machine();
   if (machine.available_bytes < 2 * kGiB) line("memory", "less than 2 GiB: choose a small batch");
+  if (machine.load > 0.5 * machine.threads) {
+    line("load",
+         "other programs use the cores: rates are low and vary; OMP_WAIT_POLICY=passive may help");
+  }
   if (const char* threads = std::getenv("OMP_NUM_THREADS")) {
     line("OMP_NUM_THREADS", fmt::format("is set to {}: it limits the threads used", threads));
   }
