@@ -28,11 +28,4 @@ void ProceduralSource::emit_range(Stream& stream, const Slot* slots, std::uint32
   generator_->emit(stream, slots, index, settings_.seed, settings_.evaluation_view, batch);
 }
 
-// Everything a generator needs travels in its kernel's arguments: nothing to keep or to wait for.
-void ProceduralSource::plan(MemoryPlan& /*plan*/, std::int64_t /*batch_size*/) {}
-void ProceduralSource::load(Stream& /*stream*/) {}
-void ProceduralSource::start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
-void ProceduralSource::before_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
-void ProceduralSource::after_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
-
 }  // namespace wellspring

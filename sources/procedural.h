@@ -33,16 +33,11 @@ class ProceduralSource final : public Source {
   std::uint64_t size() const override { return 0; }
   std::uint64_t first_evaluation_sample() const override { return kFirstEvaluationSample; }
   std::string summary() const override;
-  void plan(MemoryPlan& plan, std::int64_t batch_size) override;
-  void load(Stream& stream) override;
   Order order() const override { return {.seed = settings_.seed}; }
   void emit(Stream& stream, const Slot* slots, std::uint32_t index,
             const BatchView& batch) override;
   void emit_range(Stream& stream, const Slot* slots, std::uint32_t index, std::uint64_t first,
                   std::int64_t count, const BatchView& batch) override;
-  void start(const SlotAssignment& assignment, std::uint32_t index) override;
-  void before_step(Stream& stream, std::uint64_t step) override;
-  void after_step(Stream& stream, std::uint64_t step) override;
 
  private:
   std::string name_;

@@ -32,10 +32,11 @@ class Source {
   /// A few lines for the head of a run: what it is, how much, where it is kept and why.
   virtual std::string summary() const = 0;
 
-  /// Reserves what the source keeps on the device (a resident data set, staging rings).
-  virtual void plan(MemoryPlan& plan, std::int64_t batch_size) = 0;
+  /// Reserves what the source keeps on the device (a resident data set, staging rings). Nothing for
+  /// generators: all they need travels in their kernel's arguments.
+  virtual void plan(MemoryPlan& /*plan*/, std::int64_t /*batch_size*/) {}
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
-  virtual void load(Stream& stream) = 0;
+  virtual void load(Stream& /*stream*/) {}
 
   /// Sample id of the source's n-th sample, as data: evaluated on the device by the assignment.
   virtual Order order() const = 0;
@@ -51,12 +52,12 @@ class Source {
 
   /// Host side of sources that stream from files; generators and resident data do nothing.
   /// Once, after load: `assignment` has its table in host memory and outlives the source's use.
-  virtual void start(const SlotAssignment& assignment, std::uint32_t index) = 0;
+  virtual void start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
   /// Before step `step` is launched: makes `stream` wait until the step's data is on the device.
   /// Errors (data) of the decoding threads come out here.
-  virtual void before_step(Stream& stream, std::uint64_t step) = 0;
+  virtual void before_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
   /// After step `step` was launched on `stream`: its data may be overwritten once that is done.
-  virtual void after_step(Stream& stream, std::uint64_t step) = 0;
+  virtual void after_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
 };
 
 }  // namespace wellspring

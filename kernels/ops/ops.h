@@ -30,7 +30,24 @@ struct Workspace {
 
 enum class Activation : std::uint8_t { none, relu };
 
-/// 2-D convolution, dilation 1, groups 1. y = act(conv(x, w) + bias).
+/// What convolutions and dense layers have in common: y = act(linear(x, w) + bias), with the
+/// shapes of their specs.
+class LinearLayer {
+ public:
+  virtual ~LinearLayer() = default;
+  virtual std::size_t workspace_bytes() const = 0;
+  /// `bias` is f32, one value an output channel; null where the spec has none.
+  virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+                       Workspace workspace) = 0;
+  /// dy is the gradient before the activation (see relu_backward), in the compute type. -> dx
+  virtual void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
+                             Workspace workspace) = 0;
+  /// -> dw in the compute type, dbias (f32, may be null). Overwrites, does not add.
+  virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
+                                float* dbias, Workspace workspace) = 0;
+};
+
+/// 2-D convolution, dilation 1, groups 1: x [N,H,W,C], w [K,R,S,C], bias [K], y [N,P,Q,K].
 struct Conv2dSpec {
   std::int64_t batch = 1;
   int in_height = 1, in_width = 1, in_channels = 1, out_channels = 1;
@@ -44,24 +61,13 @@ struct Conv2dSpec {
   std::string to_string() const;
 };
 
-class Conv2d {
+class Conv2d : public LinearLayer {
  public:
   /// Errors: config when the shapes make no sense; device when the back end does not support them.
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
-  virtual ~Conv2d() = default;
-  virtual std::size_t workspace_bytes() const = 0;
-  /// x [N,H,W,C] w [K,R,S,C] bias [K] (f32) -> y [N,P,Q,K]
-  virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
-                       Workspace workspace) = 0;
-  /// dy is the gradient before the activation (see relu_backward). -> dx
-  virtual void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
-                             Workspace workspace) = 0;
-  /// -> dw in the compute type, dbias (f32, may be null). Overwrites, does not add.
-  virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
-                                float* dbias, Workspace workspace) = 0;
 };
 
-/// Dense layer: y = act(x w^T + bias), x [rows, in], w [out, in], y [rows, out].
+/// Dense layer: x [rows, in], w [out, in], bias [out], y [rows, out].
 struct DenseSpec {
   std::int64_t rows = 1;
   int in = 1, out = 1;
@@ -73,18 +79,10 @@ struct DenseSpec {
   std::string to_string() const;
 };
 
-class Dense {
+class Dense : public LinearLayer {
  public:
+  /// Errors as Conv2d.
   static std::unique_ptr<Dense> plan(const DenseSpec& spec, const Stream& stream);
-  virtual ~Dense() = default;
-  virtual std::size_t workspace_bytes() const = 0;
-  virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
-                       Workspace workspace) = 0;
-  /// dy is in the compute type, before the activation.
-  virtual void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
-                             Workspace workspace) = 0;
-  virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
-                                float* dbias, Workspace workspace) = 0;
 };
 
 /// Group normalisation over (H, W, channels of the group), with an optional residual added after

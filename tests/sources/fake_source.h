@@ -52,8 +52,6 @@ class FakeSource final : public Source {
   std::uint64_t size() const override { return traits_.size; }
   std::uint64_t first_evaluation_sample() const override { return traits_.size == 0 ? 5000 : 0; }
   std::string summary() const override { return name_; }
-  void plan(MemoryPlan&, std::int64_t) override {}
-  void load(Stream&) override {}
   Order order() const override { return {.size = traits_.size, .seed = 77}; }
   void emit(Stream& stream, const Slot* slots, std::uint32_t index,
             const BatchView& batch) override {
@@ -63,9 +61,6 @@ class FakeSource final : public Source {
                   std::int64_t, const BatchView& batch) override {
     map(stream, "spell slots", batch.size, SpellSlots{slots, index, batch, traits_.latents, -1});
   }
-  void start(const SlotAssignment&, std::uint32_t) override {}
-  void before_step(Stream&, std::uint64_t) override {}
-  void after_step(Stream&, std::uint64_t) override {}
 
  private:
   std::string name_;
