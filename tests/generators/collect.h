@@ -3,6 +3,7 @@
 
 #include "generators/generator.h"
 #include "generators/samples.h"
+#include "kernels/memory_plan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,19 +41,28 @@ inline Samples collect(const Generator& generator, const SampleRange& range,
 /// One emission with a view, into f32 or bf16.
 template <class T>
 std::vector<T> emit_with_view(const Generator& generator, const ViewSpec& view, std::uint64_t seed,
-                              std::uint64_t first, std::int64_t count) {
+                              std::uint64_t first, std::int64_t count,
+                              Device device = Device::cpu()) {
   const SampleShape shape = generator.shape();
   const auto size = static_cast<std::size_t>(count);
-  std::vector<T> x(size * static_cast<std::size_t>(shape.elements()));
-  std::vector<std::int32_t> label(size);
-  std::vector<float> weight(size);
-  std::vector<Slot> slots(size);
-  for (std::size_t i = 0; i < size; ++i) slots[i] = {first + i, first + i, 0, 0};
-  Stream stream(Device::cpu());
+  MemoryPlan memory(device);
+  const auto x = memory.reserve<T>("test", "x", size * static_cast<std::size_t>(shape.elements()));
+  const auto label = memory.reserve<std::int32_t>("test", "label", size);
+  const auto weight = memory.reserve<float>("test", "weight", size);
+  const auto slots = memory.reserve<Slot>("test", "slots", size);
+  memory.commit();
+  std::vector<Slot> host_slots(size);
+  for (std::size_t i = 0; i < size; ++i) host_slots[i] = {first + i, first + i, 0, 0};
+  Stream stream(device);
+  stream.copy(slots.data(), host_slots.data(), slots.bytes(), CopyDirection::host_to_device,
+              "slots");
   generator.emit(
       stream, slots.data(), 0, seed, view,
       {count, shape, DTypeOf<T>::value, x.data(), label.data(), weight.data(), nullptr, 0});
-  return x;
+  std::vector<T> host_x(x.size());
+  stream.copy(host_x.data(), x.data(), x.bytes(), CopyDirection::device_to_host, "x");
+  stream.synchronize();
+  return host_x;
 }
 
 }  // namespace wellspring::test

@@ -81,6 +81,38 @@ TEST_P(EveryGenerator, DigestIsEqualOnAGpu) {
   }
 }
 
+// Digests are of plain f32 samples of one size. On a device, 37 pixels a row take the stores of
+// single values, 40 and 224 the wide ones, and 224 several bands.
+TEST_P(EveryGenerator, ViewsAndBf16AreEqualOnAGpu) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  for (const int size : {37, 40, 224}) {
+    const auto generator = make_generator(GetParam(), size);
+    std::vector<ViewSpec> views(1);
+    if (generator->info().kind == SampleKind::image) {
+      ViewSpec view;
+      view.flip_x = view.flip_y = 0.5f;
+      view.shift = 0.2f;
+      view.zoom_low = 0.7f;
+      view.zoom_high = 1.6f;
+      view.rotate = 0.5f;
+      view.brightness = view.contrast = view.saturation = 0.3f;
+      view.erase = 9;
+      view.mean[0] = 0.4f;
+      view.inv_std[1] = 3.7f;
+      views.push_back(view);
+    }
+    for (const ViewSpec& view : views) {
+      const auto host = test::emit_with_view<float>(*generator, view, 3, 50, 9);
+      const auto wide = test::emit_with_view<float>(*generator, view, 3, 50, 9, Device::cuda(0));
+      const auto narrow = test::emit_with_view<bf16>(*generator, view, 3, 50, 9, Device::cuda(0));
+      ASSERT_EQ(host, wide) << size;
+      for (std::size_t i = 0; i < host.size(); ++i) {
+        ASSERT_EQ(narrow[i].bits, bf16(host[i]).bits) << size << ", value " << i;
+      }
+    }
+  }
+}
+
 TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   const auto generator = make_generator("noise", 8, {{"law", "uniform", {}}});
   const auto report = digest_report(*generator, {3, 5, 2});

@@ -105,8 +105,8 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0) {
-  FileRun run(spec, mixed);
+Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0, ViewSpec view = {}) {
+  FileRun run(spec, mixed, view);
   Trace result;
   for (std::uint64_t s = first; s < FileRun::kSteps; ++s) {
     run.step(s);
@@ -120,13 +120,13 @@ enum class Steps : std::uint8_t { eager, replayed };
 
 /// The same on a GPU. The host waits for no step, and each is made many times over: the device lags
 /// behind, and rows of the ring are asked for while it still reads them.
-Trace device_trace(const SourceSpec& spec, Device device, Steps steps) {
+Trace device_trace(const SourceSpec& spec, Device device, Steps steps, ViewSpec view) {
   constexpr int kTimes = 50;
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
   MemoryPlan memory(device);
   Mixture mixture(3);
   Stream stream(device, 1);
-  add_sources(mixture, spec, true);
+  add_sources(mixture, spec, true, view);
   mixture.plan(memory, FileRun::kBatch, FileRun::kSteps);
   constexpr auto kRows = static_cast<std::size_t>(FileRun::kBatch);
   const std::size_t values = kRows * static_cast<std::size_t>(mixture.shape().elements());
@@ -224,23 +224,37 @@ TEST_F(FileSources, StreamedDataEqualsResidentForAnyThreadCount) {
   }
 }
 
+/// Copied pixels, and interpolated ones.
+std::vector<ViewSpec> device_views() {
+  std::vector<ViewSpec> views(2);
+  views[1].flip_x = 0.5f;
+  views[1].rotate = 0.3f;
+  views[1].zoom_low = 0.8f;
+  views[1].erase = 3;
+  return views;
+}
+
 TEST_F(FileSources, AGpuSeesWhatTheHostSees) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
-  const Trace host = trace(with_storage(files(root_), Storage::resident), true);
-  for (const Storage storage : {Storage::resident, Storage::streamed}) {
-    for (const Steps steps : {Steps::eager, Steps::replayed}) {
-      EXPECT_EQ(device_trace(with_storage(files(root_), storage), device, steps), host);
+  for (const ViewSpec& view : device_views()) {
+    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, view);
+    for (const Storage storage : {Storage::resident, Storage::streamed}) {
+      for (const Steps steps : {Steps::eager, Steps::replayed}) {
+        EXPECT_EQ(device_trace(with_storage(files(root_), storage), device, steps, view), host);
+      }
     }
   }
 }
 
 // What makes the test above, on the host.
 TEST_F(FileSources, ADeviceRunOnTheHostSeesTheSame) {
-  const Trace host = trace(with_storage(files(root_), Storage::resident), true);
-  for (const Steps steps : {Steps::eager, Steps::replayed}) {
-    EXPECT_EQ(device_trace(with_storage(files(root_), Storage::streamed), Device::cpu(), steps),
-              host);
+  for (const ViewSpec& view : device_views()) {
+    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, view);
+    for (const Steps steps : {Steps::eager, Steps::replayed}) {
+      const SourceSpec streamed = with_storage(files(root_), Storage::streamed);
+      EXPECT_EQ(device_trace(streamed, Device::cpu(), steps, view), host);
+    }
   }
 }
 
