@@ -49,7 +49,7 @@ elif command == "train":
     sys.exit(1 if fault == "graph" and option("--graph") == "check" else 0)
 elif command == "bench":
     rows = [{{"name": "shapes 224x224x3 bf16", "unit": "images/s", "rate": 1.5e6, "spread": 1e3,
-             "ceiling": {{"what": "memory write", "rate": 4e12}}}}]
+             "ceiling": {{"what": "memory write", "rate": 3e6}}}}]
     pathlib.Path(option("--json")).write_text(json.dumps({{"rows": rows}}))
 """
 
@@ -82,10 +82,11 @@ class GpuCheck(unittest.TestCase):
         path.write_text(textwrap.dedent(text))
         path.chmod(0o755)
 
-    def check(self, fault=""):
+    def check(self, fault="", *arguments):
         environment = {**os.environ, "FAULT": fault, "PATH": "/usr/bin:/bin"}
         return subprocess.run(
-            [sys.executable, self.folder / "bin/gpu-check", "--out", self.folder / "out"],
+            [sys.executable, self.folder / "bin/gpu-check", "--out", self.folder / "out",
+             *arguments],
             capture_output=True, text=True, env=environment, check=False,
         )  # fmt: skip
 
@@ -118,6 +119,15 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("no usable GPU", result.stdout)
         self.assertIn("no driver", result.stdout)
         self.assertFalse((self.folder / "out").exists())
+
+    def test_parts_alone_leave_a_report_of_their_own(self):
+        result = self.check("graph", "--only", "digests", "rates")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        sections = {check["section"] for check in self.report()[0]["checks"]}
+        self.assertEqual(sections, {"Host digest = device digest", "Rates"})
+        (path,) = (self.folder / "out").glob("*.md")
+        self.assertTrue(path.name.endswith("-digests-rates.md"), path.name)
+        self.assertIn("memory write: 3e+06 (50.0%)", path.read_text())
 
     def test_a_digest_that_differs_fails(self):
         self.assertEqual(self.check("digest").returncode, 1)
