@@ -103,6 +103,7 @@ Json read_header(const fs::path& checkpoint) {
       entry.at("sha256").get<std::string>();
     }
     header.at("identity").get<std::string>();
+    header.at("samples").get<std::map<std::string, std::uint64_t>>();
     return header;
   } catch (const Json::exception& error) {
     fail_damaged(file, error.what());
@@ -291,11 +292,9 @@ CheckpointReport CheckpointStore::write(const RunConfig& config, const Parameter
   report.step = state.step;
   report.path = path_of(state.step);
   AtomicFolder folder(report.path);
-  Json header = {{"format", "wellspring checkpoint 1"},
-                 {"version", kVersion},
-                 {"step", state.step},
-                 {"identity", config.identity_yaml()},
-                 {"files", Json::object()}};
+  Json header = {
+      {"format", "wellspring checkpoint 1"}, {"version", kVersion},      {"step", state.step},
+      {"identity", config.identity_yaml()},  {"samples", state.samples}, {"files", Json::object()}};
   const auto write_tensors = [&](const char* name, const TensorList& tensors,
                                  const TensorMetadata& metadata) {
     HashingSink sink(folder.create(name));
@@ -351,6 +350,7 @@ RunState resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
   std::int64_t step = 0;
   rest.read(rest.tensor(kStepTensor), std::as_writable_bytes(std::span(&step, 1)));
   state.step = static_cast<std::uint64_t>(step);
+  state.samples = header["samples"].get<std::map<std::string, std::uint64_t>>();
   const TensorInfo& ring = rest.tensor(kRingTensor);
   state.ring.resize(ring.bytes / sizeof(ops::StepMetrics));
   rest.read(ring, std::as_writable_bytes(std::span(state.ring)));

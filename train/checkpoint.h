@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct ModelDescription {
 struct RunState {
   std::uint64_t step = 0;
   std::vector<ops::StepMetrics> ring;
+  /// How many samples each data set has, by source: with another number all come in another order.
+  std::map<std::string, std::uint64_t> samples;
 };
 
 /// The checkpoints of one run folder.

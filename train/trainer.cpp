@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace wellspring {
 namespace {
@@ -167,6 +168,8 @@ class Trainer::Impl {
   void write_report(const FinishReport& finish);
   std::vector<StateBlock> state_blocks() const;
   RunState run_state();
+  std::map<std::string, std::uint64_t> sample_counts() const;
+  void require_same_data(const RunState& state, const fs::path& checkpoint) const;
   CheckpointReport write_checkpoint();
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config.train.steps); }
   std::uint64_t log_every() const { return static_cast<std::uint64_t>(config.train.log_every); }
@@ -282,6 +285,7 @@ void Trainer::Impl::set_weights() {
                              "choose another out=FOLDER, remove the folder, or resume"});
   if (from) {
     const RunState state = resume_checkpoint(*from, config, parameters, stream_);
+    require_same_data(state, *from);
     step = state.step;
     StepState device_state;
     device_state.step = step;
@@ -578,9 +582,32 @@ EvaluationReport Trainer::Impl::evaluate() {
   return result;
 }
 
+std::map<std::string, std::uint64_t> Trainer::Impl::sample_counts() const {
+  std::map<std::string, std::uint64_t> counts;
+  for (int i = 0; i < mixture_.size(); ++i) {
+    const Source& source = mixture_.source(i);
+    if (source.size() > 0) counts[source.name()] = source.size();
+  }
+  return counts;
+}
+
+void Trainer::Impl::require_same_data(const RunState& state, const fs::path& checkpoint) const {
+  for (const auto& [source, count] : sample_counts()) {
+    const auto before = state.samples.find(source);
+    if (before != state.samples.end() && before->second == count) continue;
+    fail(ErrorKind::data,
+         {fmt::format("{}: source '{}' had {} samples, and now has {}", checkpoint.string(), source,
+                      before == state.samples.end() ? 0 : before->second, count),
+          "they would come in another order than in the run so far",
+          "restore the files, or start a new run: another out=FOLDER, with init.from to begin with "
+          "these weights"});
+  }
+}
+
 RunState Trainer::Impl::run_state() {
   RunState state;
   state.step = step;
+  state.samples = sample_counts();
   state.ring.resize(ring_.size());
   stream_.copy(state.ring.data(), ring_.data(), ring_.bytes(), CopyDirection::device_to_host,
                "metrics");

@@ -207,6 +207,15 @@ TEST_F(BadInput, CheckpointsOfAnotherRunAreRefused) {
                  {"train.batch=3"});
 }
 
+TEST_F(BadInput, CheckpointsOfARunOnOtherFilesAreRefused) {
+  ASSERT_EQ(train().exit_code, 0);
+  write_bytes(folder() / "images/class0/new.jpg", good_jpeg());
+  expect_refused(3, {"step-12: source 'real' had 6 samples, and now has 7", "another order",
+                     "restore the files"});
+  fs::remove(folder() / "images/class0/new.jpg");
+  EXPECT_EQ(train().exit_code, 0);
+}
+
 TEST_F(BadInput, AFullDiskLeavesTheOlderCheckpoint) {
   ASSERT_EQ(train({"train.steps=8"}).exit_code, 0);
   fs::remove_all(checkpoint(8));

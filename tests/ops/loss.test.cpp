@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace wellspring::ops {
@@ -223,6 +224,21 @@ TEST(LossTeams, SameBitsForAnyTeamSize) {
   wellspring::test::expect_equal_for_all_team_sizes(
       SoftmaxCrossEntropy<float>{spec, logits.data(), slots.data(), labels.data(), weights.data(),
                                  loss.data(), correct.data(), gradient.data()},
+      3, {128, kReduceLanes * sizeof(float)},
+      {bytes_of(loss), bytes_of(correct), bytes_of(gradient)});
+
+  MseSpec regression;
+  regression.batch = 3;
+  regression.targets = 300;
+  regression.latent_stride = 300;
+  const auto latents = random_values<float>(900, 2);
+  std::vector<std::int32_t> index(300);
+  std::iota(index.rbegin(), index.rend(), 0);
+  const std::vector<float> shift(300, 0.5f), scale(300, 2.0f);
+  wellspring::test::expect_equal_for_all_team_sizes(
+      MeanSquaredError<float>{regression, logits.data(), latents.data(), index.data(), shift.data(),
+                              scale.data(), weights.data(), loss.data(), correct.data(),
+                              gradient.data()},
       3, {128, kReduceLanes * sizeof(float)},
       {bytes_of(loss), bytes_of(correct), bytes_of(gradient)});
 }

@@ -224,6 +224,12 @@ TEST(OptimizerTeams, SameBitsForAnyTeamSize) {
                                       gradient.data(), gradient.data() + kMatrices, state.data()},
       chunks(kAll), {kChunkTeam, optimizer_scratch<AdamWRule>()},
       {bytes_of(master), bytes_of(first), bytes_of(second)});
+  const SgdRule sgd{0.9f, 0.05f, true, first.data()};
+  expect_equal_for_all_team_sizes(
+      OptimizerStep<float, SgdRule>{sgd, kMatrices, kVectors, master.data(), nullptr,
+                                    gradient.data(), gradient.data() + kMatrices, state.data()},
+      chunks(kAll), {kChunkTeam, optimizer_scratch<SgdRule>()},
+      {bytes_of(master), bytes_of(first)});
 }
 
 }  // namespace
