@@ -75,13 +75,21 @@ class Train : public testing::Test {
 TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
   const Outcome outcome = run({"train", "small.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* part : {"accuracy", "preview.png", "report.html", "Try next", "eval"}) {
+  for (const char* part : {"never trained on", "accuracy", "samples/s", "ceiling", "resident",
+                           "preview.png", "report.html", "Try next", "eval"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   }
   for (const char* file : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html"}) {
     EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
   }
   EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a progress bar in a file";
+}
+
+TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
+  const Outcome outcome = run({"train", (source_folder() / "configs/ee_mumu.yaml").string(),
+                               "train.steps=3", "eval.samples=64", "device=cpu"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("(best possible "), std::string::npos) << outcome.out;
 }
 
 TEST_F(Train, EvaluatesItsCheckpoint) {
