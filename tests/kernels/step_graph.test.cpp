@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <stdexcept>
 
 namespace wellspring {
@@ -57,6 +58,21 @@ TEST(StepGraph, CensusCountsEveryKind) {
   EXPECT_EQ(a[9], 28);
   EXPECT_EQ(a[0], 0);
   EXPECT_EQ(b[9], 28);
+}
+
+TEST(StepGraph, AnyOneNodeThatMeetsTheHostIsTold) {
+  Stream stream(Device::cpu(), 1);
+  std::int64_t a = 0, b = 0;
+  const auto meets_no_host = [&](const std::function<void(Stream&)>& body) {
+    return StepGraph::record(stream, body)->census().no_host_transfer();
+  };
+  const auto copy = [&](CopyDirection direction) {
+    return meets_no_host([&](Stream& s) { s.copy(&b, &a, sizeof a, direction, "copy"); });
+  };
+  EXPECT_TRUE(copy(CopyDirection::on_device));
+  EXPECT_FALSE(copy(CopyDirection::host_to_device));
+  EXPECT_FALSE(copy(CopyDirection::device_to_host));
+  EXPECT_FALSE(meets_no_host([](Stream& s) { s.run(NodeKind::host, "callback", [] {}); }));
 }
 
 TEST(StepGraph, NestedRecordingAndLaunchingAreRefused) {
