@@ -74,8 +74,8 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-/// Unique among the processes and threads of this machine: ".tmp-model.safetensors-4711-0".
-fs::path temporary_beside(const fs::path& path) {
+/// Tells the caller in its own words what would fail under a temporary's name.
+void require_writable_folder_of(const fs::path& path) {
   const fs::path folder = folder_of(path);
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
@@ -85,8 +85,14 @@ fs::path temporary_beside(const fs::path& path) {
                       fs::exists(folder, error) ? "is no folder" : "is not there"),
           missing_part(folder)});
   }
+  if (::access(folder.c_str(), W_OK) != 0) fail_write(path, "create", errno);
+}
+
+/// Unique among the processes and threads of this machine: ".tmp-model.safetensors-4711-0".
+fs::path temporary_beside(const fs::path& path) {
+  require_writable_folder_of(path);
   static std::atomic<unsigned> count = 0;
-  return folder /
+  return folder_of(path) /
          fmt::format("{}{}-{}-{}", kTemporaryPrefix, path.filename().string(), ::getpid(), count++);
 }
 
