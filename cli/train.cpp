@@ -56,7 +56,7 @@ Command add_train(CLI::App& parent) {
   app->add_option(
          "--resume", options->resume,
          "auto: from the newest checkpoint of the run folder, if there is one; never: from "
-         "the beginning; or a checkpoint")
+         "the beginning; or a checkpoint or another run folder, whose newest one is taken")
       ->capture_default_str();
   app->add_option(
          "--graph", options->graph,

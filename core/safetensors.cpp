@@ -64,7 +64,7 @@ std::string digest_text(const Sha256& hash) {
 
 [[noreturn]] void fail_file(const InputFile& file, const std::string& why) {
   fail(ErrorKind::data, {fmt::format("{}: not a sound safetensors file", file.path().string()), why,
-                         "it was cut short or altered; use another copy"});
+                         "it was cut short or altered, or is of another kind; use a sound copy"});
 }
 
 /// The header as JSON; a key that stands twice in one object is refused, which the parser does not.

@@ -329,7 +329,6 @@ CheckpointReport CheckpointStore::write(const RunConfig& config, const Parameter
 
 RunState resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
                            ParameterArena& parameters, Stream& stream) {
-  require_folder(checkpoint);
   const Json header = read_header(checkpoint);
   check_digest(checkpoint / kModelFile, header);
   check_digest(checkpoint / kStateFile, header);
@@ -357,14 +356,18 @@ RunState resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
   return state;
 }
 
+fs::path find_checkpoint(const fs::path& where) {
+  if (fs::exists(where / kHeaderFile)) return where;
+  if (const auto newest = CheckpointStore(where).newest()) return *newest;
+  require_folder(where);
+  fail(ErrorKind::data, {fmt::format("{}: no checkpoint is there", where.string()), "",
+                         "name a run folder with checkpoints, or one of them"});
+}
+
 fs::path find_model_file(const fs::path& where) {
   if (fs::is_regular_file(where)) return where;
   if (fs::exists(where / kModelFile)) return where / kModelFile;
-  if (const auto newest = CheckpointStore(where).newest()) return *newest / kModelFile;
-  require_folder(where);
-  fail(ErrorKind::data,
-       {fmt::format("{}: no checkpoint is there", where.string()), "",
-        "name a run folder with checkpoints, a checkpoint folder or a model.safetensors"});
+  return find_checkpoint(where) / kModelFile;
 }
 
 ModelDescription describe_model(const fs::path& model_file) {

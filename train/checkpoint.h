@@ -62,6 +62,9 @@ class CheckpointStore {
 RunState resume_checkpoint(const std::filesystem::path& checkpoint, const RunConfig& config,
                            ParameterArena& parameters, Stream& stream);
 
+/// The checkpoint folder that `where` leads to: itself, or the newest of a run folder. Error (data)
+/// where there is none.
+std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 /// The model file that `where` leads to: a run folder (its newest checkpoint), a checkpoint folder
 /// or a model.safetensors. Error (data) where there is none.
 std::filesystem::path find_model_file(const std::filesystem::path& where);

@@ -277,7 +277,8 @@ void Trainer::Impl::set_weights() {
   parameters.initialise(stream_, config.seed);
   const std::optional<fs::path> newest = store_.newest();
   std::optional<fs::path> from;
-  if (options_.resume.kind == ResumeChoice::Kind::path) from = options_.resume.path;
+  if (options_.resume.kind == ResumeChoice::Kind::path)
+    from = find_checkpoint(options_.resume.path);
   if (options_.write_files && options_.resume.kind == ResumeChoice::Kind::automatic) from = newest;
   if (options_.write_files && options_.resume.kind == ResumeChoice::Kind::never && newest)
     fail(ErrorKind::config, {fmt::format("{} holds checkpoints", config.folder().string()),

@@ -20,7 +20,7 @@ struct ResumeChoice {
   enum class Kind : std::uint8_t {
     automatic,  ///< at the newest complete checkpoint of the run folder, else at step 0
     never,      ///< at step 0; Error (config) when the run folder holds checkpoints
-    path,       ///< at this checkpoint
+    path,       ///< at this checkpoint, or the newest of this run folder
   };
   Kind kind = Kind::automatic;
   std::filesystem::path path;

@@ -139,6 +139,18 @@ TEST_F(Checkpoints, APathThatIsNoCheckpointIsRefused) {
   });
   EXPECT_TRUE(contains(message, "step-40")) << message;
   message_of(ErrorKind::data, [&] { find_model_file(folder_.path() / "nowhere"); });
+  const TemporaryFolder empty;
+  EXPECT_TRUE(contains(message_of(ErrorKind::data, [&] { find_checkpoint(empty.path()); }),
+                       "no checkpoint is there"));
+}
+
+TEST_F(Checkpoints, ARunResumesFromACheckpointOrRunFolderElsewhere) {
+  const TemporaryFolder other;
+  for (const fs::path& from : {checkpoint(20), folder_.path()}) {
+    const Trainer trainer(small_run(other.path()), silent(),
+                          quick(ResumeChoice::parse(from.string())));
+    EXPECT_EQ(trainer.step(), from == folder_.path() ? 30u : 20u);
+  }
 }
 
 TEST_F(Checkpoints, WhatKilledRunsLeftIsRemoved) {
