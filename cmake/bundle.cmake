@@ -12,6 +12,19 @@ file(REMOVE_RECURSE "${BUNDLE_DIR}")
 install_component()
 if(WITH_TESTS)
   install_component(--component tests)
+  # Those that need a device; the others are the build machine's.
+  set(test_dir "${BUNDLE_DIR}/libexec/wellspring")
+  file(STRINGS "${test_dir}/device-tests.txt" tests)
+  list(TRANSFORM tests REPLACE " .*" "" OUTPUT_VARIABLE folders)
+  list(REMOVE_DUPLICATES folders)
+  file(GLOB programs RELATIVE "${test_dir}" "${test_dir}/*")
+  list(REMOVE_ITEM programs device-tests.txt)
+  foreach(program ${programs})
+    string(REGEX REPLACE "^test_" "" folder "${program}")
+    if(NOT folder IN_LIST folders)
+      file(REMOVE "${test_dir}/${program}")
+    endif()
+  endforeach()
 endif()
 
 # What the programs are linked with, except the C library, which belongs to the loader of the target
@@ -20,7 +33,7 @@ file(GLOB programs "${BUNDLE_DIR}/bin/wellspring" "${BUNDLE_DIR}/libexec/wellspr
 set(not_ours "/ld-linux.*" "/libc\\.so.*" "/libm\\.so.*" "/libmvec\\.so.*" "/libdl\\.so.*"
     "/librt\\.so.*" "/libpthread\\.so.*" "/libresolv\\.so.*" "/libcuda\\.so.*")
 if(NOT WITH_CUDA_LIBS)
-  list(APPEND not_ours "/libcudnn.*")
+  list(APPEND not_ours "/libcudnn.*" "/libcurand.*")
 endif()
 file(GET_RUNTIME_DEPENDENCIES
   EXECUTABLES ${programs}
