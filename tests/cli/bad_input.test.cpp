@@ -162,6 +162,21 @@ TEST_F(BadInput, DamagedPixelsOfStreamedImagesEndTheRunAtTheirStepAndCostNothing
   expect_parts(resumed.out, {"resumed at step 2"});
 }
 
+TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
+  const fs::path file = folder() / "held_out/class1/000.jpg";
+  const std::string sound = slurp(file);
+  spill(file, sound.substr(0, sound.size() - 60));
+  const std::vector<std::string> streamed = {"data.sources.0.storage=streamed"};
+  expect_refused(
+      3,
+      {"step 12: held_out/class1/000.jpg: damaged JPEG", "kept in runs/files/checkpoints/step-12"},
+      streamed);
+  spill(file, sound);
+  const Outcome evaluated = train(streamed);
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  expect_parts(evaluated.out, {"resumed at step 12", "never trained on"});
+}
+
 TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
   expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes that the network"},
