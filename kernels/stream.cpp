@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <omp.h>
 #include <stdexcept>
 #include <utility>
 
@@ -22,7 +24,9 @@ int resolve_threads(int threads) {
     fail(ErrorKind::config, {fmt::format("threads = {} is negative", threads), "",
                              "Give a count, or 0 for all processors of this process."});
   }
-  return threads == 0 ? usable_cpu_count() : threads;
+  // OMP_THREAD_LIMIT caps every team of OpenMP in silence. oneDNN divides its work among as many
+  // threads as it was told of, and waits for ever for those that are missing.
+  return std::min(threads == 0 ? usable_cpu_count() : threads, omp_get_thread_limit());
 }
 
 NodeKind node_kind(CopyDirection direction) {

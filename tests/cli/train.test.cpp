@@ -102,6 +102,17 @@ TEST_F(Train, EvaluatesItsCheckpoint) {
   EXPECT_NE(other.out.find("32 samples"), std::string::npos) << other.out;
 }
 
+// What batch systems set around a run: fewer threads than it asks for.
+TEST_F(Train, LimitsOfOpenMpAreKept) {
+  for (const char* limit : {"OMP_THREAD_LIMIT", "OMP_DYNAMIC"}) {
+    Process process({wellspring_path(), "train", "small.yaml", "threads=2"}, folder(),
+                    {{limit, limit == std::string("OMP_DYNAMIC") ? "true" : "1"}});
+    const Outcome outcome = process.wait(std::chrono::seconds(100));
+    EXPECT_EQ(outcome.exit_code, 0) << limit << " " << outcome.err;
+    fs::remove_all(folder() / "runs");
+  }
+}
+
 TEST_F(Train, GraphModesMakeTheSameWeights) {
   std::vector<std::string> weights_of;
   for (const char* mode : {"on", "off", "check"}) {

@@ -5,11 +5,14 @@
 
 namespace wellspring::ops::cpu {
 
-ThreadScope::ThreadScope(int threads) : previous_(omp_get_max_threads()) {
+ThreadScope::ThreadScope(int threads)
+    : previous_(omp_get_max_threads()), dynamic_(omp_get_dynamic()) {
   omp_set_num_threads(threads);
+  omp_set_dynamic(0);  // exactly as many, not at most: OMP_DYNAMIC would leave work undone
 }
 
 ThreadScope::~ThreadScope() {
+  omp_set_dynamic(dynamic_);
   omp_set_num_threads(previous_);
 }
 

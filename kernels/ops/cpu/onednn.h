@@ -32,7 +32,7 @@ class ThreadScope {
   ThreadScope& operator=(const ThreadScope&) = delete;
 
  private:
-  int previous_;
+  int previous_, dynamic_;
 };
 
 /// Lays out one operation's workspace: each pass has its own list, and they share the bytes.
