@@ -15,18 +15,21 @@ enum class PermutationUse : std::uint32_t {
   batch = 1,  ///< of the slots of a batch, keyed by the step
 };
 
-/// A balanced Feistel network with Philox4x32-10 as its round function, on the smallest domain 4^h
-/// that holds `size`, restricted to [0, size) by cycle walking: a value outside is encrypted again
-/// until it falls inside, which keeps the map one-to-one. The domain is less than 4 * size, so a
-/// look-up walks fewer than four times on average.
+/// A Feistel network with Philox4x32-10 as its round function and addition modulo m, on the
+/// smallest square domain m * m that holds `size`, restricted to [0, size) by cycle walking: a
+/// value outside is encrypted again until it falls inside, which keeps the map one-to-one (J.
+/// Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A domain so close to
+/// `size` makes walks rare, 1 + 2 / sqrt(size) encryptions a look-up on average: a step on a GPU
+/// waits for the longest walk of its batch.
 ///
 /// Four rounds make a Feistel network indistinguishable from a random permutation on a large domain
 /// of which little is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it is seen,
-/// and it may be tiny. The worst case is a domain of four, where the 24 permutations come within a
-/// relative 2^(2 - rounds) of equal frequency (computed exactly): 0.1 % at the twelve used.
+/// and it may be tiny, so there are twelve. With these every order of 4 elements is within 0.05 %
+/// of equal frequency, of 5 within 0.8 %, of 6 within 2.1 % (computed exactly, ideal round
+/// functions); of more there are soon more orders than a run has epochs.
 ///
-/// Feistel networks on 16 or more elements are even permutations. Exchanging the first two
-/// positions, or not, makes even and odd equally likely.
+/// Where m is odd all rounds have one parity, so that twelve make an even permutation of the
+/// domain. Exchanging the first two positions, or not, makes even and odd equally likely.
 class Permutation {
  public:
   static constexpr std::uint32_t kRounds = 12;
@@ -38,7 +41,13 @@ class Permutation {
   WS_HD constexpr Permutation(std::uint64_t size, std::uint64_t seed, std::uint64_t instance,
                               PermutationUse use)
       : size_(size), rng_{seed, instance}, use_(static_cast<std::uint32_t>(use)) {
-    while ((std::uint64_t{1} << (2 * half_bits_)) < size) ++half_bits_;
+    // The square root of size, rounded up, bit by bit from the top: root * root < size.
+    std::uint32_t root = 0;
+    for (std::uint32_t bit = 1u << (kMostHalfBits - 1); bit > 0; bit /= 2) {
+      const std::uint64_t larger = root | bit;
+      if (larger * larger < size) root |= bit;
+    }
+    side_ = root + 1;
   }
 
   /// `position` in [0, size).
@@ -56,22 +65,21 @@ class Permutation {
     return use_ << 28 | round << kMostHalfBits | half;
   }
   WS_HD constexpr std::uint64_t encrypt(std::uint64_t value) const {
-    const std::uint32_t mask = (std::uint32_t{1} << half_bits_) - 1;
-    std::uint32_t left = static_cast<std::uint32_t>(value >> half_bits_);
-    std::uint32_t right = static_cast<std::uint32_t>(value) & mask;
+    std::uint32_t left = static_cast<std::uint32_t>(value / side_);
+    std::uint32_t right = static_cast<std::uint32_t>(value % side_);
     for (std::uint32_t round = 0; round < kRounds; ++round) {
       const Philox4 block = rng_.block(Purpose::order, draw(round, right));
-      const std::uint32_t next = left ^ (block.word[0] & mask);
+      const std::uint32_t sum = left + below(block.word[0], side_);
       left = right;
-      right = next;
+      right = sum < side_ ? sum : sum - side_;
     }
-    return std::uint64_t{left} << half_bits_ | right;
+    return std::uint64_t{left} * side_ + right;
   }
 
   std::uint64_t size_;
   SampleRng rng_;
   std::uint32_t use_;
-  int half_bits_ = 1;
+  std::uint32_t side_ = 1;  ///< m: the domain is its square
 };
 
 }  // namespace wellspring

@@ -8,6 +8,7 @@
 #include "generators/images/shapes.h"
 #include "kernels/device.h"
 #include "tests/generators/collect.h"
+#include "tests/support/draw_counter.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_team.h"
 #include "tests/support/statistics.h"
@@ -296,24 +297,6 @@ TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
 
 // ---- random numbers -----------------------------------------------------------------------------
 
-/// Blocks of random numbers that `work` draws.
-std::uint64_t blocks_drawn_by([[maybe_unused]] const std::function<void()>& work) {
-#if WS_COUNTS_DRAWS
-  const std::uint64_t before = detail::blocks_drawn;
-  work();
-  return detail::blocks_drawn - before;
-#else
-  return 0;
-#endif
-}
-
-#if WS_COUNTS_DRAWS
-#define SKIP_UNLESS_DRAWS_ARE_COUNTED() static_cast<void>(0)
-#else
-#define SKIP_UNLESS_DRAWS_ARE_COUNTED() \
-  GTEST_SKIP() << "draws are counted in debug and sanitizer builds: ./test --preset asan"
-#endif
-
 /// What the budget allows a sample on the host, whose runs of pixels are 32 long.
 std::int64_t blocks_allowed(const GeneratorInfo& info, SampleShape shape) {
   const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
@@ -337,7 +320,7 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
     for (const int size : {1, 33, 64}) {
       const auto generator = make_generator(GetParam(), size, golden_settings(entry));
       const auto drawn_in = [&](std::int64_t batch, int threads) {
-        return blocks_drawn_by([&] {
+        return test::blocks_drawn_by([&] {
           test::collect(*generator, {7, 100, kCount}, {Device::cpu(), batch, threads});
         });
       };
@@ -377,7 +360,7 @@ void expect_equal_for_all_teams(const typename F::Params& params, SampleShape sh
       {test::bytes_of(x), test::bytes_of(label), test::bytes_of(weight), test::bytes_of(latents)});
   if constexpr (WS_COUNTS_DRAWS != 0) {
     const auto drawn_by = [&](int members) {
-      return blocks_drawn_by([&] {
+      return test::blocks_drawn_by([&] {
         test::run_thread_league(kSamples * tiling.count(), members, detail::scratch_of<F>(),
                                 emitter);
       });

@@ -2,6 +2,7 @@
 
 #include "sources/order.h"
 #include "tests/support/chi_square.h"
+#include "tests/support/draw_counter.h"
 
 #include <gtest/gtest.h>
 
@@ -58,8 +59,23 @@ TEST(Permutation, StaysInRangeAndDistinctForHugeSizes) {
 // Pins the order: a run that is resumed by a later version must see the same samples.
 TEST(Permutation, KeepsItsValues) {
   const std::vector<std::uint64_t> ten = whole(10, 1234, 0);
-  EXPECT_EQ(ten, (std::vector<std::uint64_t>{5, 6, 3, 8, 1, 2, 0, 9, 7, 4}));
-  EXPECT_EQ(Permutation(20'000, 1234, 5, PermutationUse::epoch)(0), std::uint64_t{3528});
+  EXPECT_EQ(ten, (std::vector<std::uint64_t>{2, 1, 3, 6, 5, 8, 4, 7, 9, 0}));
+  EXPECT_EQ(Permutation(20'000, 1234, 5, PermutationUse::epoch)(0), std::uint64_t{6812});
+}
+
+// A step on a GPU waits for the longest walk of its batch. Each element of the domain, the smallest
+// square that holds the size, is encrypted by one look-up at most.
+TEST(Permutation, WalksNoFurtherThanTheNextSquare) {
+  SKIP_UNLESS_DRAWS_ARE_COUNTED();
+  for (const std::uint64_t side : {2, 3, 10, 141, 316}) {
+    for (const std::uint64_t size :
+         {side * side, side * side - side, (side - 1) * (side - 1) + 1}) {
+      constexpr std::uint64_t kExchanges = 2;  // of the first two positions
+      EXPECT_LE(test::blocks_drawn_by([&] { whole(size, 1, 0); }),
+                Permutation::kRounds * side * side + kExchanges)
+          << size;
+    }
+  }
 }
 
 TEST(Permutation, DiffersBySeedEpochAndUse) {

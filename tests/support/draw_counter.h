@@ -1,0 +1,32 @@
+// Counts the blocks of random numbers that host code draws. Used by tests; debug and sanitizer
+// builds count, in others such tests skip.
+#pragma once
+
+#include "kernels/philox.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace wellspring::test {
+
+/// Blocks of random numbers that `work` draws.
+inline std::uint64_t blocks_drawn_by([[maybe_unused]] const std::function<void()>& work) {
+#if WS_COUNTS_DRAWS
+  const std::uint64_t before = detail::blocks_drawn;
+  work();
+  return detail::blocks_drawn - before;
+#else
+  return 0;
+#endif
+}
+
+}  // namespace wellspring::test
+
+#if WS_COUNTS_DRAWS
+#define SKIP_UNLESS_DRAWS_ARE_COUNTED() static_cast<void>(0)
+#else
+#define SKIP_UNLESS_DRAWS_ARE_COUNTED() \
+  GTEST_SKIP() << "draws are counted in debug and sanitizer builds: ./test --preset asan"
+#endif
