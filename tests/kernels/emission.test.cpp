@@ -166,6 +166,8 @@ TEST(Emission, EraseSetsASquareToTheMean) {
   for (std::uint64_t sample = 0; sample < 50; ++sample) {
     const auto x = emit(Coordinates{}, shape, shape, spec, 1, sample);
     const View v = drawn(spec, shape, sample);
+    ASSERT_EQ(v.erase_x1 - v.erase_x0, 6);
+    ASSERT_EQ(v.erase_y1 - v.erase_y0, 6);
     int zeros = 0;
     for (int row = 0; row < 20; ++row) {
       for (int column = 0; column < 20; ++column) {
@@ -243,6 +245,36 @@ TEST(View, RangesAreReachedAndKept) {
             test::kGate);
   EXPECT_GT(test::kolmogorov_p(angle, [](double a) { return std::clamp((a + 0.7) / 1.4, 0., 1.); }),
             test::kGate);
+}
+
+TEST(View, MirrorsHappenAsOftenAsAskedFor) {
+  ViewSpec spec;
+  spec.flip_x = 0.3f;
+  spec.flip_y = 0.6f;
+  constexpr int kCount = 20000;
+  std::vector<double> counts(4, 0);  // neither, x, y, both
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    const View v = drawn(spec, {40, 40, 3}, i);
+    counts[(v.m00 < 0 ? 1 : 0) + (v.m11 < 0 ? 2 : 0)] += 1;
+  }
+  const double expected[] = {0.7 * 0.4, 0.3 * 0.4, 0.7 * 0.6, 0.3 * 0.6};  // independent
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double p = expected[k], deviation = std::sqrt(kCount * p * (1 - p));
+    EXPECT_GT(test::normal_p((counts[k] - p * kCount) / deviation), test::kGate) << k;
+  }
+}
+
+TEST(View, ErasedSquaresAreCentredAnywhere) {
+  ViewSpec spec;
+  spec.erase = 6;
+  std::vector<double> columns(40, 0), rows(40, 0);
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    const View v = drawn(spec, {40, 40, 3}, i);
+    columns[static_cast<std::size_t>(v.erase_x0 + 3)] += 1;
+    rows[static_cast<std::size_t>(v.erase_y0 + 3)] += 1;
+  }
+  EXPECT_GT(test::uniform_chi_square_p(columns), test::kGate);
+  EXPECT_GT(test::uniform_chi_square_p(rows), test::kGate);
 }
 
 TEST(View, SwitchingOneOperationOnMovesNoOther) {
