@@ -18,7 +18,7 @@ target_link_libraries(wellspring_dependencies INTERFACE
   Threads::Threads OpenMP::OpenMP_CXX fmt::fmt yaml-cpp nlohmann_json::nlohmann_json
   DNNL::dnnl ZLIB::ZLIB OpenSSL::Crypto PNG::PNG PkgConfig::turbojpeg)
 
-if(WELLSPRING_HAS_CUDA)
+if(WELLSPRING_HAS_CUDA_TOOLKIT)
   find_package(CUDAToolkit REQUIRED)
   target_link_libraries(wellspring_dependencies INTERFACE CUDA::cudart_static)
   target_include_directories(wellspring_dependencies SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#if WELLSPRING_CUDA
+#if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
 #include <cuda_bf16.h>
 #endif
 
@@ -56,7 +56,7 @@ TEST(Bf16, SpecialValues) {
   }
 }
 
-#if WELLSPRING_CUDA
+#if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
 TEST(Bf16, EqualsCudasConversion) {
   const auto cudas = [](float value) {
     return static_cast<__nv_bfloat16_raw>(__float2bfloat16_rn(value)).x;

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -34,9 +35,13 @@ optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.01}
 train: {batch: 8, steps: 30, log_every: 4, checkpoint_every: 10, keep: 3}
 )";
 
+/// On the CPU, or on the device that WELLSPRING_TEST_DEVICE names.
 inline RunConfig small_run(const std::filesystem::path& folder,
                            std::vector<std::string> overrides = {}) {
   overrides.insert(overrides.begin(), "out=" + folder.string());
+  if (const char* device = std::getenv("WELLSPRING_TEST_DEVICE")) {
+    overrides.insert(overrides.begin(), std::string("device=") + device);
+  }
   return RunConfig::parse(kSmallRun, "small.yaml", overrides);
 }
 

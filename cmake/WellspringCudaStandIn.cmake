@@ -1,0 +1,29 @@
+# WELLSPRING_CUDA_STAND_IN: the CUDA back end, compiled by the host compiler against the runtime in
+# tests/cuda_stand_in, so that its host side runs in tests on machines without a toolkit or a GPU.
+# Included last, when every target has its sources.
+set(stand_in_dir "${CMAKE_SOURCE_DIR}/tests/cuda_stand_in")
+
+# In front: its kernels/launch.cuh takes the place of the one of the launchers.
+target_include_directories(libwellspring BEFORE PUBLIC "${stand_in_dir}/include")
+target_sources(libwellspring PRIVATE
+  "${stand_in_dir}/memory.cpp"
+  "${stand_in_dir}/operations.cpp"
+  "${stand_in_dir}/runtime.cpp"
+  "${stand_in_dir}/streams.cpp")
+
+# .cu files hold instantiations alone, which any C++ compiler makes.
+function(wellspring_compile_cuda_as_cxx target)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(folder ${target} SOURCE_DIR)
+  list(FILTER sources INCLUDE REGEX "\\.cu$")
+  list(TRANSFORM sources PREPEND "${folder}/" REGEX "^[^/]")  # those of folders below are absolute
+  set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES LANGUAGE CXX)
+endfunction()
+wellspring_compile_cuda_as_cxx(libwellspring)
+if(WELLSPRING_TESTS)
+  wellspring_compile_cuda_as_cxx(test_kernels)
+  wellspring_compile_cuda_as_cxx(test_sources)
+endif()
+
+# Nobody is to take such a program for one that uses a GPU.
+install(CODE "message(FATAL_ERROR \"This build plays a GPU (WELLSPRING_CUDA_STAND_IN): it is for tests and is not installed.\")")

@@ -1,0 +1,364 @@
+// The stand-in itself: it must be late where a GPU may be late, and refuse what CUDA refuses.
+#include "tests/cuda_stand_in/memory.h"
+#include "tests/cuda_stand_in/streams.h"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace wellspring::stand_in {
+namespace {
+
+void expect_success(cudaError_t status) {
+  EXPECT_EQ(status, cudaSuccess) << cudaGetErrorName(status);
+}
+
+struct StreamOf {
+  StreamOf() { expect_success(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking)); }
+  ~StreamOf() { expect_success(cudaStreamDestroy(native)); }
+  StreamOf(const StreamOf&) = delete;
+  StreamOf& operator=(const StreamOf&) = delete;
+  void run(std::function<void()> work) { launch_kernel(native, "kernel", std::move(work)); }
+  void synchronize() { expect_success(cudaStreamSynchronize(native)); }
+  cudaStream_t native = nullptr;
+};
+
+struct EventOf {
+  explicit EventOf(unsigned flags = cudaEventDefault) {
+    expect_success(cudaEventCreateWithFlags(&native, flags));
+  }
+  ~EventOf() { expect_success(cudaEventDestroy(native)); }
+  EventOf(const EventOf&) = delete;
+  EventOf& operator=(const EventOf&) = delete;
+  void record(const StreamOf& stream) { expect_success(cudaEventRecord(native, stream.native)); }
+  void wait(const StreamOf& stream) {
+    expect_success(cudaStreamWaitEvent(stream.native, native, 0));
+  }
+  cudaEvent_t native = nullptr;
+};
+
+struct DeviceInts {
+  explicit DeviceInts(std::size_t count) : bytes(count * sizeof(int)) {
+    void* block = nullptr;
+    expect_success(cudaMalloc(&block, bytes));
+    data = static_cast<int*>(block);
+  }
+  ~DeviceInts() { expect_success(cudaFree(data)); }
+  DeviceInts(const DeviceInts&) = delete;
+  DeviceInts& operator=(const DeviceInts&) = delete;
+  std::size_t bytes;
+  int* data;
+};
+
+struct PinnedInts {
+  explicit PinnedInts(std::size_t count) {
+    void* block = nullptr;
+    expect_success(cudaHostAlloc(&block, count * sizeof(int), cudaHostAllocDefault));
+    data = static_cast<int*>(block);
+  }
+  ~PinnedInts() { expect_success(cudaFreeHost(data)); }
+  PinnedInts(const PinnedInts&) = delete;
+  PinnedInts& operator=(const PinnedInts&) = delete;
+  int* data;
+};
+
+// Order. These tests run with seed 0 (CMakeLists.txt), where only waits make anything run.
+
+TEST(StandIn, NothingRunsBeforeItIsWaitedFor) {
+  StreamOf stream, other;
+  int value = 0, others = 0;
+  other.run([&] { others = 1; });
+  stream.run([&] { value = 1; });
+  stream.run([&] { value *= 2; });
+  EXPECT_EQ(value, 0);
+  stream.synchronize();
+  EXPECT_EQ(value, 2) << "in order";
+  EXPECT_EQ(others, 0) << "streams wait for themselves alone";
+  expect_success(cudaDeviceSynchronize());
+  EXPECT_EQ(others, 1);
+}
+
+TEST(StandIn, ADestroyedStreamFinishesLater) {
+  int value = 0;
+  {
+    StreamOf stream;
+    stream.run([&] { value = 1; });
+  }
+  EXPECT_EQ(value, 0);
+  expect_success(cudaDeviceSynchronize());
+  EXPECT_EQ(value, 1);
+}
+
+TEST(StandIn, AnEventBringsItsStreamAsFarAsItsRecord) {
+  StreamOf stream;
+  EventOf event;
+  int value = 0;
+  stream.run([&] { value = 1; });
+  event.record(stream);
+  stream.run([&] { value = 2; });
+  EXPECT_EQ(cudaEventQuery(event.native), cudaErrorNotReady);
+  expect_success(cudaEventSynchronize(event.native));
+  EXPECT_EQ(value, 1);
+  expect_success(cudaEventQuery(event.native));
+  stream.synchronize();
+}
+
+TEST(StandIn, AWaitIsForTheLatestRecordAtThatTime) {
+  StreamOf first, second;
+  EventOf event;
+  int value = 0, seen = -1;
+  event.wait(second);  // nothing recorded: no effect
+  second.synchronize();
+  first.run([&] { value = 1; });
+  event.record(first);
+  event.wait(second);
+  first.run([&] { value = 2; });
+  event.record(first);  // not what is waited for
+  second.run([&] { seen = value; });
+  second.synchronize();
+  EXPECT_EQ(seen, 1);
+  first.synchronize();
+}
+
+TEST(StandIn, AnEventThatWasNeverRecordedIsDone) {
+  EventOf event;
+  expect_success(cudaEventQuery(event.native));
+  expect_success(cudaEventSynchronize(event.native));
+}
+
+TEST(StandIn, TimesNeedRecordsThatWereReached) {
+  StreamOf stream;
+  EventOf begin, end, untimed(cudaEventDisableTiming);
+  float milliseconds = -1;
+  begin.record(stream);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin.native, end.native),
+            cudaErrorInvalidResourceHandle);
+  end.record(stream);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin.native, end.native), cudaErrorNotReady);
+  untimed.record(stream);
+  stream.synchronize();
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin.native, untimed.native),
+            cudaErrorInvalidResourceHandle);
+  expect_success(cudaEventElapsedTime(&milliseconds, begin.native, end.native));
+  EXPECT_GE(milliseconds, 0);
+}
+
+/// Which of two streams' ten items ran first, under a seed.
+std::vector<int> order_under(unsigned seed) {
+  DeviceMemory memory;
+  Streams streams(memory, seed);
+  const cudaStream_t stream[] = {streams.create(), streams.create()};
+  std::vector<int> order;
+  for (int i = 0; i < 10; ++i) {
+    for (const int s : {0, 1}) {
+      streams.enqueue(stream[s], {nullptr, [&order, s, i] { order.push_back(2 * i + s); }});
+    }
+  }
+  streams.finish_all();
+  return order;
+}
+
+TEST(StandIn, SeedsDrawOrdersThatKeepEachStreamsOwn) {
+  std::vector<std::vector<int>> orders;
+  for (const unsigned seed : {0u, 1u, 2u, 3u}) {
+    const std::vector<int> order = order_under(seed);
+    EXPECT_EQ(order, order_under(seed)) << "a seed repeats its order";
+    for (const int s : {0, 1}) {
+      int next = s;
+      for (const int item : order) {
+        if (item % 2 != s) continue;
+        EXPECT_EQ(item, next);
+        next += 2;
+      }
+      EXPECT_EQ(next, 20 + s) << "everything ran";
+    }
+    for (const auto& other : orders) EXPECT_NE(order, other);
+    orders.push_back(order);
+  }
+}
+
+// Memory
+
+TEST(StandInDeathTest, TheHostCannotTouchDeviceMemory) {
+  const DeviceInts there(4);
+  EXPECT_DEATH(std::fprintf(stderr, "%d", there.data[0]), "");
+  EXPECT_DEATH(there.data[3] = 1, "");
+  StreamOf stream;
+  int seen = 0;
+  stream.run([&] {
+    there.data[3] = 5;
+    seen = there.data[3];
+  });
+  stream.synchronize();
+  EXPECT_EQ(seen, 5);
+  EXPECT_DEATH(there.data[3] = 1, "") << "closed again";
+}
+
+TEST(StandInDeathTest, AKernelCannotRunPastTheEndOfABlock) {
+  const DeviceInts there(64);  // 256 bytes: no padding for alignment
+  StreamOf stream;
+  const auto write_behind = [&] {
+    stream.run([&] { *(there.data + 64) = 1; });
+    stream.synchronize();
+  };
+  EXPECT_DEATH(write_behind(), "");
+}
+
+TEST(StandIn, FreshDeviceMemoryIsNotZero) {
+  const DeviceInts there(100);
+  std::vector<int> here(100);
+  expect_success(cudaMemcpy(here.data(), there.data, there.bytes, cudaMemcpyDeviceToHost));
+  for (const int value : here) EXPECT_NE(value, 0);
+}
+
+TEST(StandIn, PointersTellWhereTheyLie) {
+  const DeviceInts there(4);
+  const PinnedInts pinned(4);
+  const int plain = 0;
+  const auto type_of = [](const void* pointer) {
+    cudaPointerAttributes attributes{};
+    expect_success(cudaPointerGetAttributes(&attributes, pointer));
+    return attributes.type;
+  };
+  EXPECT_EQ(type_of(there.data + 3), cudaMemoryTypeDevice);
+  EXPECT_EQ(type_of(pinned.data + 3), cudaMemoryTypeHost);
+  EXPECT_EQ(type_of(&plain), cudaMemoryTypeUnregistered);
+}
+
+// Copies
+
+TEST(StandIn, CopiesOfTheWrongKindOrSizeAreRefused) {
+  const DeviceInts there(4), twin(4);
+  const PinnedInts here(8);
+  StreamOf stream;
+  const auto copy = [&](void* to, const void* from, cudaMemcpyKind kind, std::size_t bytes = 16) {
+    return cudaMemcpyAsync(to, from, bytes, kind, stream.native);
+  };
+  EXPECT_EQ(copy(there.data, here.data, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(copy(twin.data, there.data, cudaMemcpyDeviceToDevice), cudaSuccess);
+  EXPECT_EQ(copy(here.data, twin.data, cudaMemcpyDeviceToHost), cudaSuccess);
+  for (const cudaMemcpyKind kind : {cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice}) {
+    EXPECT_EQ(copy(there.data, here.data, kind), cudaErrorInvalidValue) << kind;
+  }
+  for (const cudaMemcpyKind kind : {cudaMemcpyHostToDevice, cudaMemcpyDeviceToDevice}) {
+    EXPECT_EQ(copy(here.data, there.data, kind), cudaErrorInvalidValue) << kind;
+  }
+  EXPECT_EQ(copy(there.data, here.data, cudaMemcpyHostToDevice, 17), cudaErrorInvalidValue);
+  EXPECT_EQ(copy(here.data, there.data + 1, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(here.data, there.data, 16, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset(there.data, 0, 17), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "told once";
+  stream.synchronize();
+}
+
+TEST(StandIn, PinnedMemoryIsReadWhenTheCopyRunsPageableMemoryAtOnce) {
+  const DeviceInts from_pinned(1), from_pageable(1);
+  const PinnedInts pinned(1), result(2);
+  StreamOf stream;
+  int pageable = 1;
+  *pinned.data = 1;
+  const auto up = cudaMemcpyHostToDevice, down = cudaMemcpyDeviceToHost;
+  expect_success(cudaMemcpyAsync(from_pinned.data, pinned.data, 4, up, stream.native));
+  expect_success(cudaMemcpyAsync(from_pageable.data, &pageable, 4, up, stream.native));
+  *pinned.data = pageable = 2;
+  expect_success(cudaMemcpyAsync(result.data, from_pinned.data, 4, down, stream.native));
+  expect_success(cudaMemcpyAsync(result.data + 1, from_pageable.data, 4, down, stream.native));
+  result.data[0] = result.data[1] = -1;
+  stream.synchronize();
+  EXPECT_EQ(result.data[0], 2) << "as a host that writes too early would see it";
+  EXPECT_EQ(result.data[1], 1);
+  // Into pageable memory the call returns when the copy is done.
+  expect_success(cudaMemcpyAsync(&pageable, from_pinned.data, 4, down, stream.native));
+  EXPECT_EQ(pageable, 2);
+}
+
+TEST(StandIn, FillsAreLateEvenTheSynchronousOne) {
+  const DeviceInts there(1);
+  StreamOf stream;
+  const PinnedInts here(1);
+  expect_success(cudaMemset(there.data, 0, 4));
+  // Streams that do not block are not ordered after the default stream.
+  expect_success(cudaMemcpyAsync(here.data, there.data, 4, cudaMemcpyDeviceToHost, stream.native));
+  stream.synchronize();
+  EXPECT_NE(*here.data, 0);
+  expect_success(cudaDeviceSynchronize());
+  expect_success(cudaMemcpy(here.data, there.data, 4, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(*here.data, 0);
+}
+
+// Captures
+
+cudaGraph_t end_capture(const StreamOf& stream) {
+  cudaGraph_t graph = nullptr;
+  expect_success(cudaStreamEndCapture(stream.native, &graph));
+  return graph;
+}
+
+void begin_capture(const StreamOf& stream) {
+  expect_success(cudaStreamBeginCapture(stream.native, cudaStreamCaptureModeThreadLocal));
+}
+
+TEST(StandIn, ACaptureRunsNothingAndReplaysInOrder) {
+  StreamOf stream;
+  int value = 1;
+  begin_capture(stream);
+  stream.run([&] { value += 1; });
+  stream.run([&] { value *= 3; });
+  const cudaGraph_t graph = end_capture(stream);
+  stream.synchronize();
+  EXPECT_EQ(value, 1);
+  std::size_t count = 0;
+  expect_success(cudaGraphGetNodes(graph, nullptr, &count));
+  EXPECT_EQ(count, 2u);
+  cudaGraphExec_t exec = nullptr;
+  expect_success(cudaGraphInstantiate(&exec, graph, 0));
+  expect_success(cudaGraphDestroy(graph));
+  expect_success(cudaGraphLaunch(exec, stream.native));
+  expect_success(cudaGraphLaunch(exec, stream.native));
+  expect_success(cudaGraphExecDestroy(exec));  // with both launches in flight
+  EXPECT_EQ(value, 1);
+  stream.synchronize();
+  EXPECT_EQ(value, 21);
+}
+
+TEST(StandIn, ACaptureRefusesWhatIsUnsafe) {
+  StreamOf stream, other;
+  EventOf event;
+  event.record(other);
+  const DeviceInts there(1);
+  void* block = nullptr;
+  const std::function<cudaError_t()> unsafe[] = {
+      [&] { return cudaStreamSynchronize(stream.native); },
+      [&] { return cudaStreamSynchronize(other.native); },
+      [&] { return cudaDeviceSynchronize(); },
+      [&] { return cudaEventSynchronize(event.native); },
+      [&] { return cudaEventQuery(event.native); },
+      [&] { return cudaStreamWaitEvent(stream.native, event.native, 0); },
+      [&] { return cudaMalloc(&block, 4); },
+      [&] { return cudaHostAlloc(&block, 4, cudaHostAllocDefault); },
+      [&] { return cudaMemset(there.data, 0, 4); },
+  };
+  for (const auto& call : unsafe) {
+    begin_capture(stream);
+    EXPECT_NE(call(), cudaSuccess);
+    cudaStreamCaptureStatus status{};
+    expect_success(cudaStreamIsCapturing(stream.native, &status));
+    EXPECT_EQ(status, cudaStreamCaptureStatusInvalidated);
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream.native, &graph), cudaErrorStreamCaptureInvalidated);
+    EXPECT_EQ(graph, nullptr);
+  }
+  // A loader's thread may go on while this one captures.
+  begin_capture(stream);
+  std::thread([&] { other.synchronize(); }).join();
+  expect_success(cudaGraphDestroy(end_capture(stream)));
+}
+
+}  // namespace
+}  // namespace wellspring::stand_in

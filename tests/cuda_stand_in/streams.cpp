@@ -1,0 +1,90 @@
+#include "tests/cuda_stand_in/streams.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace wellspring::stand_in {
+namespace {
+
+bool blocked(cudaStream_t stream) {
+  const Item& next = stream->queue.front();
+  return next.after && !next.after->reached;
+}
+
+}  // namespace
+
+cudaStream_t Streams::create() {
+  return streams_.emplace_back(std::make_unique<CUstream_st>()).get();
+}
+
+void Streams::destroy(cudaStream_t stream) {
+  stream->destroyed = true;
+  std::erase_if(streams_, [](const auto& s) { return s->destroyed && s->queue.empty(); });
+}
+
+void Streams::enqueue(cudaStream_t stream, Item item) {
+  stream->queue.push_back(std::move(item));
+  let_time_pass();
+}
+
+std::shared_ptr<Moment> Streams::record(cudaStream_t stream) {
+  auto moment = std::make_shared<Moment>();
+  moment->stream = stream;
+  enqueue(stream, {nullptr, [moment] {
+                     moment->reached = true;
+                     moment->when = Clock::now();
+                   }});
+  return moment;
+}
+
+std::vector<cudaStream_t> Streams::runnable() const {
+  std::vector<cudaStream_t> found;
+  for (const auto& stream : streams_) {
+    if (!stream->queue.empty() && !blocked(stream.get())) found.push_back(stream.get());
+  }
+  return found;
+}
+
+void Streams::let_time_pass() {
+  if (seed_ == 0 || random_() % 4 != 0) return;
+  const DeviceMemory::Access access(memory_);
+  for (auto count = random_() % 6; count > 0; --count) {
+    const std::vector<cudaStream_t> choice = runnable();
+    if (choice.empty()) return;
+    run_one(choice[random_() % choice.size()]);
+  }
+}
+
+// A wait names a record that was enqueued before it, so the chain below ends, and while anything is
+// queued something is runnable: streams and events cannot deadlock, here as on a GPU.
+cudaStream_t Streams::next_for(cudaStream_t wanted) {
+  if (seed_ != 0) {
+    const std::vector<cudaStream_t> choice = runnable();
+    return choice[random_() % choice.size()];
+  }
+  while (blocked(wanted)) wanted = wanted->queue.front().after->stream;
+  return wanted;
+}
+
+void Streams::run_one(cudaStream_t stream) {
+  const Item item = std::move(stream->queue.front());
+  stream->queue.pop_front();
+  if (item.work) item.work();
+}
+
+void Streams::finish(cudaStream_t stream) {
+  const DeviceMemory::Access access(memory_);
+  while (!stream->queue.empty()) run_one(next_for(stream));
+}
+
+void Streams::reach(const Moment& moment) {
+  const DeviceMemory::Access access(memory_);
+  while (!moment.reached) run_one(next_for(moment.stream));
+}
+
+void Streams::finish_all() {
+  for (const auto& stream : streams_) finish(stream.get());
+  std::erase_if(streams_, [](const auto& s) { return s->destroyed; });
+}
+
+}  // namespace wellspring::stand_in
