@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace wellspring::cli {
 namespace {
@@ -23,7 +25,8 @@ constexpr std::uint64_t kEvents = 20'000;
 constexpr std::uint64_t kRows = 8;  ///< of events, printed as numbers
 
 struct Options {
-  SampleOptions samples;  ///< range.count 0: not given
+  SampleOptions samples;              ///< range.count 0: not given
+  std::vector<std::string> settings;  ///< "name=value", as those of --param
   std::uint64_t step = 0;
   std::string out;
 };
@@ -116,6 +119,8 @@ Command add_preview(CLI::App& parent) {
                   "a name from 'wellspring list generators', or a configuration (NAME.yaml): its "
                   "batch, augmentation included")
       ->required();
+  app->add_option("settings", options->settings,
+                  "key=value: overrides of the configuration, or parameters of the generator");
   add_whole_option(*app, "--count", options->samples.range.count, 1, kAnyWhole,
                    "how many samples of a generator; 36 images or 20000 events without it");
   add_sample_options(*app, options->samples);
@@ -125,6 +130,8 @@ Command add_preview(CLI::App& parent) {
   app->add_option("--out", options->out, "the PNG file; NAME.png without it");
   return {app, [options] {
             require_png_name(options->out);
+            auto& settings = options->samples.settings;
+            settings.insert(settings.end(), options->settings.begin(), options->settings.end());
             if (names_config_file(options->samples.generator)) {
               preview_config(*options);
             } else {

@@ -102,6 +102,37 @@ TEST_P(EveryGenerator, PreviewShowsIt) {
   }
 }
 
+TEST(Preview, OfAConfigurationTakesItsSettings) {
+  const TemporaryFolder folder;
+  const std::string config = (source_folder() / "configs/quickstart.yaml").string();
+  const auto picture = [&](std::vector<std::string> settings) {
+    std::vector<std::string> arguments = {"preview", config, "train.batch=9", "--out", "a.png"};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    const Outcome outcome = wellspring(arguments, folder.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return slurp(folder.path() / "a.png");
+  };
+  const std::string plain = picture({});
+  EXPECT_EQ(plain.substr(1, 3), "PNG");
+  EXPECT_NE(picture({"seed=2"}), plain);
+  EXPECT_EQ(picture({"seed=2"}), picture({"--param", "seed=2"}));
+  const Outcome wrong = wellspring({"preview", config, "data.sise=16"}, folder.path());
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("did you mean 'size'"), std::string::npos) << wrong.err;
+}
+
+TEST(Preview, OfAGeneratorTakesItsParameters) {
+  const TemporaryFolder folder;
+  for (const auto& [file, setting] :
+       {std::pair{"a.png", "softness=0.1"}, {"b.png", "softness=0.9"}}) {
+    const Outcome outcome =
+        wellspring({"preview", "shapes", setting, "--count", "4", "--size", "24", "--out", file},
+                   folder.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  EXPECT_NE(slurp(folder.path() / "a.png"), slurp(folder.path() / "b.png"));
+}
+
 std::vector<std::string> generator_names() {
   std::vector<std::string> names;
   for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
