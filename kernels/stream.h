@@ -37,7 +37,8 @@ class WorkRecorder {
 
 class Stream {
  public:
-  /// `threads`: CPU threads a launch may use; 0 means all that this process may run on.
+  /// `threads`: CPU threads a launch may use; 0 means all that this process may run on. Never more
+  /// than OMP_THREAD_LIMIT allows.
   explicit Stream(Device device, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;
