@@ -81,12 +81,11 @@ nlohmann::json params_json(std::span<const BoundRow> rows, const void* values);
 std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent);
 const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& section,
                          const std::string& name, const Place& place);
-/// Sets what is listed (a later setting of the same name wins) and insists on required rows.
 /// From a handler, of what made something of `settings`: an error about several of them together
 /// names no place of its own and gets theirs.
 [[noreturn]] void rethrow_at(const Place& place, std::span<const ParamSetting> settings,
                              const Error& error);
-
+/// Sets what is listed (a later setting of the same name wins) and insists on required rows.
 void read_settings(std::span<const BoundRow> rows, void* target, const std::string& section,
                    std::span<const ParamSetting> settings, const Place& place);
 
