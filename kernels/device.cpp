@@ -230,16 +230,17 @@ bool architecture_in_build(std::string_view list, int capability) {
 
 }  // namespace detail
 
-bool Device::is_name(std::string_view text) {
-  return text == "cpu" || text == "auto" || text == "cuda" ||
-         (text.starts_with("cuda:") && parse_index(text.substr(5)));
+void Device::expect_name(std::string_view text, const std::string& where) {
+  if (text == "cpu" || text == "auto" || text == "cuda" ||
+      (text.starts_with("cuda:") && parse_index(text.substr(5)))) {
+    return;
+  }
+  fail(ErrorKind::config, {fmt::format("{}unknown device '{}'", where, text), "",
+                           "write cpu, cuda, cuda:N (N = 0, 1, ...) or auto"});
 }
 
 Device Device::parse(std::string_view text) {
-  if (!is_name(text)) {
-    fail(ErrorKind::config, {fmt::format("unknown device '{}'", text), "",
-                             "write cpu, cuda, cuda:N (N = 0, 1, ...) or auto"});
-  }
+  expect_name(text);
   if (text == "cpu") return cpu();
   if (text == "auto") return first_usable();
   return checked_gpu(text, text == "cuda" ? 0 : *parse_index(text.substr(5)));

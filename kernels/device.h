@@ -20,8 +20,9 @@ struct Device {
   /// CPU). Errors: config for any other text; device when a GPU is named that is not there, with
   /// the reason (built without CUDA, no driver, no such index).
   static Device parse(std::string_view text);
-  /// Whether parse() knows such a text, be that device there or not.
-  static bool is_name(std::string_view text);
+  /// Error (config), its message after `where`, for a text that parse() does not know. Asks no
+  /// driver: the device need not be there.
+  static void expect_name(std::string_view text, const std::string& where = "");
 
   bool is_cpu() const { return backend == Backend::cpu; }
   bool is_cuda() const { return backend == Backend::cuda; }

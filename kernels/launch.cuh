@@ -121,12 +121,3 @@ void launch_team(const Stream& stream, std::int64_t n, TeamShape shape, const F&
 }
 
 }  // namespace wellspring::cuda
-
-// Instantiate a functor for CUDA. Write them outside of any namespace, with the functor's full
-// name.
-#define WS_CUDA_MAP(...)                                                                 \
-  template void ::wellspring::cuda::launch_map<__VA_ARGS__>(const ::wellspring::Stream&, \
-                                                            std::int64_t, const __VA_ARGS__&)
-#define WS_CUDA_TEAM(...)                                     \
-  template void ::wellspring::cuda::launch_team<__VA_ARGS__>( \
-      const ::wellspring::Stream&, std::int64_t, ::wellspring::TeamShape, const __VA_ARGS__&)

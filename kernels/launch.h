@@ -107,3 +107,12 @@ void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape sha
 }
 
 }  // namespace wellspring
+
+// Instantiate a functor for CUDA, in a .cu file that includes kernels/launch.cuh. Write them
+// outside of any namespace, with the functor's full name.
+#define WS_CUDA_MAP(...)                                                                 \
+  template void ::wellspring::cuda::launch_map<__VA_ARGS__>(const ::wellspring::Stream&, \
+                                                            std::int64_t, const __VA_ARGS__&)
+#define WS_CUDA_TEAM(...)                                     \
+  template void ::wellspring::cuda::launch_team<__VA_ARGS__>( \
+      const ::wellspring::Stream&, std::int64_t, ::wellspring::TeamShape, const __VA_ARGS__&)

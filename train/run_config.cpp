@@ -479,10 +479,7 @@ RunConfig RunConfig::parse(const std::string& text, const std::string& name,
 RunConfig RunConfig::read(const ConfigDocument& document, const std::string& default_name) {
   const ConfigNode root = document.root();
   RunConfig config = root.read(run_table());
-  if (!Device::is_name(config.device))
-    fail(ErrorKind::config,
-         {fmt::format("{}unknown device '{}'", root.at("device").place().prefix(), config.device),
-          "", "write cpu, cuda, cuda:N (N = 0, 1, ...) or auto"});
+  Device::expect_name(config.device, root.at("device").place().prefix());
   if (config.name.empty()) config.name = default_name;
   if (config.out.empty()) config.out = (std::filesystem::path("runs") / config.name).string();
   config.data = read_data(root.section("data"));
