@@ -88,6 +88,8 @@ std::string FileSource::summary() const {
 void FileSource::plan(MemoryPlan& plan, std::int64_t batch_size) {
   batch_ = batch_size;
   device_ = plan.device();
+  stage_.plan(plan, "drawn samples of " + name(), batch_size, StoredImages{},
+              rules_.shape);
   const std::string label = "images of " + name();
   const std::int64_t all = set_.size() * row_bytes();
   budget_bytes_ = context_.budget_bytes;
@@ -183,15 +185,15 @@ StoredImages FileSource::stored(const std::uint8_t* pixels, std::int64_t ring_ro
 
 void FileSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                       const BatchView& batch) {
-  emit_images(stream, name(), stored(pixels_.data(), ring_rows_), rules_.shape, slots, index,
-              context_.seed, context_.train_view, batch);
+  stage_.emit(stream, name(), stored(pixels_.data(), ring_rows_), rules_.shape,
+              {slots, index, context_.seed, context_.train_view, batch});
 }
 
 void FileSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                             std::uint64_t first, std::int64_t count, const BatchView& batch) {
   if (resident_) {
-    emit_images(stream, name(), stored(pixels_.data(), 0), rules_.shape, slots, index,
-                context_.seed, context_.evaluation_view, batch);
+    stage_.emit(stream, name(), stored(pixels_.data(), 0), rules_.shape,
+                {slots, index, context_.seed, context_.evaluation_view, batch});
     return;
   }
   // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.
@@ -204,8 +206,8 @@ void FileSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t ind
   stream.copy(range_pixels_.data(), range_staging_.data(), range_staging_.bytes(),
               CopyDirection::host_to_device, "images of an evaluation batch");
   range_copied_->record(stream);
-  emit_images(stream, name(), stored(range_pixels_.data(), batch_), rules_.shape, slots, index,
-              context_.seed, context_.evaluation_view, batch);
+  stage_.emit(stream, name(), stored(range_pixels_.data(), batch_), rules_.shape,
+              {slots, index, context_.seed, context_.evaluation_view, batch});
 }
 
 void FileSource::start(const SlotAssignment& assignment, std::uint32_t index) {

@@ -2,6 +2,7 @@
 // the mixture; host only.
 #pragma once
 
+#include "kernels/emission/stage.h"
 #include "sources/files/decode_ring.h"
 #include "sources/files/image_loader.h"
 #include "sources/files/image_set.h"
@@ -67,6 +68,7 @@ class FileSource final : public Source {
   bool resident_ = true;
   std::uint64_t budget_bytes_ = 0;
   std::int64_t batch_ = 0, ring_rows_ = 0;
+  Stage<StoredImages> stage_;
   Planned<std::uint8_t> pixels_;   ///< all images, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
   Planned<std::int32_t> labels_;   ///< [images]
