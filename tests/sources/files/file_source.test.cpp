@@ -201,7 +201,7 @@ TEST_F(FileSources, ResidentDataEqualsDirectDecoding) {
       run.source().images().read(image, encoded);
       decoder.decode(encoded, decoder.header(encoded), rgb.data());
       ASSERT_EQ(run.batch->label()[slot.row], run.source().images().label(image));
-      ASSERT_EQ(run.batch->weight[slot.row], 1.f);
+      ASSERT_EQ(run.batch->weight()[slot.row], 1.f);
       for (std::size_t i = 0; i < rgb.size(); ++i) {
         ASSERT_EQ(run.batch->x()[slot.row * rgb.size() + i], static_cast<float>(rgb[i]) / 255.f);
       }
