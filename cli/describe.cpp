@@ -49,7 +49,8 @@ void print_parameters(const std::vector<ParamRow>& rows) {
 
 std::string draws_text(const DrawBudget& draws) {
   std::string text = fmt::format("blocks of four words, at most {} a sample", draws.scene);
-  if (draws.part > 0) text += fmt::format(", {} a tile of {}x{} pixels", draws.part, draws.side, draws.side);
+  if (draws.part > 0)
+    text += fmt::format(", {} a tile of {}x{} pixels", draws.part, draws.side, draws.side);
   if (draws.pixel > 0) text += fmt::format(" and {} a pixel", draws.pixel);
   return text;
 }
@@ -69,8 +70,7 @@ void describe_generator(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // nothing printed here depends on it
   const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
   const SampleInfo& info = generator->info();
-  fmt::print("{}, version {}: {}\n", paint(Colour::bold, entry.name), info.version,
-             entry.summary);
+  fmt::print("{}, version {}: {}\n", paint(Colour::bold, entry.name), info.version, entry.summary);
   if (!info.reference.empty()) fmt::print("reference: {}\n", info.reference);
   if (entry.kind == SampleKind::image) {
     fmt::print("sample: image, --size x --size x {}\n", generator->layout().channels);

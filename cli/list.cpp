@@ -27,8 +27,8 @@ const char* kind_name(SampleKind kind) {
 void list_generators() {
   fmt::print("{}\n", paint(Colour::bold, "generators"));
   for (const GeneratorEntry& entry : generator_registry()) {
-    fmt::print("  {:<14} {:<7} version {}  {}\n", entry.name, kind_name(entry.kind),
-               entry.version, entry.summary);
+    fmt::print("  {:<14} {:<7} version {}  {}\n", entry.name, kind_name(entry.kind), entry.version,
+               entry.summary);
   }
 }
 

@@ -38,16 +38,17 @@ void print_events(Generator& generator, const SampleRange& range) {
   for (const ValueInfo& feature : info.features) fmt::print(" {:>12}", feature.name);
   fmt::print(" {:>12}\n", "weight");
   SampleMaker maker(generator);
-  maker.make({range.seed, range.first, std::min(range.count, kRows)}, [&](const HostSamples& samples) {
-    for (std::size_t i = 0; i < samples.label().size(); ++i) {
-      const auto label = static_cast<std::size_t>(samples.label()[i]);
-      fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
-      for (const float value : samples.x().subspan(i * features, features)) {
-        fmt::print(" {:>12.6g}", value);
-      }
-      fmt::print(" {:>12.6g}\n", samples.weight()[i]);
-    }
-  });
+  maker.make({range.seed, range.first, std::min(range.count, kRows)},
+             [&](const HostSamples& samples) {
+               for (std::size_t i = 0; i < samples.label().size(); ++i) {
+                 const auto label = static_cast<std::size_t>(samples.label()[i]);
+                 fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
+                 for (const float value : samples.x().subspan(i * features, features)) {
+                   fmt::print(" {:>12.6g}", value);
+                 }
+                 fmt::print(" {:>12.6g}\n", samples.weight()[i]);
+               }
+             });
 }
 
 void preview_generator(const Options& options) {

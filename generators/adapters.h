@@ -131,8 +131,8 @@ GeneratorEntry generator_entry() {
   const SampleInfo info = F::describe({});
   SampleKind kind = SampleKind::image;
   if constexpr (MakesEvents<F>) kind = F(typename F::Params{}).layout().kind;
-  return {info.name,         info.version, kind, info.summary, F::table().rows(),
-          &FunctorGenerator<F>::make};
+  return {info.name,    info.version,      kind,
+          info.summary, F::table().rows(), &FunctorGenerator<F>::make};
 }
 
 }  // namespace wellspring

@@ -161,8 +161,7 @@ void expect_drawable(const SampleRange& range, SampleShape shape) {
                            "lower --count or --size; export writes any number of samples"});
 }
 
-RgbImage contact_sheet(Generator& generator, const SampleRange& range,
-                       const SampleMaking& making) {
+RgbImage contact_sheet(Generator& generator, const SampleRange& range, const SampleMaking& making) {
   const SampleShape shape = generator.layout().shape();
   expect_drawable(range, shape);
   const Sheet sheet(range.count, shape);
@@ -237,8 +236,7 @@ void draw_legend(Painter& painter, int left, int top, const SampleInfo& info) {
   }
 }
 
-RgbImage histograms(Generator& generator, const SampleRange& range,
-                    const SampleMaking& making) {
+RgbImage histograms(Generator& generator, const SampleRange& range, const SampleMaking& making) {
   const SampleInfo& info = generator.info();
   const std::size_t features = info.features.size();
   std::vector<Histogram> histogram(features, Histogram(info.classes.size()));

@@ -12,7 +12,6 @@ namespace wellspring {
 /// are enlarged by a whole factor. Events and
 /// sets: the distribution of every feature, of all items, a line a class.
 /// Headed by name, seed, ids and parameters.
-RgbImage preview(Generator& generator, const SampleRange& range,
-                 const SampleMaking& making = {});
+RgbImage preview(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
 
 }  // namespace wellspring

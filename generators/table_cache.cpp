@@ -87,8 +87,7 @@ std::vector<std::byte> TableCache::get(const TableKey& key,
       why = error.what();
     }
     if (table) return *std::move(table);
-    notes_.push_back(
-        fmt::format("{}: damaged ({}); the table is made again", path.string(), why));
+    notes_.push_back(fmt::format("{}: damaged ({}); the table is made again", path.string(), why));
   }
   std::vector<std::byte> table = compute();
   try {

@@ -1,5 +1,5 @@
-// Stored images as a functor of pixels.h: uint8 images in device memory, read bilinearly through the
-// view. Used by sources of files. Host and device.
+// Stored images as a functor of pixels.h: uint8 images in device memory, read bilinearly through
+// the view. Used by sources of files. Host and device.
 #pragma once
 
 #include "kernels/emission/pixels.h"

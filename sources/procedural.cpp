@@ -14,8 +14,8 @@ ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> 
 
 std::string ProceduralSource::summary() const {
   return fmt::format("{}: generator {} version {}, {}, {} classes, seed {}, never repeats", name_,
-                     generator_->info().name, generator_->info().version, to_string(layout()), classes().size(),
-                     settings_.seed);
+                     generator_->info().name, generator_->info().version, to_string(layout()),
+                     classes().size(), settings_.seed);
 }
 
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,

@@ -302,9 +302,11 @@ struct Shapes {
     }
     WS_LANES
     for (int i = 0; i < N; ++i) {
-      const float t = math::fma(scene.wave_x, run.x[i], math::fma(scene.wave_y, run.y[i], scene.phase));
-      const float wave = math::abs(math::fma(2.f, t - math::floor(t), -1.f));  // triangle wave, period 1
-      const float soft = wave * wave * math::fma(-2.f, wave, 3.f);             // without its kinks
+      const float t =
+          math::fma(scene.wave_x, run.x[i], math::fma(scene.wave_y, run.y[i], scene.phase));
+      const float wave =
+          math::abs(math::fma(2.f, t - math::floor(t), -1.f));      // triangle wave, period 1
+      const float soft = wave * wave * math::fma(-2.f, wave, 3.f);  // without its kinks
       share[i] = scene.strength * soft;
     }
   }

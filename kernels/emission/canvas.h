@@ -5,7 +5,8 @@
 //
 //     using Cell = std::uint32_t;                        32-bit or 64-bit integer; begins as 0
 //     std::int64_t cells(SampleShape looked_at) const;   how many a sample has
-//     int painters() const;                              teams that scatter one sample at once where
+//     int painters() const;                              teams that scatter one sample at once
+//     where
 //                                                        the cells lie in device memory
 //     template <class Team>
 //     void paint(Team&, const Scene&, ScatterWork, Cell*) const;
@@ -128,17 +129,17 @@ class CanvasStage {
     const std::int64_t rows = call.batch.size;
     if (place_ == CanvasPlace::scratch) {
       visit_float(call.batch.dtype, [&]<class T>(T) {
-        launch.league(name, rows, TeamShape{kMembers, scratch_bytes()},
-                      PaintCanvasInScratch<F, T>{image, call.slots, call.source, drawn, call.batch,
-                                                 cells_});
+        launch.league(
+            name, rows, TeamShape{kMembers, scratch_bytes()},
+            PaintCanvasInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, cells_});
       });
       return;
     }
     const int painters = image.painters();
     launch.zero(name, canvas_.data(), static_cast<std::size_t>(rows * cells_) * sizeof(Cell));
-    launch.league(name, rows * painters, TeamShape{kMembers, detail::drawn_scratch<F>()},
-                  ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_,
-                                   painters});
+    launch.league(
+        name, rows * painters, TeamShape{kMembers, detail::drawn_scratch<F>()},
+        ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_, painters});
     shade_stored(launch, name, image, drawn, call, canvas_.data(), cells_);
   }
 

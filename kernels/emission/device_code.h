@@ -24,8 +24,7 @@ void emission_kernels() {
     detail::make(&launch_map<MakeEvents<F, T>>);
   } else if constexpr (PaintsCanvas<F>) {
     detail::make(&launch_map<DrawImages<F>>, &launch_team<PaintCanvasInScratch<F, T>>,
-                 &launch_team<ScatterCanvas<F>>,
-                 &launch_team<ShadeStored<F, T, typename F::Cell>>);
+                 &launch_team<ScatterCanvas<F>>, &launch_team<ShadeStored<F, T, typename F::Cell>>);
   } else if constexpr (EvolvesField<F>) {
     detail::make(&launch_map<DrawImages<F>>, &launch_team<EvolveFields<typename F::Field>>,
                  &launch_team<ShadeStored<F, T, float>>);
@@ -37,6 +36,6 @@ void emission_kernels() {
 }  // namespace wellspring::cuda
 
 /// In a .cu file that includes kernels/launch.cuh, outside of any namespace.
-#define WS_CUDA_GENERATOR(F)                                     \
+#define WS_CUDA_GENERATOR(F)                                    \
   template void wellspring::cuda::emission_kernels<F, float>(); \
   template void wellspring::cuda::emission_kernels<F, wellspring::bf16>()

@@ -28,8 +28,8 @@ namespace wellspring {
 
 /// Stored images: what their scene is depends on how it is looked at.
 template <class F>
-concept DrawsUnderView =
-    requires(const F& image, const SampleKey& key, const View& view, TruthOf<F>& truth) {
+concept DrawsUnderView = requires(const F& image, const SampleKey& key, const View& view,
+                                  TruthOf<F>& truth) {
   image.draw(key, view, truth);
 };
 /// Frames of a field: their scene is that of the chain which they belong to.

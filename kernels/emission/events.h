@@ -48,9 +48,7 @@ class RowWriter {
   WS_INLINE int items() const { return batch_.layout.items; }
   WS_INLINE int features() const { return batch_.layout.features; }
 
-  WS_INLINE void set(int feature, float value) {
-    x()[feature] = static_cast<T>(value);
-  }
+  WS_INLINE void set(int feature, float value) { x()[feature] = static_cast<T>(value); }
   /// Items beyond the row's room are left out; set_count says how many there are.
   WS_INLINE void set(int item, int feature, float value) {
     if (item >= items()) return;

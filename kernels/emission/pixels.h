@@ -87,9 +87,8 @@ class PixelStage {
     const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
     const TeamShape team{detail::members_of(tiling), scratch_bytes(image)};
     visit_float(call.batch.dtype, [&]<class T>(T) {
-      launch.league(
-          name, call.batch.size * tiling.count(), team,
-          PaintImages<F, T>{image, call.slots, call.source, drawn, call.batch, tiling});
+      launch.league(name, call.batch.size * tiling.count(), team,
+                    PaintImages<F, T>{image, call.slots, call.source, drawn, call.batch, tiling});
     });
   }
 

@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "kernels/device.h"
-#include "kernels/emission.h"
 
 #include <fmt/format.h>
 
@@ -88,8 +87,7 @@ std::string FileSource::summary() const {
 void FileSource::plan(MemoryPlan& plan, std::int64_t batch_size) {
   batch_ = batch_size;
   device_ = plan.device();
-  stage_.plan(plan, "drawn samples of " + name(), batch_size, StoredImages{},
-              rules_.shape);
+  stage_.plan(plan, "drawn samples of " + name(), batch_size, StoredImages{}, rules_.shape);
   const std::string label = "images of " + name();
   const std::int64_t all = set_.size() * row_bytes();
   budget_bytes_ = context_.budget_bytes;

@@ -1,5 +1,5 @@
-// Decoded images in device memory as a functor of pixels.h: the whole set, or the rows of a ring that
-// decoding threads keep filled. Used by the file source. Host and device.
+// Decoded images in device memory as a functor of pixels.h: the whole set, or the rows of a ring
+// that decoding threads keep filled. Used by the file source. Host and device.
 #pragma once
 
 #include "kernels/canvas.h"
