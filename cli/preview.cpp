@@ -4,9 +4,9 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "core/error.h"
-#include "train/learner.h"
 #include "train/preview.h"
 #include "train/run_config.h"
+#include "train/supervised_task.h"
 
 #include <fmt/format.h>
 

@@ -3,6 +3,7 @@
 #include "core/safetensors.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/train/training_testing.h"
+#include "train/evaluation.h"
 
 namespace wellspring {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/learner.h"
+#include "train/supervised_task.h"
 
 #include "core/text.h"
 #include "generators/generator.h"
@@ -39,19 +39,24 @@ Target find_target(const SourceSpec& spec, int size, const std::string& name) {
 }  // namespace
 
 void BatchBuffers::plan(MemoryPlan& memory, const std::string& group, std::int64_t batch,
-                        const SampleShape& shape, DType dtype, std::int64_t latent_stride) {
+                        const SampleShape& shape, DType dtype, std::int64_t latent_stride,
+                        Persistence persistence) {
+  const auto reserve = [&]<class T>(T, const char* name, std::size_t count) {
+    return persistence == Persistence::none
+               ? memory.reserve<T>(group, name, count)
+               : memory.reserve_state<T>(group, name, count, persistence);
+  };
   batch_ = batch;
   shape_ = shape;
   dtype_ = dtype;
   latent_stride_ = latent_stride;
   const auto rows = static_cast<std::size_t>(batch);
-  x_ = memory.reserve<std::byte>(
-      group, "samples", rows * static_cast<std::size_t>(shape.elements()) * size_of(dtype));
-  label_ = memory.reserve<std::int32_t>(group, "labels", rows);
-  weight_ = memory.reserve<float>(group, "weights", rows);
+  x_ = reserve(std::byte{}, "samples",
+               rows * static_cast<std::size_t>(shape.elements()) * size_of(dtype));
+  label_ = reserve(std::int32_t{}, "labels", rows);
+  weight_ = reserve(float{}, "weights", rows);
   if (latent_stride > 0)
-    latents_ =
-        memory.reserve<float>(group, "latents", rows * static_cast<std::size_t>(latent_stride));
+    latents_ = reserve(float{}, "latents", rows * static_cast<std::size_t>(latent_stride));
 }
 
 BatchView BatchBuffers::view() const {
@@ -67,8 +72,8 @@ BatchView BatchBuffers::view() const {
   return view;
 }
 
-Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
-                 Input input)
+SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory,
+                               DType compute, Input input)
     : input_(std::move(input)),
       kind_(config.loss.kind),
       optimizer_(config.optimizer.spec),
@@ -87,7 +92,7 @@ Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memo
       memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
 
-void Learner::plan_targets(const RunConfig& config, MemoryPlan& memory) {
+void SupervisedTask::plan_targets(const RunConfig& config, MemoryPlan& memory) {
   outputs_ = static_cast<int>(config.loss.targets.size());
   for (const std::string& name : config.loss.targets) {
     const auto target_of = [&](std::size_t source) {
@@ -111,7 +116,7 @@ void Learner::plan_targets(const RunConfig& config, MemoryPlan& memory) {
   device_scale_ = memory.reserve<float>("data", "target scales", target_scale_.size());
 }
 
-void Learner::load(Stream& stream) {
+void SupervisedTask::load(Stream& stream) {
   if (kind_ != LossKind::mse) return;
   const auto upload = [&stream](auto& block, const auto& values) {
     stream.copy(block.data(), values.data(), block.bytes(), CopyDirection::host_to_device,
@@ -123,12 +128,12 @@ void Learner::load(Stream& stream) {
   stream.synchronize();
 }
 
-void Learner::forward(Stream& stream, const BatchView& batch) {
+void SupervisedTask::forward(Stream& stream, const BatchView& batch) {
   network_->forward(stream, batch.x);
 }
 
-void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
-                   const ops::HeadRange* heads, float label_smoothing) {
+void SupervisedTask::loss(Stream& stream, const BatchView& batch, const Slot* slots,
+                          const ops::HeadRange* heads, float label_smoothing) {
   if (kind_ == LossKind::mse) {
     ops::MseSpec spec;
     spec.batch = batch.size;
@@ -150,16 +155,20 @@ void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
                              loss_.data(), correct_.data(), network_->logits_gradient());
 }
 
-void Learner::learn(Stream& stream, const BatchView& batch, StepState* state) {
+void SupervisedTask::backward(Stream& stream, const BatchView& batch) {
   network_->backward(stream, batch.x);
+}
+
+void SupervisedTask::optimize(Stream& stream, StepState* state) {
   const ops::ParameterView view = context_.parameters.view();
   ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
   ops::optimizer_step(stream, optimizer_, view, context_.parameters.first_moment(),
                       context_.parameters.second_moment(), state);
 }
 
-ops::HeadRange Learner::head_for(const std::string& name, const std::vector<std::string>& classes,
-                                 float loss_weight, const std::string& source) const {
+ops::HeadRange SupervisedTask::head_for(const std::string& name,
+                                        const std::vector<std::string>& classes, float loss_weight,
+                                        const std::string& source) const {
   for (const MixtureHead& head : input_.heads) {
     if (head.name != name) continue;
     if (head.classes != classes)
