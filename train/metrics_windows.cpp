@@ -37,9 +37,9 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture, s
       source.loss /= count;
       source.accuracy /= count;
     }
-    const double wanted =
-        mixture.target(window.last, index) - mixture.target(window.first, index);
-    source.wanted_share = wanted / static_cast<double>(result.window * static_cast<std::uint64_t>(batch));
+    const double wanted = mixture.target(window.last, index) - mixture.target(window.first, index);
+    source.wanted_share =
+        wanted / static_cast<double>(result.window * static_cast<std::uint64_t>(batch));
     source.achieved_share = samples > 0 ? count / samples : 0;
   }
   const auto timed = static_cast<double>(window.last - window.timed_from);
@@ -80,8 +80,8 @@ void MetricsWindows::close(Stream& stream, std::uint64_t now) {
   window.last = now;
   window.end.record(stream);
   window.end.wait(copy_stream_);
-  copy_stream_.copy(window.lines.data(), ring_.data(), ring_.bytes(),
-                    CopyDirection::device_to_host, "metrics");
+  copy_stream_.copy(window.lines.data(), ring_.data(), ring_.bytes(), CopyDirection::device_to_host,
+                    "metrics");
   window.copied.record(copy_stream_);
   window.pending = true;
   open_ = 1 - open_;

@@ -19,9 +19,9 @@ namespace wellspring {
 struct WindowLines {
   std::uint64_t first = 0, last = 0;
   std::span<const ops::StepMetrics> ring;
-  double seconds = 0;         ///< from before step `timed_from` until after the last
+  double seconds = 0;  ///< from before step `timed_from` until after the last
   std::uint64_t timed_from = 0;
-  bool clean = true;          ///< nothing but these steps took time, and all of them were timed
+  bool clean = true;  ///< nothing but these steps took time, and all of them were timed
   const ops::StepMetrics& line(std::uint64_t step) const { return ring[step % ring.size()]; }
 };
 

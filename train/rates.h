@@ -14,7 +14,8 @@ namespace wellspring {
 /// Seconds since `begin`.
 double seconds_since(std::chrono::steady_clock::time_point begin);
 
-/// The median of `rates` (samples/s), their spread and what they are rates of. No rates: no windows.
+/// The median of `rates` (samples/s), their spread and what they are rates of. No rates: no
+/// windows.
 Throughput summarise_rates(const std::string& what, const std::vector<double>& rates);
 
 /// Samples/s of `run(n)`, which does n steps of `batch` samples and waits until they are done, in

@@ -27,8 +27,8 @@ class StepRunner {
   /// Called with the census of the step once it is recorded.
   void on_record(std::function<void(const GraphCensus&)> tell) { tell_ = std::move(tell); }
 
-  /// Enqueues a step; `step` is its number, for messages. Error (runtime): the recorded step and the
-  /// enqueued one, from equal states, left different states.
+  /// Enqueues a step; `step` is its number, for messages. Error (runtime): the recorded step and
+  /// the enqueued one, from equal states, left different states.
   void run(Stream& stream, std::uint64_t step);
 
  private:

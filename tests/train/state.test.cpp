@@ -61,10 +61,9 @@ class CountingNoise final : public Source {
   Planned<std::uint64_t> count_;
 };
 
-std::unique_ptr<Trainer> counting_trainer(const std::filesystem::path& folder,
-                                          const std::string& graph,
-                                          CountingNoise::Counts counts = CountingNoise::Counts::state,
-                                          TrainerOptions options = quick()) {
+std::unique_ptr<Trainer> counting_trainer(
+    const std::filesystem::path& folder, const std::string& graph,
+    CountingNoise::Counts counts = CountingNoise::Counts::state, TrainerOptions options = quick()) {
   static TrainObserver observer;
   Mixture mixture(7);
   mixture.add(std::make_unique<CountingNoise>(counts), {});
