@@ -71,8 +71,42 @@ std::string heads_json(const std::vector<MixtureHead>& heads) {
   return list.dump();
 }
 
-std::string input_json(const SampleShape& shape) {
-  return Json({shape.height, shape.width, shape.channels}).dump();
+/// As model files describe what a network reads.
+const std::vector<std::pair<std::string, SampleKind>>& kind_names() {
+  static const std::vector<std::pair<std::string, SampleKind>> names = {
+      {"image", SampleKind::image}, {"event", SampleKind::event}, {"set", SampleKind::set}};
+  return names;
+}
+
+std::string input_json(const SampleLayout& input) {
+  std::string kind;
+  for (const auto& [name, value] : kind_names())
+    if (value == input.kind) kind = name;
+  const SampleShape shape = input.shape();
+  return Json{{"kind", kind},
+              {"shape", {shape.height, shape.width, shape.channels}},
+              {"globals", input.globals}}
+      .dump();
+}
+
+SampleLayout input_from(const std::string& text, const fs::path& file) {
+  try {
+    const Json json = Json::parse(text);
+    const Json& extents = json.at("shape");
+    const SampleShape shape = {extents.at(0).get<int>(), extents.at(1).get<int>(),
+                               extents.at(2).get<int>()};
+    SampleLayout input = SampleLayout::image(shape);
+    for (const auto& [name, kind] : kind_names()) {
+      if (name != json.at("kind").get<std::string>() || kind == SampleKind::image) continue;
+      input = kind == SampleKind::event ? SampleLayout::event(shape.channels)
+                                        : SampleLayout::set(shape.width, shape.channels);
+    }
+    input.globals = json.at("globals").get<int>();
+    return input;
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::data, {fmt::format("{}: its input cannot be read", file.string()), error.what(),
+                           "name a checkpoint that this version of the program wrote"});
+  }
 }
 
 /// Writes through to a file and remembers the digest.
@@ -373,7 +407,7 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
                  {"step", std::to_string(content.step)},
                  {"config", content.config.to_yaml()},
                  {"heads", heads_json(content.heads)},
-                 {"input", input_json(content.shape)},
+                 {"input", input_json(content.input)},
                  {"layout", "convolutions OIHW, activations NHWC"}});
   write_tensors(kStateFile, rest, {{"format", kStateFormat}, {"version", kVersion}});
   OutputFile header_file = folder.create(kHeaderFile);
@@ -449,8 +483,7 @@ ModelDescription describe_model(const fs::path& model_file) {
         {head["name"].get<std::string>(), logits, head["classes"].get<std::vector<std::string>>()});
     logits += static_cast<std::int32_t>(model.heads.back().classes.size());
   }
-  const Json shape = Json::parse(text("input"));
-  model.shape = {shape[0].get<int>(), shape[1].get<int>(), shape[2].get<int>()};
+  model.input = input_from(text("input"), model_file);
   return model;
 }
 

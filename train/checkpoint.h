@@ -23,7 +23,7 @@ struct ModelDescription {
   std::uint64_t step = 0;
   std::string config_yaml;         ///< as config.resolved.yaml
   std::vector<MixtureHead> heads;  ///< label spaces, in the order of the logits
-  SampleShape shape;               ///< of one sample
+  SampleLayout input;              ///< of one sample: what the network reads of it
 };
 
 /// How many samples each data set has, by source: with another number all come in another order.
@@ -35,7 +35,7 @@ struct CheckpointContent {
   const RunConfig& config;
   const ParameterArena& parameters;
   const std::vector<MixtureHead>& heads;
-  SampleShape shape;
+  SampleLayout input;
   std::vector<StateBlock> state;  ///< MemoryPlan::state
   std::uint64_t step = 0;
   SampleCounts samples;

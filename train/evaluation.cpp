@@ -30,8 +30,9 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
                         : std::nullopt);
   }
   if (empty()) return;
-  batch_.plan(memory, "evaluation", config.train.batch, mixture_.shape(), task.compute(),
-              task.latent_stride());
+  SampleLayout layout = mixture_.layout();
+  layout.latents = std::max(layout.latents, task.layout().latents);
+  batch_.plan(memory, "evaluation", config.train.batch, layout, task.compute());
   sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1);
   host_sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1, MemorySpace::host);
   mixture_.plan(memory, config.train.batch, 1);
@@ -96,13 +97,13 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   Stream stream(device, static_cast<int>(config.threads));
   MemoryPlan memory(device);
   Mixture mixture = config.open_held_out();
-  if (!(mixture.shape() == model.shape))
+  const SampleLayout layout = mixture.layout();
+  if (!layout.same_input(model.input))
     fail(ErrorKind::config,
-         {fmt::format("{} was trained on {}x{}x{} values a sample, the held-out ones have {}x{}x{}",
-                      file.string(), model.shape.height, model.shape.width, model.shape.channels,
-                      mixture.shape().height, mixture.shape().width, mixture.shape().channels),
-          "height, width and channels must agree", "set data.size, or evaluate on other data"});
-  SupervisedTask::Input input{model.shape, mixture.latent_stride(), model.heads};
+         {fmt::format("{} was trained on samples of another form: {} there, {} held out",
+                      file.string(), to_string(model.input), to_string(layout)),
+          "a network reads what it was made for", "set data.size, or evaluate on other data"});
+  SupervisedTask::Input input{layout, model.heads};
   SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
   Evaluator held_out(config, std::move(mixture), task, memory);
   memory.commit();

@@ -66,8 +66,7 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
       schedule_(learning_rate_schedule(config)),
       label_smoothing_(static_cast<float>(config.loss.label_smoothing)) {
   mixture.fill_heads(heads_);
-  batch_.plan(memory, "data", config.train.batch, mixture.shape(), task.compute(),
-              task.latent_stride(), Persistence::derived);
+  batch_.plan_state(memory, "data", config.train.batch, task.layout(), task.compute());
   state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
   // Two windows: one is copied out while the other is filled.
   ring_ = memory.reserve_state<ops::StepMetrics>(

@@ -2,6 +2,7 @@
 // only.
 #pragma once
 
+#include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_state.h"
@@ -43,7 +44,7 @@ class TrainingStep {
   ops::ScheduleSpec schedule_;
   float label_smoothing_;
   ops::HeadRange heads_[kMaxSources];
-  BatchBuffers batch_;
+  BatchColumns batch_;
   Planned<StepState> state_;
   Planned<ops::StepMetrics> ring_;
 };

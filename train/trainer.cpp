@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kRingBlock = "metrics/ring";
 
 SupervisedTask::Input task_input(const Mixture& mixture) {
-  return {mixture.shape(), mixture.latent_stride(), mixture.heads()};
+  return {mixture.layout(), mixture.heads()};
 }
 
 SampleCounts sample_counts(const Mixture& mixture) {
@@ -341,7 +341,7 @@ CheckpointReport Trainer::Impl::checkpoint() {
 CheckpointReport Trainer::Impl::write_checkpoint() {
   const CheckpointStore store(config.folder());
   try {
-    return store.write({config, task_.parameters(), task_.heads(), task_.shape(), memory_.state(),
+    return store.write({config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(),
                         step, sample_counts(mixture_)},
                        stream_);
   } catch (const Error& error) {
@@ -354,7 +354,7 @@ CheckpointReport Trainer::Impl::write_checkpoint() {
 }
 
 void Trainer::Impl::save_preview() {
-  if (step_.batch().shape.height == 1) return;  // events
+  if (step_.batch().layout.kind != SampleKind::image) return;
   stream_.synchronize();
   folder_->write_preview(batch_sheet(stream_, step_.batch(), mixture_.host_slots(0),
                                      preview_sources(config, mixture_)));

@@ -25,7 +25,7 @@ class CountingNoise final : public Source {
   explicit CountingNoise(Counts counts) : counts_(counts) {}
 
   const std::string& name() const override { return noise_.name(); }
-  SampleShape shape() const override { return noise_.shape(); }
+  SampleLayout layout() const override { return noise_.layout(); }
   const std::vector<std::string>& classes() const override { return noise_.classes(); }
   const std::vector<std::string>& latent_names() const override { return noise_.latent_names(); }
   std::uint64_t size() const override { return noise_.size(); }
