@@ -11,8 +11,6 @@
 // (F, k) lie inside the regions of his figure 3.
 #pragma once
 
-#include "core/params.h"
-#include "generators/generator.h"
 #include "kernels/emission/fields.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
@@ -83,8 +81,10 @@ struct GrayScottField {
     const std::int32_t width = square < side ? square : side;
     for (std::int32_t s = 0; s < squares_of(side); ++s) {
       const Philox4 at = rng.block(Purpose::texture, static_cast<std::uint32_t>(s));
-      const auto x0 = static_cast<std::int32_t>(below(at.word[0], static_cast<std::uint32_t>(side)));
-      const auto y0 = static_cast<std::int32_t>(below(at.word[1], static_cast<std::uint32_t>(side)));
+      const auto x0 =
+          static_cast<std::int32_t>(below(at.word[0], static_cast<std::uint32_t>(side)));
+      const auto y0 =
+          static_cast<std::int32_t>(below(at.word[1], static_cast<std::uint32_t>(side)));
       for (std::int32_t j = team.rank(); j < width * width; j += team.size()) {
         const std::int32_t x = wrap(x0 + j % width, side), y = wrap(y0 + j / width, side);
         const std::int32_t i = y * side + x;

@@ -27,10 +27,10 @@ namespace wellspring {
 /// another, and lanes change chains at different times, so that consecutive samples are frames of
 /// different chains at different ages, and consecutive batches continue the chains of the last one.
 struct ChainSchedule {
-  std::int32_t lanes = 64;    ///< chains under way at once
-  std::int32_t frames = 32;   ///< shown of each
-  std::int32_t warm_up = 0;   ///< steps before the first frame
-  std::int32_t stride = 1;    ///< steps between frames
+  std::int32_t lanes = 64;   ///< chains under way at once
+  std::int32_t frames = 32;  ///< shown of each
+  std::int32_t warm_up = 0;  ///< steps before the first frame
+  std::int32_t stride = 1;   ///< steps between frames
 
   struct Position {
     std::uint64_t chain = 0;
@@ -39,7 +39,8 @@ struct ChainSchedule {
     std::int32_t frame = 0;
   };
   WS_INLINE Position locate(std::uint64_t sample) const {
-    const auto count = static_cast<std::uint64_t>(lanes), length = static_cast<std::uint64_t>(frames);
+    const auto count = static_cast<std::uint64_t>(lanes),
+               length = static_cast<std::uint64_t>(frames);
     const std::uint64_t lane = sample % count;
     const std::uint64_t round = sample / count + lane * length / count;
     const std::uint64_t turn = round / length;

@@ -55,8 +55,8 @@ TEST(GrayScott, DiffusionDampsModesExactly) {
       const double s = std::sin(std::numbers::pi * k / n);
       return s * s;
     };
-    const double factor = 1 - 4 * double{GrayScottField::kDiffusionU} *
-                                  (square_of_sine(p) + square_of_sine(q));
+    const double factor =
+        1 - 4 * double{GrayScottField::kDiffusionU} * (square_of_sine(p) + square_of_sine(q));
     // Each step rounds a value below 1 some six times, by 2^-24 at most, and damps what was there.
     const double tolerance = 6 * steps * std::ldexp(1.0, -24);
     for (int y = 0; y < n; ++y)
@@ -107,10 +107,14 @@ TEST(GrayScott, StepIsTheRuleEverywhere) {
         };
         const double u0 = u(x, y), v0 = v(x, y), reaction = u0 * v0 * v0;
         const double tolerance = 16 * std::ldexp(1.0, -24);  // sixteen roundings of values below 4
-        ASSERT_NEAR(grid.u(x, y), u0 + 2e-5 / (2.5 * 2.5 / 65536) * laplacian(u) - reaction +
-                                      0.03 * (1 - u0), tolerance) << n << ": " << x << ", " << y;
-        ASSERT_NEAR(grid.v(x, y), v0 + 1e-5 / (2.5 * 2.5 / 65536) * laplacian(v) + reaction -
-                                      0.09 * v0, tolerance) << n << ": " << x << ", " << y;
+        ASSERT_NEAR(grid.u(x, y),
+                    u0 + 2e-5 / (2.5 * 2.5 / 65536) * laplacian(u) - reaction + 0.03 * (1 - u0),
+                    tolerance)
+            << n << ": " << x << ", " << y;
+        ASSERT_NEAR(grid.v(x, y),
+                    v0 + 1e-5 / (2.5 * 2.5 / 65536) * laplacian(v) + reaction - 0.09 * v0,
+                    tolerance)
+            << n << ": " << x << ", " << y;
       }
     }
   }
@@ -189,7 +193,7 @@ TEST(Fields, FramesDoNotDependOnWhatIsResident) {
   Lanes lanes(kShort, side);
   for (std::uint64_t first = 0; first < 60; first += 6)  // in order, two frames a lane and batch
     expect_frames(lanes, {first + 4, first, first + 5, first + 1, first + 3, first + 2});
-  expect_frames(lanes, {7, 7, 7});                        // backwards, a sample three times
+  expect_frames(lanes, {7, 7, 7});                         // backwards, a sample three times
   expect_frames(lanes, {std::uint64_t{1} << 48, 8, 100});  // far ahead, and beside it
   std::fill(lanes.heads.begin(), lanes.heads.end(), FieldHead{});  // as after a resume
   std::fill(lanes.cells.begin(), lanes.cells.end(), 0.f);
