@@ -56,7 +56,7 @@ EvaluationResult HeldOut::evaluate_source(Stream& stream, Learner& learner, int 
     const auto count = static_cast<std::int64_t>(
         std::min(samples_[k] - first, static_cast<std::uint64_t>(batch.size)));
     mixture_.emit_range(stream, source, first, batch, count);
-    learner.forward(stream, batch);
+    learner.forward({stream, batch, mixture_.slots(), nullptr, PassMode::evaluate});
     learner.loss(stream, batch, mixture_.slots(), heads_, 0);
     ops::accumulate_evaluation(stream, count, mixture_.slots(), learner.losses(), learner.correct(),
                                sums_.data());

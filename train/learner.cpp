@@ -72,14 +72,16 @@ Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memo
     : input_(std::move(input)),
       kind_(config.loss.kind),
       optimizer_(config.optimizer.spec),
-      clip_(static_cast<float>(config.train.clip)),
-      context_(memory, stream, config.train.batch, compute) {
+      clip_(static_cast<float>(config.train.clip)) {
   if (kind_ == LossKind::mse) plan_targets(config, memory);
   if (kind_ == LossKind::cross_entropy)
     for (const MixtureHead& head : input_.heads) outputs_ += static_cast<int>(head.classes.size());
-  network_ = make_model(config.model.name, config.model.params, config.model.place)
-                 ->plan(context_, input_.shape, outputs_);
-  context_.parameters.plan(memory, compute, optimizer_);
+  const auto model = make_model(config.model.name, config.model.params, config.model.place);
+  const SampleShape& shape = input_.shape;
+  network_ = std::make_unique<Network>(
+      model->record({{shape.height, shape.width, shape.channels}}, outputs_),
+      NetworkSpec{config.train.batch, compute, config.seed}, stream, memory);
+  parameters().plan(memory, compute, optimizer_);
   const auto rows = static_cast<std::size_t>(config.train.batch);
   loss_ = memory.reserve<float>("activations", "loss of each sample", rows);
   correct_ = memory.reserve<std::uint8_t>("activations", "correct or not", rows);
@@ -123,8 +125,8 @@ void Learner::load(Stream& stream) {
   stream.synchronize();
 }
 
-void Learner::forward(Stream& stream, const BatchView& batch) {
-  network_->forward(stream, batch.x);
+void Learner::forward(const Pass& pass) {
+  network_->forward(pass);
 }
 
 void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
@@ -134,10 +136,10 @@ void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
     spec.batch = batch.size;
     spec.targets = outputs_;
     spec.latent_stride = batch.latent_stride;
-    spec.gradient = context_.compute;
-    ops::mean_squared_error(stream, spec, network_->logits(), batch.latents, device_index_.data(),
+    spec.gradient = compute();
+    ops::mean_squared_error(stream, spec, network_->outputs(), batch.latents, device_index_.data(),
                             device_shift_.data(), device_scale_.data(), batch.weight, loss_.data(),
-                            correct_.data(), network_->logits_gradient());
+                            correct_.data(), network_->output_gradient());
     return;
   }
   ops::LossSpec spec;
@@ -145,17 +147,17 @@ void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
   spec.width = outputs_;
   spec.label_smoothing = label_smoothing;
   std::copy(heads, heads + kMaxSources, spec.heads);
-  spec.gradient = context_.compute;
-  ops::softmax_cross_entropy(stream, spec, network_->logits(), slots, batch.label, batch.weight,
-                             loss_.data(), correct_.data(), network_->logits_gradient());
+  spec.gradient = compute();
+  ops::softmax_cross_entropy(stream, spec, network_->outputs(), slots, batch.label, batch.weight,
+                             loss_.data(), correct_.data(), network_->output_gradient());
 }
 
-void Learner::learn(Stream& stream, const BatchView& batch, StepState* state) {
-  network_->backward(stream, batch.x);
-  const ops::ParameterView view = context_.parameters.view();
-  ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
-  ops::optimizer_step(stream, optimizer_, view, context_.parameters.first_moment(),
-                      context_.parameters.second_moment(), state);
+void Learner::learn(const Pass& pass, StepState* state) {
+  network_->backward(pass);
+  const ops::ParameterView view = parameters().view();
+  ops::gradient_norm(pass.stream, view, clip_, norm_partials_.data(), state);
+  ops::optimizer_step(pass.stream, optimizer_, view, parameters().first_moment(),
+                      parameters().second_moment(), state);
 }
 
 ops::HeadRange Learner::head_for(const std::string& name, const std::vector<std::string>& classes,

@@ -338,10 +338,11 @@ void Trainer::Impl::enqueue_data(Stream& stream) {
 
 void Trainer::Impl::enqueue_learning(Stream& stream) {
   const BatchView batch = batch_.view();
-  learner_.forward(stream, batch);
+  const Pass pass{stream, batch, mixture_.slots(), state_.data(), PassMode::train};
+  learner_.forward(pass);
   learner_.loss(stream, batch, mixture_.slots(), heads_,
                 static_cast<float>(config.loss.label_smoothing));
-  learner_.learn(stream, batch, state_.data());
+  learner_.learn(pass, state_.data());
   ops::collect_metrics(stream, batch.size, mixture_.slots(), learner_.losses(), learner_.correct(),
                        state_.data(), ring_.data(), static_cast<std::uint32_t>(ring_.size()));
   ops::end_step(stream, state_.data());

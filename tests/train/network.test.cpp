@@ -51,7 +51,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
 
   double loss() {
     const BatchView batch = batch_.view();
-    learner_.forward(stream_, batch);
+    learner_.forward({stream_, batch, slots_.data(), state_.data()});
     learner_.loss(stream_, batch, slots_.data(), heads_, 0.1f);
     double sum = 0;
     for (std::int64_t i = 0; i < kBatch; ++i) sum += learner_.losses()[i];
@@ -60,7 +60,8 @@ train: {{batch: {}, steps: 200, clip: 0}}
   /// Gradients, weights unchanged: the learning rate of the state is 0.
   void backward() {
     loss();
-    learner_.learn(stream_, batch_.view(), state_.data());
+    const BatchView batch = batch_.view();
+    learner_.learn({stream_, batch, slots_.data(), state_.data()}, state_.data());
   }
   void train_step() {
     ops::begin_step(stream_, {.peak = 0.01f, .floor = 0, .warmup = 0, .total = 100000},
