@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/params.h"
+#include "kernels/emission/batch.h"
 #include "train/network/network.h"
 #include "train/network/tape.h"
 
@@ -24,7 +25,7 @@ class Model {
   virtual std::string parameters_yaml() const = 0;
   /// The network for samples of `input` and `outputs` values a sample, all heads together. Errors
   /// (config) when the input does not fit.
-  virtual Tape record(const NetworkInput& input, int outputs) const = 0;
+  virtual Tape record(const SampleLayout& input, int outputs) const = 0;
 };
 
 /// How the registry knows a model before it has parameters.
@@ -34,7 +35,7 @@ struct ModelEntry {
   std::string reference;
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
-  NetworkInput example;  ///< of samples, for its description
+  SampleLayout example;  ///< of samples, for its description
 };
 
 /// All models, by name.
@@ -49,7 +50,7 @@ std::unique_ptr<Model> make_model(const std::string& name,
 ///     struct Mlp {
 ///       static constexpr const char* kName = "mlp";
 ///       static constexpr const char* kSummary = "...", *kReference = "";
-///       static constexpr NetworkInput kExample = {{32, 32, 3}};
+///       static SampleLayout example();   // samples to describe it with
 ///       static const ParamTable<Mlp>& table();
 ///       void check() const;              // errors (config) of parameters that contradict
 ///       void record(Tape& tape) const;   // the page
@@ -64,7 +65,7 @@ class ModelOf : public Model {
   }
   const std::string& name() const override { return name_; }
   std::string parameters_yaml() const override { return Params::table().to_yaml(params_); }
-  Tape record(const NetworkInput& input, int outputs) const override {
+  Tape record(const SampleLayout& input, int outputs) const override {
     Tape tape(name_, input, outputs);
     params_.record(tape);
     return tape;
@@ -74,7 +75,7 @@ class ModelOf : public Model {
             [](const std::vector<ParamSetting>& settings) -> std::unique_ptr<Model> {
               return std::make_unique<ModelOf>(settings);
             },
-            Params::kExample};
+            Params::example()};
   }
 
  private:

@@ -4,14 +4,6 @@
 
 namespace wellspring::ops {
 
-std::uint64_t dropout_key(std::uint64_t seed, std::string_view layer) {
-  // FNV-1a, 64 bit (Fowler, Noll, Vo): the name as a sample id.
-  std::uint64_t hash = 0xcbf29ce484222325ull;
-  for (const char c : layer) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  const Philox4 block = SampleRng{seed, hash}.block(Purpose::dropout, 0);
-  return block.word[0] | (std::uint64_t{block.word[1]} << 32);
-}
-
 void dropout(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
              const void* x, void* y) {
   visit_float(spec.compute, [&]<class T>(T) {

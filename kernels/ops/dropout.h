@@ -6,7 +6,7 @@
 // keeping a mask.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/dtype.h"
 #include "kernels/macros.h"
 #include "kernels/ops/team_loop.h"
@@ -15,7 +15,6 @@
 #include "kernels/stream.h"
 
 #include <cstdint>
-#include <string_view>
 
 namespace wellspring::ops {
 
@@ -23,12 +22,10 @@ struct DropoutSpec {
   std::int64_t rows = 1;     ///< samples
   std::int64_t columns = 1;  ///< values of each
   float rate = 0.5f;         ///< [0, 1)
-  std::uint64_t key = 0;     ///< dropout_key()
+  std::uint64_t key = 0;     ///< of the layer: named_key(seed, its name)
   DType compute = DType::f32;
 };
 
-/// The random key of one layer.
-std::uint64_t dropout_key(std::uint64_t seed, std::string_view layer);
 /// y = x / (1 - rate) or 0; y may be x. Also the backward pass, of dy.
 void dropout(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
              const void* x, void* y);

@@ -24,7 +24,7 @@ class DropoutTest : public test::OperationTest {
     spec.rows = static_cast<std::int64_t>(slots.size());
     spec.columns = kColumns;
     spec.rate = rate;
-    spec.key = dropout_key(seed, layer);
+    spec.key = named_key(seed, layer);
     const std::vector<float> ones(slots.size() * kColumns, 1);
     const Buffer<float> x = buffer(ones), y = buffer<float>(ones.size());
     const Buffer<Slot> device_slots = buffer(slots);

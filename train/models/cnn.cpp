@@ -24,7 +24,7 @@ struct Cnn {
   static constexpr const char* kSummary =
       "3x3 convolutions with group normalisation, residual blocks and max pooling";
   static constexpr const char* kReference = "He et al. 2016; Wu & He 2018";
-  static constexpr NetworkInput kExample = {{32, 32, 3}};
+  static SampleLayout example() { return SampleLayout::image(32, 32, 3); }
 
   std::vector<double> widths = {32, 64, 128};
   std::vector<double> blocks = {0, 0, 0};

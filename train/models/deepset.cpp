@@ -18,7 +18,11 @@ struct DeepSet {
       "sets: a perceptron for each item, pooled, then one for the whole";
   static constexpr const char* kReference =
       "Zaheer et al. 2017, theorem 2; Komiske, Metodiev & Thaler 2019 (energy flow)";
-  static constexpr NetworkInput kExample = {.shape = {32, 1, 4}, .globals = 2, .set = true};
+  static SampleLayout example() {
+    SampleLayout layout = SampleLayout::set(32, 4);
+    layout.globals = 2;
+    return layout;
+  }
 
   std::vector<double> item_widths = {64, 64};
   std::vector<double> widths = {64, 64};

@@ -10,7 +10,7 @@ struct Mlp {
   static constexpr const char* kName = "mlp";
   static constexpr const char* kSummary = "dense layers with ReLU between; images are flattened";
   static constexpr const char* kReference = "";
-  static constexpr NetworkInput kExample = {{32, 32, 3}};
+  static SampleLayout example() { return SampleLayout::image(32, 32, 3); }
 
   std::vector<double> widths = {64, 64};
 

@@ -17,7 +17,7 @@ struct Resnet18 {
       "residual network of 18 layers with batch normalisation, weights as torchvision's";
   static constexpr const char* kReference = "He et al. 2016, table 1 and figure 2; Ioffe & Szegedy "
                                             "2015";
-  static constexpr NetworkInput kExample = {{224, 224, 3}};
+  static SampleLayout example() { return SampleLayout::image(224, 224, 3); }
 
   Stem stem = Stem::imagenet;
   bool zero_init_residual = false;

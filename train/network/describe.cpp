@@ -83,7 +83,7 @@ std::string text(const TensorShape& shape) {
 
 std::string describe(const Tape& tape) {
   std::string lines = fmt::format("  {:>3}  {:<12}{:<26}{:<12}{:<12}\n", 0, "input", "", "",
-                                  text(tape.network_input().shape));
+                                  text(tape.input().shape));
   std::vector<std::pair<std::string, std::string>> formulas;
   for (const Node& node : tape.nodes()) {
     const Words words = std::visit(WordsOf{}, node.operation);

@@ -1,7 +1,7 @@
 // What travels through a network with each pass. Host only.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
 

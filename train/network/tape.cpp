@@ -21,7 +21,7 @@ int windows(int side, int window, int stride, int padding) {
 
 }  // namespace
 
-Tape::Tape(std::string model, NetworkInput input, int outputs)
+Tape::Tape(std::string model, const SampleLayout& input, int outputs)
     : model_(std::move(model)), input_(input), outputs_(outputs) {}
 
 void Tape::refuse(const std::string& what, const std::string& why) const {
@@ -136,7 +136,7 @@ Tensor Tape::item_sum(Tensor x) {
 }
 
 Tensor Tape::item_pool(Tensor x, bool mean) {
-  if (!input_.set) refuse("the samples are no sets", "this network pools over items");
+  if (input_.kind != SampleKind::set) refuse("the samples are no sets", "this network pools over items");
   return record(ItemPool{mean}, "", {x}, {1, 1, x.shape.channels});
 }
 

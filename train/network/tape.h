@@ -12,6 +12,7 @@
 // tape is recorded: train/network/network.h makes a Network of it.
 #pragma once
 
+#include "kernels/emission/batch.h"
 #include "train/parameters.h"
 
 #include <cstdint>
@@ -23,9 +24,12 @@
 namespace wellspring {
 
 /// Shape of one sample's tensor, channels fastest: an image, a vector of `channels` values, or a
-/// set of `height` items (width 1) with `channels` features each.
+/// set of `width` items (height 1) with `channels` features each.
 struct TensorShape {
   int height = 1, width = 1, channels = 1;
+  static constexpr TensorShape of(const SampleShape& shape) {
+    return {shape.height, shape.width, shape.channels};
+  }
   constexpr std::int64_t positions() const { return std::int64_t{height} * width; }
   constexpr std::int64_t elements() const { return positions() * channels; }
   friend bool operator==(const TensorShape&, const TensorShape&) = default;
@@ -117,22 +121,15 @@ struct Node {
   Tensor output;
 };
 
-/// What a network is made for.
-struct NetworkInput {
-  TensorShape shape;
-  int globals = 0;   ///< columns of Globals
-  bool set = false;  ///< samples are sets, of which not every item need exist
-};
-
 class Tape {
  public:
   /// `model` names the network in messages. Errors of all operations (config): shapes that do not
   /// fit. A misuse that no configuration can cause is a std::logic_error.
-  Tape(std::string model, NetworkInput input, int outputs);
+  Tape(std::string model, const SampleLayout& input, int outputs);
 
   const std::string& model() const { return model_; }
   /// The samples of the batch.
-  Tensor input() const { return {0, input_.shape}; }
+  Tensor input() const { return {0, TensorShape::of(input_.shape())}; }
   /// The columns beside the items of a set, [globals]. Error (config) where there are none.
   Tensor globals();
   bool has_globals() const { return input_.globals > 0; }
@@ -162,7 +159,7 @@ class Tape {
     return {x.value, {1, 1, static_cast<int>(x.shape.elements())}};
   }
 
-  const NetworkInput& network_input() const { return input_; }
+  const SampleLayout& layout() const { return input_; }
   int outputs() const { return outputs_; }
   /// How many values there are, the input included.
   int values() const { return values_; }
@@ -177,7 +174,7 @@ class Tape {
   [[noreturn]] void refuse(const std::string& what, const std::string& why) const;
 
   std::string model_;
-  NetworkInput input_;
+  SampleLayout input_;
   int outputs_;
   int values_ = 1;
   std::optional<Tensor> globals_;

@@ -23,8 +23,7 @@ class NetworkOnH200 : public CudnnOnH200 {
     const Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
     const Network network(
-        make_model(model, settings)->record({{in.height, in.width, in.channels}}, 10),
-        {.batch = batch}, stream, memory);
+        make_model(model, settings)->record(SampleLayout::image(in), 10), {.batch = batch}, stream, memory);
     const auto& planned = stream.library<PlanLog>()->convolutions;
     for (const Conv2dSpec& spec : planned) expect_planned(spec);
     return planned.size();

@@ -27,9 +27,9 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
       stream, memory_);
   ParameterArena& arena = network_->parameters();
   arena.plan(memory_, compute, {});
-  const NetworkInput& in = tape.network_input();
+  const SampleLayout& in = tape.layout();
   const auto rows = static_cast<std::size_t>(batch);
-  const auto elements = rows * static_cast<std::size_t>(in.shape.elements());
+  const auto elements = rows * static_cast<std::size_t>(in.elements());
   x_ = memory_.reserve<std::byte>("test", "x", elements * size_of(compute));
   count_ = memory_.reserve<std::int32_t>("test", "count", rows);
   globals_ = memory_.reserve<float>("test", "globals",
@@ -46,7 +46,7 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
   input_.globals = uniform(globals_.size(), random, -1, 1, DType::f32);
   for (std::size_t i = 0; i < rows; ++i) {
     // An empty set, a full one, and between.
-    input_.count.push_back(static_cast<std::int32_t>(i) * in.shape.height /
+    input_.count.push_back(static_cast<std::int32_t>(i) * in.items /
                            std::max(1, static_cast<int>(batch) - 1));
     input_.slots.push_back({100 + i, 0, static_cast<std::uint32_t>(i % 2),
                             static_cast<std::uint32_t>(i)});

@@ -20,7 +20,7 @@ using test::ReferenceInput;
 /// An operation in a small network that ends in a head.
 struct OperationCase {
   std::string name;
-  NetworkInput input;
+  SampleLayout input;
   std::function<void(Tape&)> page;
   /// Roundings along the longest way from a sample to an output: the terms of its sums and one for
   /// each step, through a head of `16` terms at most.
@@ -34,8 +34,13 @@ constexpr std::int64_t kBatch = 4;
 constexpr int kOutputs = 3;
 
 const std::vector<OperationCase>& cases() {
-  static const NetworkInput image{{6, 6, 3}}, odd{{7, 5, 2}}, vector{{1, 1, 10}};
-  static const NetworkInput set{{5, 1, 3}, 2, true};
+  static const SampleLayout image = SampleLayout::image(6, 6, 3), odd = SampleLayout::image(7, 5, 2),
+                            vector = SampleLayout::event(10);
+  static const SampleLayout set = [] {
+    SampleLayout layout = SampleLayout::set(5, 3);
+    layout.globals = 2;
+    return layout;
+  }();
   static const std::vector<OperationCase> list = {
       {"dense", vector, [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 8}), "h"); }},
       {"dense_relu", vector,
@@ -269,7 +274,7 @@ TEST_P(Operations, NaNsAreNotSwallowed) {
     Tape tape(c.name, c.input, kOutputs);
     c.page(tape);
     NetworkBench bench(stream(), tape, kBatch);
-    std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.shape.elements()),
+    std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.elements()),
                          std::nanf(""));
     bench.set_input(x);
     for (const double output : bench.outputs(PassMode::train)) EXPECT_TRUE(std::isnan(output));

@@ -125,7 +125,7 @@ class Evaluator {
     Matrix y = input(0).data;
     if (in_.mode == PassMode::evaluate) return y;
     const auto columns = node_->output.shape.elements();
-    const std::uint64_t key = ops::dropout_key(in_.seed, node_->name);
+    const std::uint64_t key = named_key(in_.seed, node_->name);
     for (std::int64_t n = 0; n < in_.batch; ++n) {
       const Slot& slot = in_.slots[static_cast<std::size_t>(n)];
       const SampleRng rng{ops::dropout_sample_key(key, in_.step, slot.source), slot.sample};
@@ -189,7 +189,7 @@ Doubles reference_outputs(const Tape& tape, const ReferenceInput& input,
                           std::map<std::string, Doubles>* moved) {
   Evaluator evaluator(input, moved);
   std::vector<Value> values(static_cast<std::size_t>(tape.values()));
-  const TensorShape& shape = tape.network_input().shape;
+  const TensorShape& shape = tape.input().shape;
   values[0] = {shape, matrix_of(input.x, input.batch * shape.positions(), shape.channels)};
   for (const Node& node : tape.nodes()) {
     std::vector<Value> inputs;

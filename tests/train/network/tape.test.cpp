@@ -27,7 +27,7 @@ const Recorded& only(const std::vector<Node>& nodes, std::size_t i) {
 }
 
 Tape image_tape() {
-  return Tape("test", {{8, 8, 3}}, 2);
+  return Tape("test", SampleLayout::image(8, 8, 3), 2);
 }
 
 TEST(Fusion, PoolingAndReluBecomePartOfAConvolutionInEitherOrder) {
@@ -84,7 +84,7 @@ TEST(Liveness, GradientsAreHandedOn) {
   Stream stream(Device::cpu(), 1);
   std::vector<std::size_t> blocks;
   for (const int depth : {4, 12}) {
-    Tape tape("chain", {{1, 1, 16}}, 16);
+    Tape tape("chain", SampleLayout::event(16), 16);
     Tensor x = tape.input();
     for (int i = 0; i < depth; ++i)
       x = tape.relu(tape.dense(x, "layer" + std::to_string(i), {.width = 16}));

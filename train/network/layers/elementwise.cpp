@@ -1,6 +1,7 @@
 // Operations on each value by itself, and those that bring tensors together.
 #include "kernels/ops/dropout.h"
 #include "kernels/ops/sets.h"
+#include "kernels/philox.h"
 #include "train/network/layer.h"
 
 #include <stdexcept>
@@ -74,7 +75,7 @@ class DropoutLayer : public Layer {
     spec_.rows = planner.batch();
     spec_.columns = planner.node().output.shape.elements();
     spec_.rate = operation.rate;
-    spec_.key = ops::dropout_key(planner.seed(), planner.node().name);
+    spec_.key = named_key(planner.seed(), planner.node().name);
     spec_.compute = planner.compute();
   }
   void forward(const LayerRun& run) override { apply(run, run.input[0], run.output); }
