@@ -61,7 +61,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
     const auto count = static_cast<std::int64_t>(
         std::min(samples_[k] - first, static_cast<std::uint64_t>(batch.size)));
     mixture_.emit_range(stream, source, first, batch, count);
-    task.forward(stream, batch);
+    task.forward({stream, batch, mixture_.slots(), nullptr, PassMode::evaluate});
     task.loss(stream, batch, mixture_.slots(), heads_, 0);
     ops::accumulate_evaluation(stream, count, mixture_.slots(), task.losses(), task.correct(),
                                sums_.data());

@@ -43,14 +43,14 @@ SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, Me
     : input_(std::move(input)),
       kind_(config.loss.kind),
       optimizer_(config.optimizer.spec),
-      clip_(static_cast<float>(config.train.clip)),
-      context_(memory, stream, config.train.batch, compute) {
+      clip_(static_cast<float>(config.train.clip)) {
   if (kind_ == LossKind::mse) plan_targets(config, memory);
   if (kind_ == LossKind::cross_entropy)
     for (const MixtureHead& head : input_.heads) outputs_ += static_cast<int>(head.classes.size());
-  network_ = make_model(config.model.name, config.model.params, config.model.place)
-                 ->plan(context_, input_.layout.shape(), outputs_);
-  context_.parameters.plan(memory, compute, optimizer_);
+  const auto model = make_model(config.model.name, config.model.params, config.model.place);
+  network_ = std::make_unique<Network>(
+      model->record(input_.layout, outputs_), NetworkSpec{config.train.batch, compute, config.seed}, stream, memory);
+  parameters().plan(memory, compute, optimizer_);
   const auto rows = static_cast<std::size_t>(config.train.batch);
   loss_ = memory.reserve<float>("activations", "loss of each sample", rows);
   correct_ = memory.reserve<std::uint8_t>("activations", "correct or not", rows);
@@ -94,8 +94,8 @@ void SupervisedTask::load(Stream& stream) {
   stream.synchronize();
 }
 
-void SupervisedTask::forward(Stream& stream, const BatchView& batch) {
-  network_->forward(stream, batch.x);
+void SupervisedTask::forward(const Pass& pass) {
+  network_->forward(pass);
 }
 
 void SupervisedTask::loss(Stream& stream, const BatchView& batch, const Slot* slots,
@@ -105,10 +105,10 @@ void SupervisedTask::loss(Stream& stream, const BatchView& batch, const Slot* sl
     spec.batch = batch.size;
     spec.targets = outputs_;
     spec.latent_stride = batch.layout.latents;
-    spec.gradient = context_.compute;
-    ops::mean_squared_error(stream, spec, network_->logits(), batch.latents, device_index_.data(),
+    spec.gradient = compute();
+    ops::mean_squared_error(stream, spec, network_->outputs(), batch.latents, device_index_.data(),
                             device_shift_.data(), device_scale_.data(), batch.weight, loss_.data(),
-                            correct_.data(), network_->logits_gradient());
+                            correct_.data(), network_->output_gradient());
     return;
   }
   ops::LossSpec spec;
@@ -116,20 +116,20 @@ void SupervisedTask::loss(Stream& stream, const BatchView& batch, const Slot* sl
   spec.width = outputs_;
   spec.label_smoothing = label_smoothing;
   std::copy(heads, heads + kMaxSources, spec.heads);
-  spec.gradient = context_.compute;
-  ops::softmax_cross_entropy(stream, spec, network_->logits(), slots, batch.label, batch.weight,
-                             loss_.data(), correct_.data(), network_->logits_gradient());
+  spec.gradient = compute();
+  ops::softmax_cross_entropy(stream, spec, network_->outputs(), slots, batch.label, batch.weight,
+                             loss_.data(), correct_.data(), network_->output_gradient());
 }
 
-void SupervisedTask::backward(Stream& stream, const BatchView& batch) {
-  network_->backward(stream, batch.x);
+void SupervisedTask::backward(const Pass& pass) {
+  network_->backward(pass);
 }
 
 void SupervisedTask::optimize(Stream& stream, StepState* state) {
-  const ops::ParameterView view = context_.parameters.view();
+  const ops::ParameterView view = parameters().view();
   ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
-  ops::optimizer_step(stream, optimizer_, view, context_.parameters.first_moment(),
-                      context_.parameters.second_moment(), state);
+  ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
+                      parameters().second_moment(), state);
 }
 
 ops::HeadRange SupervisedTask::head_for(const std::string& name,

@@ -9,7 +9,7 @@
 #include "kernels/stream.h"
 #include "sources/mixture.h"
 #include "train/model.h"
-#include "train/network.h"
+#include "train/network/network.h"
 #include "train/run_config.h"
 
 #include <memory>
@@ -34,11 +34,11 @@ class SupervisedTask {
 
   /// Enqueues the network on `batch` and the loss of the samples in `slots`. `heads` [kMaxSources]:
   /// by source index of the slots.
-  void forward(Stream& stream, const BatchView& batch);
+  void forward(const Pass& pass);
   void loss(Stream& stream, const BatchView& batch, const Slot* slots, const ops::HeadRange* heads,
             float label_smoothing);
   /// Enqueues the backward pass: the gradient of every parameter.
-  void backward(Stream& stream, const BatchView& batch);
+  void backward(const Pass& pass);
   /// Enqueues clipping and the update of every parameter.
   void optimize(Stream& stream, StepState* state);
 
@@ -46,13 +46,13 @@ class SupervisedTask {
   ops::HeadRange head_for(const std::string& name, const std::vector<std::string>& classes,
                           float loss_weight, const std::string& source) const;
 
-  ParameterArena& parameters() { return context_.parameters; }
-  const ParameterArena& parameters() const { return context_.parameters; }
+  ParameterArena& parameters() { return network_->parameters(); }
+  const ParameterArena& parameters() const { return network().parameters(); }
   const Network& network() const { return *network_; }
   const std::vector<MixtureHead>& heads() const { return input_.heads; }
   const SampleLayout& layout() const { return input_.layout; }
   int outputs() const { return outputs_; }
-  DType compute() const { return context_.compute; }
+  DType compute() const { return network_->compute(); }
   const float* losses() const { return loss_.data(); }             ///< [batch]
   const std::uint8_t* correct() const { return correct_.data(); }  ///< [batch]
 
@@ -64,7 +64,6 @@ class SupervisedTask {
   ops::OptimizerSpec optimizer_;
   float clip_;
   int outputs_ = 0;
-  NetworkContext context_;
   std::unique_ptr<Network> network_;
   Planned<float> loss_, norm_partials_;
   Planned<std::uint8_t> correct_;

@@ -52,7 +52,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
 
   double loss() {
     const BatchView batch = batch_.view();
-    task_.forward(stream_, batch);
+    task_.forward({stream_, batch, slots_.data(), state_.data()});
     task_.loss(stream_, batch, slots_.data(), heads_, 0.1f);
     double sum = 0;
     for (std::int64_t i = 0; i < kBatch; ++i) sum += task_.losses()[i];
@@ -60,7 +60,8 @@ train: {{batch: {}, steps: 200, clip: 0}}
   }
   void backward() {
     loss();
-    task_.backward(stream_, batch_.view());
+    const BatchView batch = batch_.view();
+    task_.backward({stream_, batch, slots_.data(), state_.data()});
   }
   void train_step() {
     ops::begin_step(stream_, {.peak = 0.01f, .floor = 0, .warmup = 0, .total = 100000},
