@@ -1,20 +1,20 @@
-#include "sources/files/decode_ring.h"
+#include "sources/row_ring.h"
 
 #include <algorithm>
 
 namespace wellspring {
 
-DecodeAhead::DecodeAhead(const ImageSet& set, const ImageRules& rules, const SampleOrder& order,
-                         int threads, std::uint8_t* staging, std::int64_t rows)
-    : set_(set),
-      rules_(rules),
+RowsAhead::RowsAhead(const Dataset& data, const SampleOrder& order, int threads,
+                     std::uint8_t* staging, std::int64_t rows)
+    : data_(data),
       order_(order),
       thread_count_(threads),
       staging_(staging),
       rows_(rows),
+      row_bytes_(data.layout().bytes()),
       held_(static_cast<std::size_t>(rows), -1) {}
 
-DecodeAhead::~DecodeAhead() {
+RowsAhead::~RowsAhead() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -23,7 +23,7 @@ DecodeAhead::~DecodeAhead() {
   threads_.clear();  // joins while the members they use are alive
 }
 
-void DecodeAhead::seek(std::int64_t ordinal, std::int64_t end) {
+void RowsAhead::seek(std::int64_t ordinal, std::int64_t end) {
   std::unique_lock lock(mutex_);
   end_ = ordinal;  // gives out no more work
   next_ = ordinal;
@@ -39,7 +39,7 @@ void DecodeAhead::seek(std::int64_t ordinal, std::int64_t end) {
   work_.notify_all();
 }
 
-void DecodeAhead::wait_for(std::int64_t ordinal) {
+void RowsAhead::wait_for(std::int64_t ordinal) {
   std::unique_lock lock(mutex_);
   if (ordinal > end_) {
     end_ = ordinal;
@@ -50,12 +50,12 @@ void DecodeAhead::wait_for(std::int64_t ordinal) {
   if (done_ < ordinal) std::rethrow_exception(failure_);
 }
 
-bool DecodeAhead::ready(std::int64_t ordinal) const {
+bool RowsAhead::ready(std::int64_t ordinal) const {
   const std::lock_guard lock(mutex_);
   return done_ >= ordinal;
 }
 
-void DecodeAhead::release(std::int64_t ordinal) {
+void RowsAhead::release(std::int64_t ordinal) {
   {
     const std::lock_guard lock(mutex_);
     released_ = std::max(released_, ordinal);
@@ -63,8 +63,8 @@ void DecodeAhead::release(std::int64_t ordinal) {
   work_.notify_all();
 }
 
-void DecodeAhead::work() {
-  std::unique_ptr<ImageLoader> loader;
+void RowsAhead::work() {
+  std::unique_ptr<RowReader> reader;
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [&] {
@@ -76,15 +76,16 @@ void DecodeAhead::work() {
     lock.unlock();
     std::exception_ptr failure;
     try {
-      if (!loader) loader = std::make_unique<ImageLoader>(set_, rules_);
-      decode(*loader, ordinal);
+      if (!reader) reader = data_.reader();
+      const std::uint64_t sample = order_.sample(static_cast<std::uint64_t>(ordinal));
+      reader->read(static_cast<std::int64_t>(sample), staging_ + ordinal % rows_ * row_bytes_);
     } catch (...) {
       failure = std::current_exception();
     }
     lock.lock();
     --busy_;
     if (failure) {
-      // Samples before it are still decoded, so the one that fails first in order is reported.
+      // Samples before it are still read, so the one that fails first in order is reported.
       if (ordinal < failed_at_) {
         failed_at_ = ordinal;
         failure_ = failure;
@@ -97,42 +98,36 @@ void DecodeAhead::work() {
   }
 }
 
-void DecodeAhead::decode(ImageLoader& loader, std::int64_t ordinal) {
-  const std::uint64_t sample = order_.sample(static_cast<std::uint64_t>(ordinal));
-  loader.load(static_cast<std::int64_t>(sample),
-              staging_ + ordinal % rows_ * rules_.shape.elements());
-}
-
-DecodeRing::DecodeRing(Device device, const ImageSet& set, const ImageRules& rules, int threads,
-                       Memory memory, const SlotAssignment& assignment, std::uint32_t source,
-                       int ahead)
+RowRing::RowRing(Device device, const Dataset& data, int threads, Memory memory,
+                 const SlotAssignment& assignment, std::uint32_t source, int ahead)
     : assignment_(assignment),
       source_(source),
       ahead_(static_cast<std::uint64_t>(ahead)),
       memory_(memory),
+      row_bytes_(data.layout().bytes()),
       copies_(device, 1),
-      decode_(set, rules, assignment.order[source], threads, memory.host, memory.rows) {
+      reading_(data, assignment.order[source], threads, memory.host, memory.rows) {
   for (int i = 0; i < ahead; ++i) {
     copied_.push_back(std::make_unique<Event>(device));
     consumed_.push_back(std::make_unique<Event>(device));
   }
 }
 
-void DecodeRing::restart(Stream& stream, std::uint64_t step) {
+void RowRing::restart(Stream& stream, std::uint64_t step) {
   copies_.synchronize();
   stream.synchronize();
-  decode_.seek(given(step), std::max(given(step), given(assignment_.steps)));
+  reading_.seek(given(step), std::max(given(step), given(assignment_.steps)));
   started_ = true;
   first_step_ = next_step_ = copied_to_ = freed_to_ = step;
 }
 
 // The staging rows of a step are free once its copy is done.
-void DecodeRing::release_oldest() {
+void RowRing::release_oldest() {
   copied(freed_to_).synchronize();
-  decode_.release(given(++freed_to_));
+  reading_.release(given(++freed_to_));
 }
 
-void DecodeRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
+void RowRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
   // The event of step - ahead is about to be recorded anew.
   while (freed_to_ + ahead_ <= step) release_oldest();
   const std::int64_t begin = given(step), end = given(step + 1);
@@ -149,17 +144,17 @@ void DecodeRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
   for (std::int64_t row = begin; row < end;) {
     const std::int64_t first = row % memory_.rows;
     const std::int64_t count = std::min(end - row, memory_.rows - first);
-    copies_.copy(memory_.device + first * memory_.row_bytes,
-                 memory_.host + first * memory_.row_bytes,
-                 static_cast<std::size_t>(count * memory_.row_bytes), CopyDirection::host_to_device,
-                 "decoded images");
+    copies_.copy(memory_.device + first * row_bytes_,
+                 memory_.host + first * row_bytes_,
+                 static_cast<std::size_t>(count * row_bytes_), CopyDirection::host_to_device,
+                 "rows of a data set");
     row += count;
   }
   copied(step).record(copies_);
   copied_to_ = step + 1;
 }
 
-void DecodeRing::before_step(Stream& stream, std::uint64_t step) {
+void RowRing::before_step(Stream& stream, std::uint64_t step) {
   const bool again = started_ && step + 1 == next_step_;  // a step that is checked runs twice
   if (!again && (!started_ || step != next_step_)) restart(stream, step);
   while (copied_to_ <= step) {
@@ -167,14 +162,14 @@ void DecodeRing::before_step(Stream& stream, std::uint64_t step) {
     while (freed_to_ < copied_to_ && given(copied_to_ + 1) > given(freed_to_) + memory_.rows) {
       release_oldest();
     }
-    decode_.wait_for(given(copied_to_ + 1));
+    reading_.wait_for(given(copied_to_ + 1));
     enqueue_copy(step, copied_to_);
   }
-  // Further steps as far as they are decoded. The ring holds `ahead` whole batches, so the rows
+  // Further steps as far as they are read. The ring holds `ahead` whole batches, so the rows
   // they overwrite belong to steps that were launched before this one.
   while (copied_to_ < step + ahead_ && copied_to_ < assignment_.steps &&
          (freed_to_ + ahead_ > copied_to_ || copied(freed_to_).done()) &&
-         decode_.ready(given(copied_to_ + 1))) {
+         reading_.ready(given(copied_to_ + 1))) {
     enqueue_copy(step, copied_to_);
   }
   while (freed_to_ < copied_to_ && copied(freed_to_).done()) release_oldest();
@@ -182,7 +177,7 @@ void DecodeRing::before_step(Stream& stream, std::uint64_t step) {
   next_step_ = step + 1;
 }
 
-void DecodeRing::after_step(Stream& stream, std::uint64_t step) {
+void RowRing::after_step(Stream& stream, std::uint64_t step) {
   consumed(step).record(stream);
 }
 

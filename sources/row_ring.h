@@ -1,6 +1,6 @@
-// Images decoded ahead of the training step, and their way to the device: decoding threads fill
+// Rows of a data set read ahead of the training step, and their way to the device: threads fill
 // rows of page-locked host memory, copies on a stream of their own move them, events keep the two
-// and the step apart. Called by the file source; host only.
+// and the step apart. Used by data sets that stream; host only.
 //
 // The n-th sample a source gives (its ordinal) goes to row n % rows, on the host as on the device.
 // Which sample that is follows from the order alone, so the threads need no word from the step.
@@ -8,7 +8,7 @@
 
 #include "kernels/stream.h"
 #include "sources/assignment.h"
-#include "sources/files/image_loader.h"
+#include "sources/dataset.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -20,17 +20,17 @@
 
 namespace wellspring {
 
-/// The host half: threads that keep rows filled with decoded images, in order.
-class DecodeAhead {
+/// The host half: threads that keep rows of memory filled, in the order in which they are needed.
+class RowsAhead {
  public:
-  /// `staging` [rows, row_bytes]. Threads start with the first seek().
-  DecodeAhead(const ImageSet& set, const ImageRules& rules, const SampleOrder& order, int threads,
-              std::uint8_t* staging, std::int64_t rows);
-  ~DecodeAhead();
-  DecodeAhead(const DecodeAhead&) = delete;
-  DecodeAhead& operator=(const DecodeAhead&) = delete;
+  /// `staging` [rows, bytes of a row]. Threads start with the first seek().
+  RowsAhead(const Dataset& data, const SampleOrder& order, int threads, std::uint8_t* staging,
+            std::int64_t rows);
+  ~RowsAhead();
+  RowsAhead(const RowsAhead&) = delete;
+  RowsAhead& operator=(const RowsAhead&) = delete;
 
-  /// Begins anew at `ordinal`; nothing at or after `end` is decoded. No row may be in use.
+  /// Begins anew at `ordinal`; nothing at or after `end` is read. No row may be in use.
   void seek(std::int64_t ordinal, std::int64_t end);
   /// Waits until every sample before `ordinal` is in its row. Throws what a thread failed with if
   /// that was one of them.
@@ -41,20 +41,18 @@ class DecodeAhead {
 
  private:
   void work();
-  void decode(ImageLoader& loader, std::int64_t ordinal);
 
-  const ImageSet& set_;
-  const ImageRules& rules_;
+  const Dataset& data_;
   const SampleOrder order_;
   const int thread_count_;
   std::uint8_t* const staging_;
-  const std::int64_t rows_;
+  const std::int64_t rows_, row_bytes_;
 
   mutable std::mutex mutex_;
   std::condition_variable work_, progress_;
   std::vector<std::int64_t> held_;  ///< ordinal that each row holds, -1: none
-  std::int64_t next_ = 0;           ///< next ordinal to decode
-  std::int64_t done_ = 0;           ///< all before it are decoded
+  std::int64_t next_ = 0;           ///< next ordinal to read
+  std::int64_t done_ = 0;           ///< all before it are read
   std::int64_t released_ = 0;       ///< rows of ordinals before it are free
   std::int64_t end_ = 0;
   std::int64_t failed_at_ = INT64_MAX;
@@ -65,17 +63,16 @@ class DecodeAhead {
 };
 
 /// The device half: copies in step order.
-class DecodeRing {
+class RowRing {
  public:
   struct Memory {
     std::uint8_t* host = nullptr;    ///< [rows, row_bytes], page-locked
     std::uint8_t* device = nullptr;  ///< [rows, row_bytes]
     std::int64_t rows = 0;           ///< at least `ahead` batches
-    std::int64_t row_bytes = 0;
   };
-  /// `assignment` must outlive the ring.
-  DecodeRing(Device device, const ImageSet& set, const ImageRules& rules, int threads,
-             Memory memory, const SlotAssignment& assignment, std::uint32_t source, int ahead);
+  /// `data` and `assignment` must outlive the ring.
+  RowRing(Device device, const Dataset& data, int threads, Memory memory,
+          const SlotAssignment& assignment, std::uint32_t source, int ahead);
 
   /// Makes `stream` wait until the rows of `step` are on the device, and sends what is ready of
   /// later steps on its way. Steps come in order; any other step begins anew there.
@@ -94,9 +91,10 @@ class DecodeRing {
   const std::uint32_t source_;
   const std::uint64_t ahead_;
   const Memory memory_;
+  const std::int64_t row_bytes_;
   Stream copies_;
   std::vector<std::unique_ptr<Event>> copied_, consumed_;
-  DecodeAhead decode_;
+  RowsAhead reading_;
 
   bool started_ = false;
   std::uint64_t first_step_ = 0;  ///< of this pass
