@@ -1,4 +1,5 @@
-// `wellspring describe NAME`: what a generator makes or a format reads, and every parameter it takes.
+// `wellspring describe NAME`: what a generator makes or a format reads, and every parameter it
+// takes.
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -128,9 +129,10 @@ Command add_describe(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "describe", "print a generator, model, format or the configuration with every parameter");
   auto name = std::make_shared<std::string>();
-  app->add_option("name", *name,
-                  "a generator, model or format from 'wellspring list', or 'config' for the keys of a "
-                  "configuration file")
+  app->add_option(
+         "name", *name,
+         "a generator, model or format from 'wellspring list', or 'config' for the keys of a "
+         "configuration file")
       ->required();
   return {app, [name] {
             describe_by_name(*name);

@@ -38,12 +38,11 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
   const int size = context.size;
   if (size > 0 && layout.type == ElementType::u8 &&
       (layout.shape.height != size || layout.shape.width != size)) {
-    fail(ErrorKind::data,
-         {fmt::format("{}: image of {}x{} pixels", data_->location(0), layout.shape.width,
-                      layout.shape.height),
-          fmt::format("the network reads {0}x{0}", size),
-          fmt::format("on source '{}', {}, or change the network's size", spec.name,
-                      data_->size_advice(size))});
+    fail(ErrorKind::data, {fmt::format("{}: image of {}x{} pixels", data_->location(0),
+                                       layout.shape.width, layout.shape.height),
+                           fmt::format("the network reads {0}x{0}", size),
+                           fmt::format("on source '{}', {}, or change the network's size",
+                                       spec.name, data_->size_advice(size))});
   }
 }
 

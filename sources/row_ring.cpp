@@ -144,8 +144,7 @@ void RowRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
   for (std::int64_t row = begin; row < end;) {
     const std::int64_t first = row % memory_.rows;
     const std::int64_t count = std::min(end - row, memory_.rows - first);
-    copies_.copy(memory_.device + first * row_bytes_,
-                 memory_.host + first * row_bytes_,
+    copies_.copy(memory_.device + first * row_bytes_, memory_.host + first * row_bytes_,
                  static_cast<std::size_t>(count * row_bytes_), CopyDirection::host_to_device,
                  "rows of a data set");
     row += count;

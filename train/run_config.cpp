@@ -448,7 +448,8 @@ std::string evaluation_yaml(const EvaluationConfig& evaluation) {
   if (evaluation.sources.empty()) return out;
   out += "  sources:\n";
   for (const EvaluationSourceConfig& source : evaluation.sources)
-    out += as_element(evaluation_source_table().to_yaml(source, 6) + format_yaml(source.params, 6), 4);
+    out +=
+        as_element(evaluation_source_table().to_yaml(source, 6) + format_yaml(source.params, 6), 4);
   return out;
 }
 

@@ -17,16 +17,16 @@ struct DatasetRequest {
   std::filesystem::path path;
   std::vector<ParamSetting> settings = {};  ///< the format's own keys
   Place place = {};                         ///< where all that was written
-  std::int64_t limit_per_class = 0;         ///< keeps the first ones of each class, in order; 0: all
-  int threads = 1;                          ///< for what takes long
-  std::string format = {};                  ///< as configured; "": found by the path
+  std::int64_t limit_per_class = 0;  ///< keeps the first ones of each class, in order; 0: all
+  int threads = 1;                   ///< for what takes long
+  std::string format = {};           ///< as configured; "": found by the path
 };
 
 struct DatasetFormat {
   std::string name;
-  std::string summary;                 ///< one line
-  std::string files;                   ///< what must lie where: a paragraph for `describe`
-  std::vector<ParamRow> parameters;    ///< keys of its own, beside those of every source of files
+  std::string summary;               ///< one line
+  std::string files;                 ///< what must lie where: a paragraph for `describe`
+  std::vector<ParamRow> parameters;  ///< keys of its own, beside those of every source of files
   /// Whether a path is surely of this format, by its name or, of a folder, by what is in it.
   bool (*matches)(const std::filesystem::path& path) = nullptr;
   /// Errors: config for settings, data for what the files hold.

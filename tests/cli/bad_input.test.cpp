@@ -106,7 +106,10 @@ BadData bad_arrays(const char* what, std::int64_t rows, const std::vector<std::i
               {wellspring::ElementType::i64, {static_cast<std::int64_t>(labels.size())}},
               std::as_bytes(std::span(labels)));
   };
-  return {what, prepare, std::move(parts), "x.npy",
+  return {what,
+          prepare,
+          std::move(parts),
+          "x.npy",
           {"data.sources.0.labels=y.npy", "data.sources.0.classes=2"}};
 }
 

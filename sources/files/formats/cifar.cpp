@@ -80,14 +80,15 @@ class CifarRows final : public Dataset {
     label_bytes_ = hundred ? 2 : 1;
     const bool coarse = settings.labels == Labels::coarse;
     if (coarse && !hundred) {
-      refuse(folder, "labels: coarse", "only CIFAR-100 has them, and no " +
-             std::string(kCoarseNames100) + " is there", "leave labels: out");
+      refuse(folder, "labels: coarse",
+             "only CIFAR-100 has them, and no " + std::string(kCoarseNames100) + " is there",
+             "leave labels: out");
     }
     const fs::path names =
         folder / (hundred ? (coarse ? kCoarseNames100 : kFineNames100) : kNames10);
     classes_ = read_class_names(names);
-    for (const fs::path& file : is_folder ? split_files(folder, settings.split)
-                                          : std::vector<fs::path>{request.path}) {
+    for (const fs::path& file :
+         is_folder ? split_files(folder, settings.split) : std::vector<fs::path>{request.path}) {
       add_file(file, names, hundred && !coarse ? 1 : 0);
     }
     rows_ = first_of_each_class(labels_, limit_);

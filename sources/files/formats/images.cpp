@@ -68,9 +68,9 @@ class ImageRows final : public Dataset {
   std::int32_t label(std::int64_t row) const override { return set_.label(row); }
   std::string location(std::int64_t row) const override { return set_.location(row); }
   std::string summary() const override {
-    std::string text = fmt::format("{} images of {} classes, {}x{}, from {}", set_.size(),
-                                   set_.classes().size(), rules_.shape.width, rules_.shape.height,
-                                   set_.root().string());
+    std::string text =
+        fmt::format("{} images of {} classes, {}x{}, from {}", set_.size(), set_.classes().size(),
+                    rules_.shape.width, rules_.shape.height, set_.root().string());
     if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
     if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
     if (skipped_ > 0) text += fmt::format("; {} skipped, first {}", skipped_, first_skipped_);
@@ -113,8 +113,8 @@ class ImageRows final : public Dataset {
 };
 
 std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
-  auto rows = std::make_unique<ImageRows>(request,
-                                          image_table().read(request.settings, request.place));
+  auto rows =
+      std::make_unique<ImageRows>(request, image_table().read(request.settings, request.place));
   const std::string found = rows->set().is_archive() ? "tar" : "folder";
   if (!request.format.empty() && request.format != found) {
     fail(ErrorKind::data,

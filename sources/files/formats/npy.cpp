@@ -1,6 +1,7 @@
 // Format `npy`: rows and labels as two NumPy arrays.
-#include "core/error.h"
 #include "core/npy.h"
+
+#include "core/error.h"
 #include "sources/files/class_names.h"
 #include "sources/files/format.h"
 
@@ -29,7 +30,8 @@ const ParamTable<NpySettings>& npy_table() {
                 "array of class indices, one a row; a relative path begins where path lies")
           .required()
           .integer("classes", &NpySettings::classes, {0, std::numeric_limits<std::int32_t>::max()},
-                   "", "how many there are; 0: as many as class_names has, or the largest label + 1")
+                   "",
+                   "how many there are; 0: as many as class_names has, or the largest label + 1")
           .text("class_names", &NpySettings::class_names,
                 "text file of class names, one a line; empty: 0, 1, 2...");
   return table;
@@ -128,12 +130,12 @@ class NpyRows final : public Dataset {
   }
   std::string summary() const override {
     const bool images = layout_.type == ElementType::u8;
-    const std::string what =
-        images ? fmt::format("{}x{}", layout_.shape.width, layout_.shape.height)
-               : fmt::format("{} features", layout_.shape.channels);
-    std::string text = fmt::format("{} {} of {} classes, {}, from {}", size(),
-                                   images ? "images" : "events", classes_.size(), what,
-                                   file_.path().string());
+    const std::string what = images
+                                 ? fmt::format("{}x{}", layout_.shape.width, layout_.shape.height)
+                                 : fmt::format("{} features", layout_.shape.channels);
+    std::string text =
+        fmt::format("{} {} of {} classes, {}, from {}", size(), images ? "images" : "events",
+                    classes_.size(), what, file_.path().string());
     if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
     return text;
   }
@@ -164,9 +166,10 @@ class NpyRows final : public Dataset {
       const auto* const values = reinterpret_cast<const float*>(out);
       for (std::int64_t i = 0; i < data_.layout_.shape.elements(); ++i) {
         if (std::isfinite(values[i])) continue;
-        fail(ErrorKind::data, {fmt::format("{}: feature {} is {}", data_.location(row), i, values[i]),
-                               "a network that has seen it never recovers",
-                               "leave the row out, or replace the value"});
+        fail(ErrorKind::data,
+             {fmt::format("{}: feature {} is {}", data_.location(row), i, values[i]),
+              "a network that has seen it never recovers",
+              "leave the row out, or replace the value"});
       }
     }
     const NpyRows& data_;
@@ -183,7 +186,8 @@ class NpyRows final : public Dataset {
              fmt::format("classes: says {}", settings.classes), "correct one of the two");
     }
     constexpr std::int64_t kMostByLabel = std::int64_t{1} << 20;
-    const std::int64_t count = settings.classes > 0 ? settings.classes : std::max<std::int64_t>(largest, 0) + 1;
+    const std::int64_t count =
+        settings.classes > 0 ? settings.classes : std::max<std::int64_t>(largest, 0) + 1;
     if (settings.classes == 0 && count > kMostByLabel) {
       fail(ErrorKind::data,
            {fmt::format("{}: the largest label is {}", settings.labels, largest),
@@ -205,17 +209,18 @@ class NpyRows final : public Dataset {
 }  // namespace
 
 DatasetFormat npy_format() {
-  return {"npy",
-          "NumPy arrays: images (uint8) or events (float32), and their labels",
-          "PATH is an array of rows as numpy.save writes it, C order: uint8 [rows, height, width, 1 "
-          "or 3] (images, values 0 to 255), uint8 [rows, height, width] or float32 [rows, "
-          "features] (events). labels: is an array of integers [rows].",
-          npy_table().rows(),
-          [](const fs::path& path) { return path.extension() == ".npy"; },
-          [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
-            return std::make_unique<NpyRows>(request,
-                                             npy_table().read(request.settings, request.place));
-          }};
+  return {
+      "npy",
+      "NumPy arrays: images (uint8) or events (float32), and their labels",
+      "PATH is an array of rows as numpy.save writes it, C order: uint8 [rows, height, width, 1 "
+      "or 3] (images, values 0 to 255), uint8 [rows, height, width] or float32 [rows, "
+      "features] (events). labels: is an array of integers [rows].",
+      npy_table().rows(),
+      [](const fs::path& path) { return path.extension() == ".npy"; },
+      [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
+        return std::make_unique<NpyRows>(request,
+                                         npy_table().read(request.settings, request.place));
+      }};
 }
 
 }  // namespace wellspring

@@ -1,9 +1,8 @@
 // Every format of data sets: what it reads, what it refuses, and that equal images give equal
 // batches however they are stored.
-#include "sources/files/format.h"
-
 #include "core/npy.h"
 #include "kernels/step_state.h"
+#include "sources/files/format.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
 #include "tests/sources/batch_memory.h"
@@ -46,9 +45,8 @@ void write_array(const fs::path& path, ElementType type, std::vector<std::int64_
 class Formats : public ::testing::Test {
  protected:
   fs::path path(const std::string& name) const { return folder_.path() / name; }
-  std::unique_ptr<Dataset> open(const std::string& name,
-                                std::vector<ParamSetting> settings = {}, std::int64_t limit = 0,
-                                const std::string& format = "") const {
+  std::unique_ptr<Dataset> open(const std::string& name, std::vector<ParamSetting> settings = {},
+                                std::int64_t limit = 0, const std::string& format = "") const {
     return open_dataset({.path = path(name),
                          .settings = std::move(settings),
                          .limit_per_class = limit,
@@ -90,7 +88,10 @@ TEST_F(Formats, AreListedWithAllThatDescribeNeeds) {
     for (const ParamRow& row : format.parameters) EXPECT_FALSE(row.help.empty()) << row.name;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "npy", "tar"}));
-  expect_parts(message_of(ErrorKind::config, [] { find_format("nyp", {"run.yaml", 3, 4}); }),
+  expect_parts(message_of(ErrorKind::config,
+                          [] {
+                            find_format("nyp", {"run.yaml", 3, 4});
+                          }),
                {"run.yaml:3:4", "unknown format 'nyp'", "npy"});
 }
 
@@ -292,7 +293,8 @@ TEST_F(Formats, RefuseDamagedArrays) {
                {"array of F32 [3, 2, 2, 3]", "astype('uint8')"});
   expect_parts(wrong(ElementType::f64, {3, 2}, std::vector<double>(6)),
                {"array of F64 [3, 2]", "astype('float32')"});
-  expect_parts(wrong(ElementType::u8, {3, 2}, std::vector<std::uint8_t>(6)), {"array of U8 [3, 2]"});
+  expect_parts(wrong(ElementType::u8, {3, 2}, std::vector<std::uint8_t>(6)),
+               {"array of U8 [3, 2]"});
   expect_parts(wrong(ElementType::f32, {3, 0}, std::vector<float>()), {"array of F32 [3, 0]"});
   expect_parts(wrong(ElementType::u8, {0, 2, 2}, std::vector<std::uint8_t>()), {"it has no rows"});
   expect_parts(wrong(ElementType::u8, {}, std::vector<std::uint8_t>(1)), {"it has no rows"});
@@ -391,12 +393,12 @@ TEST_F(Formats, AreFoundByThePathOrNamed) {
   expect_parts(refused("folder", {{"labels", "y.npy"}}, "npy"), {"folder"});
   expect_parts(message_of(ErrorKind::config, [&] { open("arrays/x.npy"); }),
                {"'labels' is missing"});
-  expect_parts(message_of(ErrorKind::config,
-                          [&] {
-                            open("arrays/x.npy", {{"labels", "y.npy"},
-                                                  {"resize", "3", {"run.yaml", 2, 5}}});
-                          }),
-               {"run.yaml:2:5", "unknown key 'resize'"});
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] {
+                   open("arrays/x.npy", {{"labels", "y.npy"}, {"resize", "3", {"run.yaml", 2, 5}}});
+                 }),
+      {"run.yaml:2:5", "unknown key 'resize'"});
 }
 
 TEST_F(Formats, SettingsAreCheckedBeforeAnythingIsOpened) {
