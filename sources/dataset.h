@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/element_type.h"
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 
 #include <cstdint>
 #include <functional>
@@ -16,10 +16,10 @@ namespace wellspring {
 
 /// How one row is kept in memory, on the host as on the device.
 struct RowLayout {
-  SampleShape shape;
+  SampleLayout sample;
   ElementType type = ElementType::u8;  ///< u8: pixels of an image, HWC; f32: features of an event
   std::int64_t bytes() const {
-    return shape.elements() * static_cast<std::int64_t>(element_size(type));
+    return sample.elements() * static_cast<std::int64_t>(element_size(type));
   }
 };
 

@@ -37,9 +37,9 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
   const RowLayout layout = data_->layout();
   const int size = context.size;
   if (size > 0 && layout.type == ElementType::u8 &&
-      (layout.shape.height != size || layout.shape.width != size)) {
+      (layout.sample.height != size || layout.sample.width != size)) {
     fail(ErrorKind::data, {fmt::format("{}: image of {}x{} pixels", data_->location(0),
-                                       layout.shape.width, layout.shape.height),
+                                       layout.sample.width, layout.sample.height),
                            fmt::format("the network reads {0}x{0}", size),
                            fmt::format("on source '{}', {}, or change the network's size",
                                        spec.name, data_->size_advice(size))});
@@ -156,12 +156,13 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const View
                               const Slot* slots, std::uint32_t index, const BatchView& batch) {
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
-    emit_images(stream, name(), StoredImages{rows, layout.shape}, layout.shape, slots, index,
+    const SampleShape shape = layout.sample.shape();
+    emit_images(stream, name(), StoredImages{rows, shape}, shape, slots, index,
                 context_.seed, view, batch);
     return;
   }
   visit_float(batch.dtype, [&]<class T>(T) {
-    map(stream, name(), batch.size * layout.shape.elements(),
+    map(stream, name(), batch.size * layout.sample.elements(),
         EmitStoredFeatures<T>{rows, slots, index, batch});
   });
 }

@@ -22,7 +22,7 @@ class DatasetSource final : public Source {
   DatasetSource(const SourceSpec& spec, const SourceContext& context);
 
   const std::string& name() const override { return spec_.name; }
-  SampleShape shape() const override { return data_->layout().shape; }
+  SampleLayout layout() const override { return data_->layout().sample; }
   const std::vector<std::string>& classes() const override { return data_->classes(); }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   std::uint64_t size() const override { return static_cast<std::uint64_t>(data_->size()); }

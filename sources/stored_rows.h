@@ -52,7 +52,7 @@ struct EmitStoredFeatures {
   BatchView batch;
 
   WS_HD void operator()(std::int64_t i) const {
-    const std::int64_t features = batch.shape.elements(), b = i / features, f = i % features;
+    const std::int64_t features = batch.layout.elements(), b = i / features, f = i % features;
     const Slot slot = slots[b];
     if (slot.source != source) return;
     const auto* const values = reinterpret_cast<const float*>(rows.bytes);
@@ -61,9 +61,7 @@ struct EmitStoredFeatures {
     if (f != 0) return;
     batch.label[b] = rows.labels[slot.sample];
     batch.weight[b] = 1;
-    for (std::int64_t k = 0; k < batch.latent_stride; ++k) {
-      batch.latents[b * batch.latent_stride + k] = 0;
-    }
+    detail::write_latents(batch, b, Truth<0>{});
   }
 };
 

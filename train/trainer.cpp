@@ -185,7 +185,7 @@ class Trainer::Impl {
   HeldOut held_out_;
   CheckpointStore store_;
   std::optional<FolderLock> lock_;
-  BatchBuffers batch_;
+  BatchColumns batch_;
   ops::ScheduleSpec schedule_;
   ops::HeadRange heads_[kMaxSources];
   Planned<StepState> state_;
@@ -207,8 +207,9 @@ class Trainer::Impl {
 namespace {
 
 Learner::Input learner_input(const Mixture& training, const Mixture& held_out) {
-  return {training.shape(), std::max(training.latent_stride(), held_out.latent_stride()),
-          training.heads()};
+  SampleLayout layout = training.layout();
+  layout.latents = std::max(layout.latents, held_out.layout().latents);
+  return {layout, training.heads()};
 }
 
 }  // namespace
@@ -242,8 +243,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
 }
 
 void Trainer::Impl::plan_memory() {
-  batch_.plan(memory_, "data", config.train.batch, mixture_.shape(), compute_,
-              learner_.latent_stride());
+  batch_.plan(memory_, "data", config.train.batch, learner_.layout(), compute_);
   state_ = memory_.reserve<StepState>("metrics", "step state", 1);
   // Two windows: one is copied out while the other is filled.
   const auto rows = static_cast<std::size_t>(2 * config.train.log_every);
@@ -414,7 +414,7 @@ std::vector<StateBlock> Trainer::Impl::state_blocks() const {
   const BatchView batch = batch_.view();
   blocks.push_back(
       {"samples", batch.x,
-       static_cast<std::size_t>(batch.size * batch.shape.elements()) * size_of(batch.dtype)});
+       static_cast<std::size_t>(batch.size * batch.layout.elements()) * size_of(batch.dtype)});
   blocks.push_back(
       {"labels", batch.label, static_cast<std::size_t>(batch.size) * sizeof(std::int32_t)});
   return blocks;
@@ -618,7 +618,7 @@ RunState Trainer::Impl::run_state() {
 
 CheckpointReport Trainer::Impl::write_checkpoint() {
   try {
-    return store_.write(config, learner_.parameters(), learner_.heads(), learner_.shape(),
+    return store_.write(config, learner_.parameters(), learner_.heads(), learner_.layout().shape(),
                         run_state(), stream_);
   } catch (const Error& error) {
     const std::optional<fs::path> newest = store_.newest();
@@ -707,7 +707,7 @@ FinishReport Trainer::Impl::run() {
 }
 
 void Trainer::Impl::save_preview() {
-  if (batch_.view().shape.height == 1) return;  // events
+  if (batch_.view().layout.kind != SampleKind::image) return;
   stream_.synchronize();
   write_png(config.folder() / kPreviewFile,
             batch_sheet(stream_, batch_.view(), mixture_.host_slots(0),
@@ -855,13 +855,15 @@ EvaluationReport evaluate_checkpoint(const fs::path& where, RunConfig config,
   Stream stream(device, static_cast<int>(config.threads));
   MemoryPlan memory(device);
   Mixture mixture = config.open_held_out();
-  if (!(mixture.shape() == model.shape))
+  const SampleLayout layout = mixture.layout();
+  const SampleShape shape = layout.shape();
+  if (!(shape == model.shape))
     fail(ErrorKind::config,
          {fmt::format("{} was trained on {}x{}x{} values a sample, the held-out ones have {}x{}x{}",
                       file.string(), model.shape.height, model.shape.width, model.shape.channels,
-                      mixture.shape().height, mixture.shape().width, mixture.shape().channels),
+                      shape.height, shape.width, shape.channels),
           "height, width and channels must agree", "set data.size, or evaluate on other data"});
-  Learner::Input input{model.shape, mixture.latent_stride(), model.heads};
+  Learner::Input input{layout, model.heads};
   Learner learner(config, stream, memory, config.compute_type(device), std::move(input));
   HeldOut held_out(config, std::move(mixture), learner, memory);
   memory.commit();

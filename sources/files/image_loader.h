@@ -2,7 +2,7 @@
 // folders and archives are read with; host only.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "sources/dataset.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"

@@ -10,6 +10,7 @@
 #include "tests/generators/collect.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
 #include "tests/support/host_team.h"
 #include "tests/support/statistics.h"
 
@@ -259,15 +260,16 @@ TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
 
 TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
   const auto generator = make_default(GetParam());
-  const auto elements = static_cast<std::size_t>(generator->shape().elements());
-  const std::size_t latents = generator->info().latents.size();
-  std::vector<float> x(3 * elements, -77), weight(3, -77), latent(3 * (latents + 2), -77);
-  std::vector<std::int32_t> label(3, -77);
+  SampleLayout layout = generator->layout();
+  const auto elements = static_cast<std::size_t>(layout.elements());
+  const auto latents = static_cast<std::size_t>(layout.latents);
+  layout.latents += 2;  // as where another source has more
+  const test::HostBatch batch(3, layout);
   const std::vector<Slot> slots = {{5, 5, 1, 0}, {6, 6, 2, 1}, {7, 7, 1, 2}};
   Stream stream(Device::cpu());
-  generator->emit(stream, slots.data(), 1, 0, ViewSpec{},
-                  {3, generator->shape(), DType::f32, x.data(), label.data(), weight.data(),
-                   latent.data(), static_cast<std::int64_t>(latents + 2)});
+  generator->emit(stream, slots.data(), 1, 0, ViewSpec{}, batch.view());
+  const auto x = batch.x(), weight = batch.weight(), latent = batch.latents();
+  const auto label = batch.label();
   const auto alone = test::collect(*generator, {0, 5, 3});
   for (std::size_t i = 0; i < elements; ++i) {
     ASSERT_EQ(x[i], alone.image(0)[i]);
@@ -327,7 +329,8 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
       const std::uint64_t drawn = drawn_in(1, 1);
       EXPECT_EQ(drawn_in(7, 1), drawn);
       EXPECT_EQ(drawn_in(14, 2), drawn);
-      const std::int64_t allowed = kCount * blocks_allowed(generator->info(), generator->shape());
+      const std::int64_t allowed =
+          kCount * blocks_allowed(generator->info(), generator->layout().shape());
       EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"
                                                             << generator->parameters_yaml();
       nearest = std::max(nearest, static_cast<double>(drawn) / static_cast<double>(allowed));
@@ -344,20 +347,20 @@ void expect_equal_for_all_teams(const typename F::Params& params, SampleShape sh
   const F functor(params);
   constexpr std::int64_t kSamples = 2;
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
-  std::vector<float> x(kSamples * static_cast<std::size_t>(shape.elements()));
-  std::vector<float> weight(kSamples), latents(kSamples * F::kLatents);
-  std::vector<std::int32_t> label(kSamples);
+  SampleLayout layout = SampleLayout::image(shape);
+  layout.latents = F::kLatents;
+  const test::HostBatch batch(kSamples, layout);
   ViewSpec view;
   view.rotate = 0.5f;
   view.zoom_low = 0.8f;
   view.zoom_high = 1.5f;
-  const BatchView batch = {kSamples,     shape,         DType::f32,     x.data(),
-                           label.data(), weight.data(), latents.data(), F::kLatents};
   const Tiling tiling = detail::tiling_of<F>(shape, 3 * shape.width);
-  const ImageEmitter<F, float> emitter{functor, slots.data(), 0, 21, view, batch, shape, tiling};
+  const ImageEmitter<F, float> emitter{functor, slots.data(), 0,     21,
+                                       view,    batch.view(), shape, tiling};
   test::expect_equal_for_all_team_sizes(
       emitter, kSamples * tiling.count(), {128, detail::scratch_of<F>()},
-      {test::bytes_of(x), test::bytes_of(label), test::bytes_of(weight), test::bytes_of(latents)});
+      {std::as_writable_bytes(batch.x()), std::as_writable_bytes(batch.label()),
+       std::as_writable_bytes(batch.weight()), std::as_writable_bytes(batch.latents())});
   if constexpr (WS_COUNTS_DRAWS != 0) {
     const auto drawn_by = [&](int members) {
       return test::blocks_drawn_by([&] {

@@ -63,7 +63,7 @@ class ImageRows final : public Dataset {
   const ImageSet& set() const { return set_; }
 
   std::int64_t size() const override { return set_.size(); }
-  RowLayout layout() const override { return {rules_.shape, ElementType::u8}; }
+  RowLayout layout() const override { return {SampleLayout::image(rules_.shape), ElementType::u8}; }
   const std::vector<std::string>& classes() const override { return set_.classes(); }
   std::int32_t label(std::int64_t row) const override { return set_.label(row); }
   std::string location(std::int64_t row) const override { return set_.location(row); }

@@ -58,12 +58,13 @@ RowLayout layout_of(const ArraySpec& spec, const fs::path& path) {
   if (fits && spec.type == ElementType::u8 && (shape.size() == 3 || shape.size() == 4)) {
     const std::int64_t channels = shape.size() == 4 ? shape[3] : 1;
     if (channels == 1 || channels == 3) {
-      return {{static_cast<int>(shape[1]), static_cast<int>(shape[2]), static_cast<int>(channels)},
+      return {SampleLayout::image(static_cast<int>(shape[1]), static_cast<int>(shape[2]),
+                                  static_cast<int>(channels)),
               ElementType::u8};
     }
   }
   if (fits && spec.type == ElementType::f32 && shape.size() == 2) {
-    return {{1, 1, static_cast<int>(shape[1])}, ElementType::f32};
+    return {SampleLayout::event(static_cast<int>(shape[1])), ElementType::f32};
   }
   refuse(path, "array of " + shape_text(spec),
          fmt::format("rows are images, U8 [rows, height, width, 1 or 3] (or without the last), or "
@@ -131,8 +132,8 @@ class NpyRows final : public Dataset {
   std::string summary() const override {
     const bool images = layout_.type == ElementType::u8;
     const std::string what = images
-                                 ? fmt::format("{}x{}", layout_.shape.width, layout_.shape.height)
-                                 : fmt::format("{} features", layout_.shape.channels);
+                                 ? fmt::format("{}x{}", layout_.sample.width, layout_.sample.height)
+                                 : fmt::format("{} features", layout_.sample.features);
     std::string text =
         fmt::format("{} {} of {} classes, {}, from {}", size(), images ? "images" : "events",
                     classes_.size(), what, file_.path().string());
@@ -151,7 +152,7 @@ class NpyRows final : public Dataset {
     /// Pixels may be any bytes; features must be numbers.
     void check(std::int64_t row) override {
       if (data_.layout_.type != ElementType::f32) return;
-      buffer_.resize(static_cast<std::size_t>(data_.layout_.shape.elements()));
+      buffer_.resize(static_cast<std::size_t>(data_.layout_.sample.elements()));
       read(row, reinterpret_cast<std::uint8_t*>(buffer_.data()));
     }
     void read(std::int64_t row, std::uint8_t* out) override {
@@ -164,7 +165,7 @@ class NpyRows final : public Dataset {
    private:
     void require_finite(std::int64_t row, const std::uint8_t* out) const {
       const auto* const values = reinterpret_cast<const float*>(out);
-      for (std::int64_t i = 0; i < data_.layout_.shape.elements(); ++i) {
+      for (std::int64_t i = 0; i < data_.layout_.sample.elements(); ++i) {
         if (std::isfinite(values[i])) continue;
         fail(ErrorKind::data,
              {fmt::format("{}: feature {} is {}", data_.location(row), i, values[i]),

@@ -5,10 +5,10 @@
 #include "sources/files/format.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
-#include "tests/sources/batch_memory.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ namespace wellspring {
 namespace {
 
 namespace fs = std::filesystem;
-using test::BatchMemory;
 using test::expect_parts;
 using test::FakeSource;
+using test::HostBatch;
 using test::message_of;
 using test::slurp;
 using test::spill;
@@ -101,7 +101,7 @@ TEST_F(Formats, GiveEqualRowsForEqualImages) {
   for (const Stored& stored : all_formats()) {
     const auto data = open(stored.path, stored.settings);
     ASSERT_EQ(data->size(), 15) << stored.path;
-    EXPECT_EQ(data->layout().shape, (SampleShape{32, 32, 3}));
+    EXPECT_EQ(data->layout().sample, SampleLayout::image(32, 32, 3));
     EXPECT_EQ(data->layout().bytes(), 3072);
     EXPECT_EQ(data->classes(), images.classes);
     for (std::int64_t i = 0; i < data->size(); ++i) {
@@ -140,23 +140,24 @@ std::vector<float> batches(const SourceSpec& spec, Storage storage) {
   MemoryPlan memory(Device::cpu());
   Mixture mixture(3);
   mixture.add(make_source(own, context), {.weight = 2});
-  const SampleShape shape = mixture.shape();
-  mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
+  const SampleLayout layout = mixture.layout();
+  const FakeSource::Traits traits{.shape = layout.shape(), .kind = layout.kind};
+  mixture.add(std::make_unique<FakeSource>("fake", traits), {});
   mixture.plan(memory, kBatch, kSteps);
   const auto state = memory.reserve<StepState>("state", "step", 1);
   memory.commit();
   Stream stream(Device::cpu(), 1);
   mixture.load(stream);
-  BatchMemory batch(kBatch, shape, 0);
+  const HostBatch batch(kBatch, layout);
   std::vector<float> all;
   for (std::uint64_t step = 0; step < kSteps; ++step) {
     state.data()->step = step;
     mixture.before_step(stream, step);
-    mixture.emit(stream, state.data(), batch.view);
+    mixture.emit(stream, state.data(), batch.view());
     mixture.after_step(stream, step);
-    all.insert(all.end(), batch.x.begin(), batch.x.end());
-    all.insert(all.end(), batch.label.begin(), batch.label.end());
-    all.insert(all.end(), batch.weight.begin(), batch.weight.end());
+    for (const float value : batch.x()) all.push_back(value);
+    for (const std::int32_t value : batch.label()) all.push_back(static_cast<float>(value));
+    for (const float value : batch.weight()) all.push_back(value);
   }
   return all;
 }
@@ -207,15 +208,17 @@ TEST_F(Formats, EventsAreRowsOfFeatures) {
     memory.commit();
     Stream stream(Device::cpu(), 1);
     source->load(stream);
-    BatchMemory batch(4, source->shape(), 2);
+    SampleLayout layout = source->layout();
+    layout.latents = 2;  // of another source of the mixture
+    const HostBatch batch(4, layout);
     std::vector<Slot> slots(4);
     for (std::uint32_t row = 0; row < 4; ++row) slots[row] = {8 + row, 8 + row, 1, row};
-    source->emit_range(stream, slots.data(), 1, 8, 4, batch.view);
+    source->emit_range(stream, slots.data(), 1, 8, 4, batch.view());
     for (std::size_t i = 0; i < 4; ++i) {
-      EXPECT_EQ(batch.label[i], y[8 + i]);
-      EXPECT_EQ(batch.weight[i], 1.f);
-      EXPECT_EQ(batch.latents[2 * i], 0.f);
-      for (std::size_t f = 0; f < 3; ++f) EXPECT_EQ(batch.x[3 * i + f], x[3 * (8 + i) + f]);
+      EXPECT_EQ(batch.label()[i], y[8 + i]);
+      EXPECT_EQ(batch.weight()[i], 1.f);
+      EXPECT_EQ(batch.latents()[2 * i + 1], 0.f);
+      for (std::size_t f = 0; f < 3; ++f) EXPECT_EQ(batch.x()[3 * i + f], x[3 * (8 + i) + f]);
     }
   }
 }
@@ -223,7 +226,7 @@ TEST_F(Formats, EventsAreRowsOfFeatures) {
 TEST_F(Formats, GreyImagesAreOneChannel) {
   write_array(path("x.npy"), ElementType::u8, {2, 3, 4}, std::vector<std::uint8_t>(24, 7));
   write_array(path("y.npy"), ElementType::u8, {2}, std::vector<std::uint8_t>{0, 1});
-  EXPECT_EQ(open("x.npy", {{"labels", "y.npy"}})->layout().shape, (SampleShape{3, 4, 1}));
+  EXPECT_EQ(open("x.npy", {{"labels", "y.npy"}})->layout().sample, SampleLayout::image(3, 4, 1));
 }
 
 TEST_F(Formats, NamesOfClassesComeFromAFileOrFromTheirNumber) {
