@@ -48,7 +48,7 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
 
 std::string DatasetSource::summary() const {
   std::string text = fmt::format("{}: {}", name(), data_->summary());
-  if (batch_ == 0) return text;  // not planned yet
+  if (share_.rows == 0) return text;  // not planned yet
   const auto all = static_cast<std::uint64_t>(data_->size() * row_bytes());
   const std::string reason = spec_.storage != Storage::automatic
                                  ? "as configured"
@@ -60,8 +60,8 @@ std::string DatasetSource::summary() const {
   return text;
 }
 
-void DatasetSource::plan(MemoryPlan& plan, std::int64_t batch_size) {
-  batch_ = batch_size;
+void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
+  share_ = share;
   device_ = plan.device();
   const std::string label = "rows of " + name();
   const std::int64_t all = data_->size() * row_bytes();
@@ -87,11 +87,17 @@ void DatasetSource::plan(MemoryPlan& plan, std::int64_t batch_size) {
     }
     return;
   }
-  ring_rows_ = spec_.ahead * batch_size;
+  ring_rows_ = spec_.ahead * share.rows;
   rows_ = reserve(label + ", ring", ring_rows_, MemorySpace::device);
   staging_ = reserve(label + ", ring", ring_rows_, MemorySpace::host);
-  range_rows_ = reserve(label + ", evaluation", batch_size, MemorySpace::device);
-  range_staging_ = reserve(label + ", evaluation", batch_size, MemorySpace::host);
+  if (!(share == Share::whole(share.global_batch))) {
+    const auto places = static_cast<std::size_t>(spec_.ahead * share.global_batch);
+    places_ = plan.reserve<std::int32_t>("data", label + ", places", places);
+    staging_places_ =
+        plan.reserve<std::int32_t>("data", label + ", places", places, MemorySpace::host);
+  }
+  range_rows_ = reserve(label + ", evaluation", share.rows, MemorySpace::device);
+  range_staging_ = reserve(label + ", evaluation", share.rows, MemorySpace::host);
 }
 
 void DatasetSource::load(Stream& stream) {
@@ -169,7 +175,11 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const View
 
 void DatasetSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                          const BatchView& batch) {
-  const StoredRows rows{rows_.data(), labels_.data(), static_cast<std::uint64_t>(ring_rows_)};
+  StoredRows rows{rows_.data(), labels_.data(), static_cast<std::uint64_t>(ring_rows_)};
+  if (places_) {
+    rows.period = places_.size();
+    rows.places = places_.data();
+  }
   emit_rows(stream, rows, context_.train_view, slots, index, batch);
 }
 
@@ -184,18 +194,23 @@ void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t 
   const auto begin = static_cast<std::int64_t>(first);
   range_copied_->synchronize();
   for_each_row(*data_, threads_, begin, begin + count, [&](RowReader& reader, std::int64_t i) {
-    reader.read(i, range_staging_.data() + i % batch_ * row_bytes());
+    reader.read(i, range_staging_.data() + i % share_.rows * row_bytes());
   });
   stream.copy(range_rows_.data(), range_staging_.data(), range_staging_.bytes(),
               CopyDirection::host_to_device, "rows of an evaluation batch");
   range_copied_->record(stream);
-  emit_rows(stream, {range_rows_.data(), labels_.data(), static_cast<std::uint64_t>(batch_)},
+  emit_rows(stream, {range_rows_.data(), labels_.data(), static_cast<std::uint64_t>(share_.rows)},
             context_.evaluation_view, slots, index, batch);
 }
 
 void DatasetSource::start(const SlotAssignment& assignment, std::uint32_t index) {
   if (resident_) return;
-  const RowRing::Memory memory{staging_.data(), rows_.data(), ring_rows_};
+  RowRing::Memory memory{staging_.data(), rows_.data(), ring_rows_};
+  if (places_) {
+    memory.host_places = staging_places_.data();
+    memory.device_places = places_.data();
+    memory.places = static_cast<std::int64_t>(places_.size());
+  }
   ring_ = std::make_unique<RowRing>(device_, *data_, threads_, memory, assignment, index,
                                     static_cast<int>(spec_.ahead));
 }

@@ -28,7 +28,7 @@ class DatasetSource final : public Source {
   std::uint64_t size() const override { return static_cast<std::uint64_t>(data_->size()); }
   std::uint64_t first_evaluation_sample() const override { return 0; }
   std::string summary() const override;
-  void plan(MemoryPlan& plan, std::int64_t batch_size) override;
+  void plan(MemoryPlan& plan, const Share& share) override;
   void load(Stream& stream) override;
   Order order() const override;
   void emit(Stream& stream, const Slot* slots, std::uint32_t index,
@@ -59,7 +59,9 @@ class DatasetSource final : public Source {
   Device device_;
   bool resident_ = true;
   std::uint64_t budget_bytes_ = 0;
-  std::int64_t batch_ = 0, ring_rows_ = 0;
+  Share share_;
+  std::int64_t ring_rows_ = 0;
+  Planned<std::int32_t> places_, staging_places_;  ///< of a ring for a part of every batch
   Planned<std::uint8_t> rows_;     ///< all rows, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
   Planned<std::int32_t> labels_;   ///< [size]

@@ -10,14 +10,18 @@ namespace wellspring {
 
 /// Where the row of a slot lies.
 struct StoredRows {
-  const std::uint8_t* bytes = nullptr;   ///< [rows or ring_rows, bytes of a row]
+  const std::uint8_t* bytes = nullptr;   ///< [rows or period, bytes of a row]
   const std::int32_t* labels = nullptr;  ///< [rows], by sample id in either case
-  std::uint64_t ring_rows = 0;           ///< 0: bytes holds every row, by sample id
+  std::uint64_t period = 0;              ///< of a ring; 0: bytes holds every row, by sample id
+  /// [period] Where a rank sees a part of every batch only: the row in which the n-th sample of the
+  /// source lies, at n % period. Null: row n % period.
+  const std::int32_t* places = nullptr;
 
-  /// The n-th sample that the source gives always lies in row n % ring_rows, so a recorded step
-  /// needs no word from the host about where its data is.
+  /// A recorded step reads nothing from the host to know where its data is.
   WS_INLINE std::uint64_t row_of(const Slot& slot) const {
-    return ring_rows == 0 ? slot.sample : slot.ordinal % ring_rows;
+    if (period == 0) return slot.sample;
+    const std::uint64_t place = slot.ordinal % period;
+    return places == nullptr ? place : static_cast<std::uint64_t>(places[place]);
   }
 };
 
