@@ -59,7 +59,7 @@ Throughput summarise(const std::string& what, const std::vector<double>& rates) 
 }
 
 /// A block of device memory that a step changes and the next one reads.
-struct StateBlock {
+struct KeptBlock {
   std::string name;
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -68,7 +68,7 @@ struct StateBlock {
 /// Copies of state blocks in host memory.
 class Snapshot {
  public:
-  void save(Stream& stream, const std::vector<StateBlock>& blocks) {
+  void save(Stream& stream, const std::vector<KeptBlock>& blocks) {
     copies_.resize(blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       copies_[i].resize(blocks[i].bytes);
@@ -77,14 +77,14 @@ class Snapshot {
     }
     stream.synchronize();
   }
-  void restore(Stream& stream, const std::vector<StateBlock>& blocks) const {
+  void restore(Stream& stream, const std::vector<KeptBlock>& blocks) const {
     for (std::size_t i = 0; i < blocks.size(); ++i)
       stream.copy(blocks[i].data, copies_[i].data(), blocks[i].bytes, CopyDirection::host_to_device,
                   "restore state");
     stream.synchronize();
   }
   /// The name of the first block that differs and the byte where it does; "" where all are equal.
-  std::string difference(const Snapshot& other, const std::vector<StateBlock>& blocks) const {
+  std::string difference(const Snapshot& other, const std::vector<KeptBlock>& blocks) const {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const auto at = std::mismatch(copies_[i].begin(), copies_[i].end(), other.copies_[i].begin());
       if (at.first != copies_[i].end())
@@ -166,7 +166,7 @@ class Trainer::Impl {
   void train_loop();
   void save_preview();
   void write_report(const FinishReport& finish);
-  std::vector<StateBlock> state_blocks() const;
+  std::vector<KeptBlock> state_blocks() const;
   RunState run_state();
   std::map<std::string, std::uint64_t> sample_counts() const;
   void require_same_data(const RunState& state, const fs::path& checkpoint) const;
@@ -380,7 +380,7 @@ void Trainer::Impl::advance() {
 }
 
 void Trainer::Impl::checked_step() {
-  const std::vector<StateBlock> blocks = state_blocks();
+  const std::vector<KeptBlock> blocks = state_blocks();
   before_.save(stream_, blocks);
   enqueue_step(stream_);
   eager_.save(stream_, blocks);
@@ -397,10 +397,10 @@ void Trainer::Impl::checked_step() {
          "train with --graph off and report this"});
 }
 
-std::vector<StateBlock> Trainer::Impl::state_blocks() const {
+std::vector<KeptBlock> Trainer::Impl::state_blocks() const {
   const ParameterArena& parameters = learner_.parameters();
   const auto bytes = static_cast<std::size_t>(parameters.length()) * sizeof(float);
-  std::vector<StateBlock> blocks = {{"master weights", parameters.master(), bytes}};
+  std::vector<KeptBlock> blocks = {{"master weights", parameters.master(), bytes}};
   const ops::ParameterView view = parameters.view();
   if (view.working != view.master)
     blocks.push_back({"working weights", view.working,
@@ -421,8 +421,8 @@ std::vector<StateBlock> Trainer::Impl::state_blocks() const {
 }
 
 std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
-  std::vector<StateBlock> blocks = state_blocks();
-  std::erase_if(blocks, [](const StateBlock& block) {
+  std::vector<KeptBlock> blocks = state_blocks();
+  std::erase_if(blocks, [](const KeptBlock& block) {
     return block.name == "samples" || block.name == "labels";
   });
   Snapshot snapshot;
@@ -760,7 +760,7 @@ Throughput Trainer::Impl::measure_ceiling(double seconds) {
   // The batch that lies in memory is that of the last step; before the first there is none.
   if (step == first_step_) train_until(first_step_ + 1);
   flush();
-  const std::vector<StateBlock> blocks = state_blocks();
+  const std::vector<KeptBlock> blocks = state_blocks();
   Snapshot saved;
   saved.save(stream_, blocks);
   const auto body = [this](Stream& stream) {

@@ -5,6 +5,7 @@
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
 #include "kernels/emission.h"
+#include "tests/support/host_batch.h"
 
 #include <gtest/gtest.h>
 

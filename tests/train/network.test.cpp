@@ -1,4 +1,5 @@
 // Whole networks: gradients against finite differences, and learning a batch by heart.
+#include "kernels/emission/batch_columns.h"
 #include "kernels/philox.h"
 #include "tests/train/training_testing.h"
 #include "train/learner.h"
