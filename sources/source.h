@@ -35,7 +35,7 @@ class Source {
 
   /// Reserves what the source keeps on the device: drawn scenes, tables, a resident data set,
   /// staging rings.
-  virtual void plan(MemoryPlan& /*plan*/, std::int64_t /*batch_size*/) {}
+  virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
   virtual void load(Stream& /*stream*/) {}
 
