@@ -128,15 +128,17 @@ void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::Optimize
 
   const auto n = static_cast<std::size_t>(length());
   const std::size_t matrix_bytes = static_cast<std::size_t>(matrices_) * size_of(compute);
-  master_ = memory.reserve<float>("parameters", "master weights", n);
+  master_ = memory.reserve_state<float>("parameters", "master weights", n);
   if (compute != DType::f32)
-    working_ = memory.reserve<std::byte>("parameters", "working weights", matrix_bytes);
+    working_ = memory.reserve_state<std::byte>("parameters", "working weights", matrix_bytes,
+                                               Persistence::derived);
   matrix_gradient_ = memory.reserve<std::byte>("gradients", "of matrices", matrix_bytes);
   vector_gradient_ =
       memory.reserve<float>("gradients", "of vectors", static_cast<std::size_t>(vectors_));
-  if (optimizer.state_arrays() > 0) first_ = memory.reserve<float>("optimizer", "first moment", n);
+  if (optimizer.state_arrays() > 0)
+    first_ = memory.reserve_state<float>("optimizer", "first moment", n);
   if (optimizer.state_arrays() > 1)
-    second_ = memory.reserve<float>("optimizer", "second moment", n);
+    second_ = memory.reserve_state<float>("optimizer", "second moment", n);
 }
 
 std::int64_t ParameterArena::count() const {
@@ -169,6 +171,13 @@ void* ParameterArena::gradient(ParameterId id) const {
   if (!t.trained()) return nullptr;
   if (t.layout == TensorLayout::vector) return vector_gradient_.data() + (t.offset - matrices_);
   return matrix_gradient_.data() + static_cast<std::size_t>(t.offset) * size_of(compute_);
+}
+
+std::vector<ArenaArray> ParameterArena::arrays() const {
+  std::vector<ArenaArray> arrays = {{"", master_.data()}};
+  if (first_) arrays.push_back({"first.", first_.data()});
+  if (second_) arrays.push_back({"second.", second_.data()});
+  return arrays;
 }
 
 ops::ParameterView ParameterArena::view() const {

@@ -59,6 +59,12 @@ struct ParameterTensor {
   std::vector<std::int64_t> file_shape() const;  ///< OIHW for convolutions
 };
 
+/// An array of an arena that is state, a value a parameter: [length] f32, where the tensors say.
+struct ArenaArray {
+  std::string prefix;  ///< of the tensors' names in files; "" for the weights themselves
+  float* data = nullptr;
+};
+
 /// Registered while models plan, laid out by `plan`, addressed after MemoryPlan::commit. Matrices
 /// come first (decayed, in the compute type), then vectors (f32, not decayed), then buffers (f32,
 /// not trained). Every tensor begins on a multiple of 64 elements; the gap stays zero.
@@ -92,6 +98,8 @@ class ParameterArena {
   float* master() const { return master_.data(); }  ///< [length] f32
   float* first_moment() const { return first_ ? first_.data() : nullptr; }
   float* second_moment() const { return second_ ? second_.data() : nullptr; }
+  /// The weights and what the optimizer keeps of them.
+  std::vector<ArenaArray> arrays() const;
   ops::ParameterView view() const;
 
   /// Writes every tensor as it begins: a pure function of (seed, name), so that adding a layer

@@ -1,4 +1,4 @@
-#include "train/learner.h"
+#include "train/supervised_task.h"
 
 #include "core/text.h"
 #include "generators/generator.h"
@@ -38,8 +38,8 @@ Target find_target(const SourceSpec& spec, int size, const std::string& name) {
 
 }  // namespace
 
-Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
-                 Input input)
+SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory,
+                               DType compute, Input input)
     : input_(std::move(input)),
       kind_(config.loss.kind),
       optimizer_(config.optimizer.spec),
@@ -58,7 +58,7 @@ Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memo
       memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
 
-void Learner::plan_targets(const RunConfig& config, MemoryPlan& memory) {
+void SupervisedTask::plan_targets(const RunConfig& config, MemoryPlan& memory) {
   outputs_ = static_cast<int>(config.loss.targets.size());
   for (const std::string& name : config.loss.targets) {
     const auto target_of = [&](std::size_t source) {
@@ -82,7 +82,7 @@ void Learner::plan_targets(const RunConfig& config, MemoryPlan& memory) {
   device_scale_ = memory.reserve<float>("data", "target scales", target_scale_.size());
 }
 
-void Learner::load(Stream& stream) {
+void SupervisedTask::load(Stream& stream) {
   if (kind_ != LossKind::mse) return;
   const auto upload = [&stream](auto& block, const auto& values) {
     stream.copy(block.data(), values.data(), block.bytes(), CopyDirection::host_to_device,
@@ -94,12 +94,12 @@ void Learner::load(Stream& stream) {
   stream.synchronize();
 }
 
-void Learner::forward(const Pass& pass) {
+void SupervisedTask::forward(const Pass& pass) {
   network_->forward(pass);
 }
 
-void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
-                   const ops::HeadRange* heads, float label_smoothing) {
+void SupervisedTask::loss(Stream& stream, const BatchView& batch, const Slot* slots,
+                          const ops::HeadRange* heads, float label_smoothing) {
   if (kind_ == LossKind::mse) {
     ops::MseSpec spec;
     spec.batch = batch.size;
@@ -121,16 +121,20 @@ void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
                              loss_.data(), correct_.data(), network_->output_gradient());
 }
 
-void Learner::learn(const Pass& pass, StepState* state) {
+void SupervisedTask::backward(const Pass& pass) {
   network_->backward(pass);
+}
+
+void SupervisedTask::optimize(Stream& stream, StepState* state) {
   const ops::ParameterView view = parameters().view();
-  ops::gradient_norm(pass.stream, view, clip_, norm_partials_.data(), state);
-  ops::optimizer_step(pass.stream, optimizer_, view, parameters().first_moment(),
+  ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
+  ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);
 }
 
-ops::HeadRange Learner::head_for(const std::string& name, const std::vector<std::string>& classes,
-                                 float loss_weight, const std::string& source) const {
+ops::HeadRange SupervisedTask::head_for(const std::string& name,
+                                        const std::vector<std::string>& classes, float loss_weight,
+                                        const std::string& source) const {
   for (const MixtureHead& head : input_.heads) {
     if (head.name != name) continue;
     if (head.classes != classes)

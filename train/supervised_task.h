@@ -1,5 +1,5 @@
-// A network with its loss, parameters and optimizer on one batch: what a training step and an
-// evaluation share. Called by the trainer and tests; host only.
+// A network with its losses, parameters and optimizer on one batch: what a training step and an
+// evaluation share. Host only.
 #pragma once
 
 #include "kernels/emission/batch.h"
@@ -18,7 +18,7 @@
 
 namespace wellspring {
 
-class Learner {
+class SupervisedTask {
  public:
   struct Input {
     SampleLayout layout;
@@ -26,8 +26,8 @@ class Learner {
   };
   /// Plans everything. Errors (config): the model does not fit the input; a regression's target is
   /// no latent of every source.
-  Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
-          Input input);
+  SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
+                 Input input);
 
   /// After commit: uploads what the loss needs.
   void load(Stream& stream);
@@ -37,8 +37,10 @@ class Learner {
   void forward(const Pass& pass);
   void loss(Stream& stream, const BatchView& batch, const Slot* slots, const ops::HeadRange* heads,
             float label_smoothing);
-  /// Enqueues the backward pass, clipping and the optimizer.
-  void learn(const Pass& pass, StepState* state);
+  /// Enqueues the backward pass: the gradient of every parameter.
+  void backward(const Pass& pass);
+  /// Enqueues clipping and the update of every parameter.
+  void optimize(Stream& stream, StepState* state);
 
   /// The head called `name`, with `loss_weight`. Error (data) where `classes` are not the head's.
   ops::HeadRange head_for(const std::string& name, const std::vector<std::string>& classes,
