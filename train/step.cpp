@@ -34,7 +34,12 @@ void TrainingStep::data(Stream& stream) {
 }
 
 void TrainingStep::forward(Stream& stream) {
-  task_.forward({stream, batch(), mixture_.slots(), state_.data(), PassMode::train});
+  const BatchView batch = this->batch();
+  task_.forward(pass(stream, batch));
+}
+
+Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
+  return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
 }
 
 /// The loss of each sample and the gradient of the network's outputs.
@@ -44,7 +49,8 @@ void TrainingStep::loss(Stream& stream) {
 
 /// The gradient of every parameter.
 void TrainingStep::backward(Stream& stream) {
-  task_.backward({stream, batch(), mixture_.slots(), state_.data(), PassMode::train});
+  const BatchView batch = this->batch();
+  task_.backward(pass(stream, batch));
 }
 
 /// The norm of the gradient, clipping, and the update of masters and working copy in one pass.

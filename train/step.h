@@ -38,6 +38,7 @@ class TrainingStep {
   void backward(Stream& stream);
   void optimize(Stream& stream);
   void end(Stream& stream);
+  Pass pass(Stream& stream, const BatchView& batch) const;
 
   Mixture& mixture_;
   SupervisedTask& task_;
