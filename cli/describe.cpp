@@ -83,6 +83,11 @@ void describe_model(const ModelEntry& entry) {
   if (!entry.reference.empty()) fmt::print("reference: {}\n", entry.reference);
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
+  constexpr int kAnyOutputs = 10;
+  const SampleShape shape = entry.example.shape();
+  fmt::print("\nwith its defaults, for samples of {}x{}x{} and {} outputs\n{}", shape.height,
+             shape.width, shape.channels, kAnyOutputs,
+             describe(entry.make({})->record(entry.example, kAnyOutputs)));
 }
 
 void describe_format(const DatasetFormat& format) {

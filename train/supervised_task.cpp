@@ -1,4 +1,4 @@
-#include "train/learner.h"
+#include "train/supervised_task.h"
 
 #include "core/text.h"
 #include "generators/generator.h"
@@ -38,19 +38,19 @@ Target find_target(const SourceSpec& spec, int size, const std::string& name) {
 
 }  // namespace
 
-Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
-                 Input input)
+SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory,
+                               DType compute, Input input)
     : input_(std::move(input)),
       kind_(config.loss.kind),
       optimizer_(config.optimizer.spec),
-      clip_(static_cast<float>(config.train.clip)),
-      context_(memory, stream, config.train.batch, compute) {
+      clip_(static_cast<float>(config.train.clip)) {
   if (kind_ == LossKind::mse) plan_targets(config, memory);
   if (kind_ == LossKind::cross_entropy)
     for (const MixtureHead& head : input_.heads) outputs_ += static_cast<int>(head.classes.size());
-  network_ = make_model(config.model.name, config.model.params, config.model.place)
-                 ->plan(context_, input_.layout.shape(), outputs_);
-  context_.parameters.plan(memory, compute, optimizer_);
+  const auto model = make_model(config.model.name, config.model.params, config.model.place);
+  network_ = std::make_unique<Network>(
+      model->record(input_.layout, outputs_), NetworkSpec{config.train.batch, compute, config.seed}, stream, memory);
+  parameters().plan(memory, compute, optimizer_);
   const auto rows = static_cast<std::size_t>(config.train.batch);
   loss_ = memory.reserve<float>("activations", "loss of each sample", rows);
   correct_ = memory.reserve<std::uint8_t>("activations", "correct or not", rows);
@@ -58,7 +58,7 @@ Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memo
       memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
 
-void Learner::plan_targets(const RunConfig& config, MemoryPlan& memory) {
+void SupervisedTask::plan_targets(const RunConfig& config, MemoryPlan& memory) {
   outputs_ = static_cast<int>(config.loss.targets.size());
   for (const std::string& name : config.loss.targets) {
     const auto target_of = [&](std::size_t source) {
@@ -82,7 +82,7 @@ void Learner::plan_targets(const RunConfig& config, MemoryPlan& memory) {
   device_scale_ = memory.reserve<float>("data", "target scales", target_scale_.size());
 }
 
-void Learner::load(Stream& stream) {
+void SupervisedTask::load(Stream& stream) {
   if (kind_ != LossKind::mse) return;
   const auto upload = [&stream](auto& block, const auto& values) {
     stream.copy(block.data(), values.data(), block.bytes(), CopyDirection::host_to_device,
@@ -94,21 +94,21 @@ void Learner::load(Stream& stream) {
   stream.synchronize();
 }
 
-void Learner::forward(Stream& stream, const BatchView& batch) {
-  network_->forward(stream, batch.x);
+void SupervisedTask::forward(const Pass& pass) {
+  network_->forward(pass);
 }
 
-void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
-                   const ops::HeadRange* heads, float label_smoothing) {
+void SupervisedTask::loss(Stream& stream, const BatchView& batch, const Slot* slots,
+                          const ops::HeadRange* heads, float label_smoothing) {
   if (kind_ == LossKind::mse) {
     ops::MseSpec spec;
     spec.batch = batch.size;
     spec.targets = outputs_;
     spec.latent_stride = batch.layout.latents;
-    spec.gradient = context_.compute;
-    ops::mean_squared_error(stream, spec, network_->logits(), batch.latents, device_index_.data(),
+    spec.gradient = compute();
+    ops::mean_squared_error(stream, spec, network_->outputs(), batch.latents, device_index_.data(),
                             device_shift_.data(), device_scale_.data(), batch.weight, loss_.data(),
-                            correct_.data(), network_->logits_gradient());
+                            correct_.data(), network_->output_gradient());
     return;
   }
   ops::LossSpec spec;
@@ -116,21 +116,25 @@ void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
   spec.width = outputs_;
   spec.label_smoothing = label_smoothing;
   std::copy(heads, heads + kMaxSources, spec.heads);
-  spec.gradient = context_.compute;
-  ops::softmax_cross_entropy(stream, spec, network_->logits(), slots, batch.label, batch.weight,
-                             loss_.data(), correct_.data(), network_->logits_gradient());
+  spec.gradient = compute();
+  ops::softmax_cross_entropy(stream, spec, network_->outputs(), slots, batch.label, batch.weight,
+                             loss_.data(), correct_.data(), network_->output_gradient());
 }
 
-void Learner::learn(Stream& stream, const BatchView& batch, StepState* state) {
-  network_->backward(stream, batch.x);
-  const ops::ParameterView view = context_.parameters.view();
+void SupervisedTask::backward(const Pass& pass) {
+  network_->backward(pass);
+}
+
+void SupervisedTask::optimize(Stream& stream, StepState* state) {
+  const ops::ParameterView view = parameters().view();
   ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
-  ops::optimizer_step(stream, optimizer_, view, context_.parameters.first_moment(),
-                      context_.parameters.second_moment(), state);
+  ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
+                      parameters().second_moment(), state);
 }
 
-ops::HeadRange Learner::head_for(const std::string& name, const std::vector<std::string>& classes,
-                                 float loss_weight, const std::string& source) const {
+ops::HeadRange SupervisedTask::head_for(const std::string& name,
+                                        const std::vector<std::string>& classes, float loss_weight,
+                                        const std::string& source) const {
   for (const MixtureHead& head : input_.heads) {
     if (head.name != name) continue;
     if (head.classes != classes)

@@ -1,5 +1,5 @@
-// A network with its loss, parameters and optimizer on one batch: what a training step and an
-// evaluation share. Called by the trainer and tests; host only.
+// A network with its losses, parameters and optimizer on one batch: what a training step and an
+// evaluation share. Host only.
 #pragma once
 
 #include "kernels/emission/batch.h"
@@ -9,7 +9,7 @@
 #include "kernels/stream.h"
 #include "sources/mixture.h"
 #include "train/model.h"
-#include "train/network.h"
+#include "train/network/network.h"
 #include "train/run_config.h"
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace wellspring {
 
-class Learner {
+class SupervisedTask {
  public:
   struct Input {
     SampleLayout layout;
@@ -26,31 +26,33 @@ class Learner {
   };
   /// Plans everything. Errors (config): the model does not fit the input; a regression's target is
   /// no latent of every source.
-  Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
-          Input input);
+  SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
+                 Input input);
 
   /// After commit: uploads what the loss needs.
   void load(Stream& stream);
 
   /// Enqueues the network on `batch` and the loss of the samples in `slots`. `heads` [kMaxSources]:
   /// by source index of the slots.
-  void forward(Stream& stream, const BatchView& batch);
+  void forward(const Pass& pass);
   void loss(Stream& stream, const BatchView& batch, const Slot* slots, const ops::HeadRange* heads,
             float label_smoothing);
-  /// Enqueues the backward pass, clipping and the optimizer.
-  void learn(Stream& stream, const BatchView& batch, StepState* state);
+  /// Enqueues the backward pass: the gradient of every parameter.
+  void backward(const Pass& pass);
+  /// Enqueues clipping and the update of every parameter.
+  void optimize(Stream& stream, StepState* state);
 
   /// The head called `name`, with `loss_weight`. Error (data) where `classes` are not the head's.
   ops::HeadRange head_for(const std::string& name, const std::vector<std::string>& classes,
                           float loss_weight, const std::string& source) const;
 
-  ParameterArena& parameters() { return context_.parameters; }
-  const ParameterArena& parameters() const { return context_.parameters; }
+  ParameterArena& parameters() { return network_->parameters(); }
+  const ParameterArena& parameters() const { return network().parameters(); }
   const Network& network() const { return *network_; }
   const std::vector<MixtureHead>& heads() const { return input_.heads; }
   const SampleLayout& layout() const { return input_.layout; }
   int outputs() const { return outputs_; }
-  DType compute() const { return context_.compute; }
+  DType compute() const { return network_->compute(); }
   const float* losses() const { return loss_.data(); }             ///< [batch]
   const std::uint8_t* correct() const { return correct_.data(); }  ///< [batch]
 
@@ -62,7 +64,6 @@ class Learner {
   ops::OptimizerSpec optimizer_;
   float clip_;
   int outputs_ = 0;
-  NetworkContext context_;
   std::unique_ptr<Network> network_;
   Planned<float> loss_, norm_partials_;
   Planned<std::uint8_t> correct_;
