@@ -32,6 +32,7 @@ struct DrawBudget {
   std::int64_t part = 0;   ///< to prepare for the pixels of a part
   std::int64_t pixel = 0;  ///< to colour one pixel
   int side = 0;            ///< of the parts, in pixels; 0: one part
+  bool cached = false;     ///< less is drawn where what a sample builds upon is still resident
 };
 
 /// The best that any predictor of the label or the targets can reach on average, known in closed

@@ -81,8 +81,9 @@ enum class Purpose : std::uint32_t {
   order = 6,    ///< permutations of data sets and slots
   init = 7,     ///< initial weights
   dropout = 8,
-  mix = 9,   ///< mixup, cutmix
-  key = 10,  ///< keys of their own for what runs under one seed
+  mix = 9,      ///< mixup, cutmix
+  key = 10,     ///< keys of their own for what runs under one seed
+  colour = 11,  ///< colours, apart from what they fill
 };
 
 /// The key of what is called `name` under `seed`, so that two generators, or two sources, of one

@@ -11,6 +11,9 @@
 // (F, k) lie inside the regions of his figure 3.
 #pragma once
 
+#include "core/params.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/field_stage.h"
 #include "kernels/emission/fields.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
@@ -139,6 +142,145 @@ struct GrayScottField {
   WS_INLINE static std::int32_t wrap(std::int32_t i, std::int32_t side) {
     return i < side ? i : i - side;
   }
+};
+
+struct GrayScott {
+  enum class Palette : std::uint8_t { colour, grey };
+
+  struct Params {
+    int cells = 128;
+    int lanes = 64;
+    int frames = 32;
+    int warm_up = 2000;
+    int stride = 60;
+    float spread = 1;
+    float squares = 5e-4f;
+    int square = 10;
+    Palette palette = Palette::colour;
+  };
+  static const ParamTable<Params>& table() {
+    static const auto rows =
+        ParamTable<Params>("gray_scott")
+            .integer("cells", &Params::cells, {1, 1024}, "cells",
+                     "side of the periodic grid; a pixel shows a cell, so a smaller image is a "
+                     "window of the grid, and a larger one repeats it",
+                     "256 in Pearson, Science 261 (1993) 189")
+            .integer("lanes", &Params::lanes, {1, 4096}, "chains",
+                     "under way at once: sample i is a frame of lane i modulo lanes")
+            .integer("frames", &Params::frames, {1, 4096}, "frames", "shown of each chain")
+            .integer("warm_up", &Params::warm_up, {0, 1000000}, "steps",
+                     "of one unit of time before the first frame", "200000 in Pearson 1993")
+            .integer("stride", &Params::stride, {1, 100000}, "steps", "between frames")
+            .real("spread", &Params::spread, {0, 1}, "",
+                  "of F (1: 5e-4) and k (1: 2e-4) about the point of the class")
+            .real("squares", &Params::squares, {0, 0.01}, "1 / cell",
+                  "perturbed squares at the beginning of a chain; one at least")
+            .integer("square", &Params::square, {1, 1024}, "cells", "their side",
+                     "20 in Pearson 1993")
+            .choice("palette", &Params::palette,
+                    {{"colour", Palette::colour}, {"grey", Palette::grey}},
+                    "a gradient between two colours of the chain's own, or grey");
+    return rows;
+  }
+
+  static constexpr int kLatents = 3;
+  static SampleInfo describe(const Params& params) {
+    SampleInfo info;
+    info.name = "gray_scott";
+    info.summary = "Patterns of the Gray-Scott reaction; the class is Pearson's kind of pattern";
+    info.reference = "Pearson, Complex patterns in a simple system, Science 261 (1993) 189";
+    info.classes = {"alpha", "beta",  "gamma", "delta", "epsilon", "zeta",
+                    "eta",   "theta", "iota",  "kappa", "lambda",  "mu"};
+    info.latents = {{"feed", "1 / time", 0.0115f, 0.0585f},
+                    {"kill", "1 / time", 0.0468f, 0.0652f},
+                    {"time", "time", static_cast<float>(params.warm_up),
+                     static_cast<float>(params.warm_up + (params.frames - 1) * params.stride)}};
+    const GrayScottField field = field_of(params);
+    const std::int64_t width = params.square < params.cells ? params.square : params.cells;
+    // The chain of a sample may have to be begun anew: its numbers, its squares and their noise; so
+    // may the one after it, beside it.
+    const std::int64_t begin = 2 + field.squares_of(params.cells) * (1 + width * width);
+    info.draws = {.scene = 5 + 2 * begin, .cached = true};
+    return info;
+  }
+
+  /// A window of the grid, and the colours of no v and of much.
+  struct Scene {
+    std::int32_t x0, y0;
+    Rgb low, high;
+  };
+
+  explicit GrayScott(const Params& params) : params_(params) {}
+
+  using Field = GrayScottField;
+  WS_INLINE Field field() const { return field_of(params_); }
+  WS_INLINE ChainSchedule schedule() const {
+    return {params_.lanes, params_.frames, params_.warm_up, params_.stride};
+  }
+  WS_INLINE int field_side() const { return params_.cells; }
+
+  WS_INLINE Scene draw(const SampleKey& chain, const ChainSchedule::Position& at,
+                       Truth<kLatents>& truth) const {
+    const GrayScottField::Chain numbers = field().chain(chain.rng);
+    truth.label = numbers.pattern;
+    truth.latents[0] = numbers.feed;
+    truth.latents[1] = numbers.kill;
+    truth.latents[2] = static_cast<float>(schedule().steps_of(at.frame));
+    RngStream draw(chain.rng, Purpose::colour);
+    const auto side = static_cast<std::uint32_t>(params_.cells);
+    Scene scene;
+    scene.x0 = static_cast<std::int32_t>(draw.integer(side));
+    scene.y0 = static_cast<std::int32_t>(draw.integer(side));
+    // Dark where there is no v and light where there is much: each channel keeps a contrast of a
+    // half at least.
+    scene.low = {draw.uniform(0, 0.25f), draw.uniform(0, 0.25f), draw.uniform(0, 0.25f)};
+    scene.high = {draw.uniform(0.75f, 1), draw.uniform(0.75f, 1), draw.uniform(0.75f, 1)};
+    if (params_.palette == Palette::grey) {
+      scene.low = {0, 0, 0};
+      scene.high = {1, 1, 1};
+    }
+    return scene;
+  }
+
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const float* frame, const PixelRun<N>& run,
+                       ColourRun<N>& colour) const {
+    // v stays below about 0.45 in every class.
+    constexpr float kScale = 1 / 0.45f;
+    for (int i = 0; i < N; ++i) {
+      const float v = math::clamp(kScale * value(scene, frame, run.x[i], run.y[i]), 0, 1);
+      colour.r[i] = math::lerp(scene.low.r, scene.high.r, v);
+      colour.g[i] = math::lerp(scene.low.g, scene.high.g, v);
+      colour.b[i] = math::lerp(scene.low.b, scene.high.b, v);
+    }
+  }
+
+ private:
+  WS_INLINE static GrayScottField field_of(const Params& params) {
+    return {params.spread, params.squares, params.square};
+  }
+
+  /// i modulo the side of the grid.
+  WS_INLINE std::int32_t wrap(std::int32_t i) const {
+    const std::int32_t rest = i % params_.cells;
+    return rest < 0 ? rest + params_.cells : rest;
+  }
+
+  /// Bilinear between the centres of four cells; a cell itself where the point is its centre.
+  WS_INLINE float value(const Scene& scene, const float* frame, float x, float y) const {
+    const float fx = x - 0.5f, fy = y - 0.5f;
+    const float floor_x = math::floor(fx), floor_y = math::floor(fy);
+    const std::int32_t x0 = wrap(static_cast<std::int32_t>(floor_x) + scene.x0);
+    const std::int32_t y0 = wrap(static_cast<std::int32_t>(floor_y) + scene.y0);
+    const std::int32_t x1 = x0 + 1 == params_.cells ? 0 : x0 + 1;
+    const std::int32_t y1 = y0 + 1 == params_.cells ? 0 : y0 + 1;
+    const float* const top = frame + static_cast<std::int64_t>(y0) * params_.cells;
+    const float* const bottom = frame + static_cast<std::int64_t>(y1) * params_.cells;
+    const float u = fx - floor_x, v = fy - floor_y;
+    return math::lerp(math::lerp(top[x0], top[x1], u), math::lerp(bottom[x0], bottom[x1], u), v);
+  }
+
+  Params params_;
 };
 
 }  // namespace wellspring

@@ -45,6 +45,7 @@ Golden read_golden(const std::string& generator) {
     const Json& teams = document["teams"];
     golden.teams = {settings_of(teams), teams.at("height"), teams.at("width")};
   }
+  if (document.contains("quick")) golden.quick = settings_of(document["quick"]);
   return golden;
 }
 

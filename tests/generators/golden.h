@@ -35,6 +35,9 @@ struct Golden {
   std::string file;
   std::vector<GoldenSamples> samples;  ///< empty where there is no such file
   GoldenTeams teams;
+  /// Parameters that the tests of every generator set, where samples with the defaults take long or
+  /// consecutive ones share a label.
+  std::vector<ParamSetting> quick;
 };
 
 Golden read_golden(const std::string& generator);

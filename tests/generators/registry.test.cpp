@@ -24,8 +24,8 @@ using test::message_of;
 
 constexpr int kSize = 40;  // neither a multiple of the host's runs nor of a tile
 
-std::unique_ptr<Generator> make_default(const std::string& name) {
-  return make_generator(name, kSize);
+std::unique_ptr<Generator> make_quick(const std::string& name, int size = kSize) {
+  return make_generator(name, size, test::read_golden(name).quick);
 }
 
 class EveryGenerator : public ::testing::TestWithParam<std::string> {};
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryGenerator, ::testing::ValuesIn(all_names
 // ---- digests ------------------------------------------------------------------------------------
 
 TEST_P(EveryGenerator, DigestIsEqualForAnyBatchThreadsAndSplit) {
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   const std::string whole = sample_digest(*generator, {7, 100, 65});
   for (const std::int64_t batch : {1, 7, 64}) {
     for (const int threads : {1, 2}) {
@@ -60,7 +60,7 @@ TEST_P(EveryGenerator, DigestIsEqualForAnyBatchThreadsAndSplit) {
 }
 
 TEST_P(EveryGenerator, DigestDependsOnSeedAndFirst) {
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   const std::string digest = sample_digest(*generator, {7, 0, 8});
   EXPECT_NE(sample_digest(*generator, {8, 0, 8}), digest);
   EXPECT_NE(sample_digest(*generator, {7, 1, 8}), digest);
@@ -69,7 +69,7 @@ TEST_P(EveryGenerator, DigestDependsOnSeedAndFirst) {
 
 TEST_P(EveryGenerator, DigestIsEqualOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   for (const std::int64_t batch : {1, 64}) {
     EXPECT_EQ(sample_digest(*generator, {7, 100, 65}, {Device::cuda(0), batch, 0}),
               sample_digest(*generator, {7, 100, 65}));
@@ -81,7 +81,7 @@ TEST_P(EveryGenerator, DigestIsEqualOnAGpu) {
 TEST_P(EveryGenerator, ViewsAndBf16AreEqualOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const int size : {37, 40, 224}) {
-    const auto generator = make_generator(GetParam(), size);
+    const auto generator = make_quick(GetParam(), size);
     std::vector<ViewSpec> views(1);
     if (generator->layout().kind == SampleKind::image) {
       ViewSpec view;
@@ -124,7 +124,7 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
 // ---- values -------------------------------------------------------------------------------------
 
 TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 256});
   for (const float v : samples.x) {
@@ -145,7 +145,7 @@ TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
 TEST_P(EveryGenerator, LatentsFillTheirRanges) {
   // A range that is stated but never nearly reached is a wrong range: with 4096 samples, uniform
   // latents miss a given end by 1 % with a chance of 1e-18.
-  const auto generator = make_generator(GetParam(), 1);
+  const auto generator = make_quick(GetParam(), 1);
   const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 4096});
   for (std::size_t l = 0; l < info.latents.size(); ++l) {
@@ -164,14 +164,14 @@ TEST_P(EveryGenerator, LatentsFillTheirRanges) {
 }
 
 TEST_P(EveryGenerator, ClassesAreBalanced) {
-  const auto generator = make_generator(GetParam(), 1);
+  const auto generator = make_quick(GetParam(), 1);
   std::vector<double> counts(generator->info().classes.size());
   for (const auto label : test::collect(*generator, {11, 0, 20000}).label) counts[label] += 1;
   EXPECT_GT(test::uniform_chi_square_p(counts), test::kGate);
 }
 
 TEST_P(EveryGenerator, NeighbouringLabelsAreIndependent) {
-  const auto generator = make_generator(GetParam(), 1);
+  const auto generator = make_quick(GetParam(), 1);
   const std::size_t classes = generator->info().classes.size();
   std::vector<double> pairs(classes * classes);
   const auto label = test::collect(*generator, {12, 0, 20000}).label;
@@ -183,7 +183,7 @@ TEST_P(EveryGenerator, NeighbouringLabelsAreIndependent) {
 }
 
 TEST_P(EveryGenerator, SamplesAreDistinct) {
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   const auto samples = test::collect(*generator, {5, 0, 512});
   std::set<std::vector<float>> seen;
   for (std::size_t i = 0; i < samples.count(); ++i) {
@@ -193,7 +193,7 @@ TEST_P(EveryGenerator, SamplesAreDistinct) {
 }
 
 TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   ViewSpec view;
   if (generator->layout().kind == SampleKind::image) {
     view.flip_x = 0.5f;
@@ -209,7 +209,7 @@ TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
 }
 
 TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   SampleLayout layout = generator->layout();
   const auto elements = static_cast<std::size_t>(layout.elements());
   const auto latents = static_cast<std::size_t>(layout.latents);
@@ -238,7 +238,7 @@ TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
 }
 
 TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
-  const auto generator = make_default(GetParam());
+  const auto generator = make_quick(GetParam());
   std::vector<ParamSetting> settings;
   std::istringstream yaml(generator->parameters_yaml());
   for (std::string line; std::getline(yaml, line);) {
@@ -279,8 +279,10 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
         });
       };
       const std::uint64_t drawn = drawn_in(1, 1);
-      EXPECT_EQ(drawn_in(7, 1), drawn);
-      EXPECT_EQ(drawn_in(14, 2), drawn);
+      if (!generator->info().draws.cached) {
+        EXPECT_EQ(drawn_in(7, 1), drawn);
+        EXPECT_EQ(drawn_in(14, 2), drawn);
+      }
       const std::int64_t allowed = kCount * blocks_allowed(generator->info());
       EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"
                                                             << generator->parameters_yaml();
