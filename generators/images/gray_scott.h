@@ -71,8 +71,8 @@ struct GrayScottField {
   }
 
   template <class Team>
-  WS_INLINE void begin(Team& team, const Chain&, SampleRng rng, std::int32_t side,
-                       float* planes) const {
+  WS_INLINE void begin(Team& team, const Chain&, SampleRng rng, std::int32_t side, float* planes,
+                       Philox4& shared) const {
     const std::int32_t cells = side * side;
     float* const u = planes;
     float* const v = planes + cells;
@@ -83,7 +83,9 @@ struct GrayScottField {
     team.sync();
     const std::int32_t width = square < side ? square : side;
     for (std::int32_t s = 0; s < squares_of(side); ++s) {
-      const Philox4 at = rng.block(Purpose::texture, static_cast<std::uint32_t>(s));
+      if (team.rank() == 0) shared = rng.block(Purpose::texture, static_cast<std::uint32_t>(s));
+      team.sync();  // squares may overlap: one after another
+      const Philox4 at = shared;
       const auto x0 =
           static_cast<std::int32_t>(below(at.word[0], static_cast<std::uint32_t>(side)));
       const auto y0 =
@@ -95,7 +97,7 @@ struct GrayScottField {
         u[i] = math::fma(0.01f, unit_float(word.word[0]) - 0.5f, 0.5f);
         v[i] = math::fma(0.005f, unit_float(word.word[1]) - 0.5f, 0.25f);
       }
-      team.sync();  // squares may overlap
+      team.sync();
     }
   }
 

@@ -51,7 +51,8 @@ class FieldStage {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
     const ChainSchedule schedule = image.schedule();
     const FieldCache cache = {heads_.data(), cells_.data(), frames_.data(), side_};
-    launch.league(name, std::int64_t{2} * schedule.lanes, TeamShape{kMembers, 0},
+    launch.league(name, std::int64_t{2} * schedule.lanes,
+                  TeamShape{kMembers, EvolveFields<Field>::scratch_bytes()},
                   EvolveFields<Field>{image.field(), schedule, cache, call.slots, call.batch.size,
                                       call.source, call.seed});
     shade_stored(launch, name, image, drawn, call, frames_.data(), std::int64_t{side_} * side_);

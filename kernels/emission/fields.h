@@ -9,16 +9,20 @@
 //     static constexpr int kShown;                      the plane that a frame shows
 //     struct Chain;                                     what the rule of one chain needs to know
 //     Chain chain(SampleRng) const;                     its numbers; rng.sample is the chain's
-//     template <class Team> void begin(Team&, const Chain&, SampleRng, int side, float* planes)
-//     template <class Team> void step(Team&, const Chain&, int side, const float* from, float* to)
+//     template <class Team>
+//     void begin(Team&, const Chain&, SampleRng, int side, float* planes, Philox4& shared) const;
+//     template <class Team>
+//     void step(Team&, const Chain&, int side, const float* from, float* to) const;
 //
-// `planes` is [kPlanes, side, side]. Neither ends with a barrier; both may hold some.
+// `planes` is [kPlanes, side, side]; `shared` is the team's, for random numbers that one member
+// draws for all. Neither ends with a barrier; both may hold some.
 #pragma once
 
 #include "kernels/emission/batch.h"
 #include "kernels/macros.h"
 #include "kernels/philox.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace wellspring {
@@ -84,8 +88,11 @@ struct EvolveFields {
   std::uint32_t source;
   std::uint64_t key;  ///< of the generator's random numbers
 
+  static constexpr std::size_t scratch_bytes() { return sizeof(Shared) + alignof(Shared); }
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t place) const {
+    auto& shared = *team.template scratch<Shared>(1);
     const auto lane = static_cast<std::int32_t>(place / 2);
     const auto parity = static_cast<std::uint64_t>(place % 2);
     // Frames in the order of their samples: for one lane that is the order of time.
@@ -105,17 +112,21 @@ struct EvolveFields {
       any = true;
       if (last.turn % 2 != parity) continue;
       shown = true;
-      bring(team, place, last.chain, schedule.steps_of(last.frame));
+      bring(team, shared, place, last.chain, schedule.steps_of(last.frame));
       copy_out(team, place, sample);
     }
     if (any && !shown) {
       const auto lanes = static_cast<std::uint64_t>(schedule.lanes);
-      bring(team, place, last.chain + lanes, schedule.steps_ahead(last.frame));
+      bring(team, shared, place, last.chain + lanes, schedule.steps_ahead(last.frame));
     }
   }
 
  private:
   using Position = ChainSchedule::Position;
+  struct Shared {
+    typename F::Chain chain;
+    Philox4 random;
+  };
 
   WS_INLINE std::int64_t plane_size() const { return std::int64_t{cache.side} * cache.side; }
   WS_INLINE float* buffer(std::int64_t place, std::int32_t step) const {
@@ -124,17 +135,19 @@ struct EvolveFields {
 
   /// Takes the place to `steps` steps of `chain`, from where it is if that is on the way.
   template <class Team>
-  WS_INLINE void bring(Team& team, std::int64_t place, std::uint64_t chain,
+  WS_INLINE void bring(Team& team, Shared& shared, std::int64_t place, std::uint64_t chain,
                        std::int32_t steps) const {
-    const SampleRng rng{key, chain};
-    const auto rule = field.chain(rng);
     const FieldHead head = cache.heads[place];
     std::int32_t step = head.step;
     const bool on_the_way = head.chain == chain + 1 && step <= steps;
     if (on_the_way && step == steps) return;
+    const SampleRng rng{key, chain};
+    if (team.rank() == 0) shared.chain = field.chain(rng);
+    team.sync();
+    const typename F::Chain& rule = shared.chain;
     if (!on_the_way) {
       step = 0;
-      field.begin(team, rule, rng, cache.side, buffer(place, 0));
+      field.begin(team, rule, rng, cache.side, buffer(place, 0), shared.random);
       team.sync();
     }
     for (; step < steps; ++step) {

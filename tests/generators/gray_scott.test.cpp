@@ -120,6 +120,8 @@ TEST(GrayScott, StepIsTheRuleEverywhere) {
   }
 }
 
+constexpr TeamShape kTeam{128, EvolveFields<GrayScottField>::scratch_bytes()};
+
 /// A cache with its memory, and the frames of one batch.
 struct Lanes {
   ChainSchedule schedule;
@@ -148,7 +150,7 @@ struct Lanes {
             77};
   }
   std::vector<float> show(const std::vector<std::uint64_t>& samples) {
-    host::run_league(2 * schedule.lanes, 1, {}, functor(samples));
+    host::run_league(2 * schedule.lanes, 1, kTeam, functor(samples));
     return frames;
   }
 };
@@ -216,7 +218,7 @@ TEST(Fields, OtherSourcesAreLeftAlone) {
   Lanes lanes(kShort, 8);
   auto functor = lanes.functor({0, 1});
   lanes.slots[1].source = 2;
-  host::run_league(6, 1, {}, functor);
+  host::run_league(6, 1, kTeam, functor);
   EXPECT_NE(lanes.frames[0], -1.f);
   EXPECT_EQ(lanes.frames[64], -1.f);
 }
@@ -225,7 +227,7 @@ TEST(GrayScott, TeamsOfAllSizesMakeEqualFields) {
   Lanes lanes(kShort, 11);
   auto functor = lanes.functor({0, 1, 3, 2});
   test::expect_equal_for_all_team_sizes(
-      functor, 6, {},
+      functor, 6, kTeam,
       {test::bytes_of(lanes.heads), test::bytes_of(lanes.cells), test::bytes_of(lanes.frames)});
 }
 

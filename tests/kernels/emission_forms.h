@@ -70,7 +70,7 @@ struct HeatField {
   }
   template <class Team>
   WS_INLINE void begin(Team& team, const Chain& chain, SampleRng rng, std::int32_t side,
-                       float* planes) const {
+                       float* planes, Philox4&) const {
     for (std::int32_t i = team.rank(); i < side * side; i += team.size()) {
       const Philox4 words = rng.block(Purpose::texture, static_cast<std::uint32_t>(i));
       planes[i] = chain.warmth * unit_float(words.word[0]);

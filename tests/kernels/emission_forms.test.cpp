@@ -140,7 +140,8 @@ std::vector<float> expected_frame(std::uint64_t sample, std::uint64_t seed = 3) 
   const SampleRng rng{seed, at.chain};
   SoloTeam team({});
   std::vector<float> from(64), to(64);
-  HeatField{}.begin(team, HeatField{}.chain(rng), rng, 8, from.data());
+  Philox4 shared;
+  HeatField{}.begin(team, HeatField{}.chain(rng), rng, 8, from.data(), shared);
   for (int step = 0; step < heat.when.steps_of(at.frame); ++step) {
     HeatField{}.step(team, HeatField{}.chain(rng), 8, from.data(), to.data());
     std::swap(from, to);
