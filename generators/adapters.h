@@ -34,11 +34,7 @@ void expect_no_view(const std::string& name, const ViewSpec& view);
 
 template <class F>
 typename F::Params read_params(const std::vector<ParamSetting>& settings) {
-  typename F::Params params;
-  for (const ParamSetting& setting : settings) {
-    F::table().set(params, setting.name, setting.value, setting.place);
-  }
-  return params;
+  return F::table().read(settings);
 }
 }  // namespace detail
 

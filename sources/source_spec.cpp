@@ -54,11 +54,15 @@ ParamTable<SourceSpec> file_rows() {
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
                "keep decoded pixels on the device, or decode ahead of every step");
+  table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory that storage: auto may fill; 0: the run's");
+  table.may_change();
   table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "decoded ahead when streamed");
+  table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
                 "that decode; 0: all processors of this process");
+  table.may_change();
   table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all images every epoch");
   return table;
 }

@@ -4,17 +4,15 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace wellspring {
 namespace {
 
 enum class Norm : std::uint8_t { none, group };
 
 struct CnnParams {
-  std::vector<double> widths = {32, 64, 128};
-  std::vector<double> blocks = {0, 0, 0};
-  std::vector<double> pool = {1, 1, 1};
+  std::vector<int> widths = {32, 64, 128};
+  std::vector<int> blocks = {0, 0, 0};
+  std::vector<int> pool = {1, 1, 1};
   Norm norm = Norm::group;
   std::int64_t group_width = 16;
 };
@@ -22,12 +20,12 @@ struct CnnParams {
 const ParamTable<CnnParams>& table() {
   static const auto table =
       ParamTable<CnnParams>("model cnn")
-          .real_list("widths", &CnnParams::widths, {1, 4096}, "channels",
-                     "channels of each stage, in order")
-          .real_list("blocks", &CnnParams::blocks, {0, 64}, "blocks",
-                     "residual blocks that end each stage", "He et al. 2016, figure 2")
-          .real_list("pool", &CnnParams::pool, {0, 1}, "",
-                     "1 where a stage halves height and width by max pooling, else 0")
+          .integer_list("widths", &CnnParams::widths, {1, 4096}, "channels",
+                        "channels of each stage, in order")
+          .integer_list("blocks", &CnnParams::blocks, {0, 64}, "blocks",
+                        "residual blocks that end each stage", "He et al. 2016, figure 2")
+          .integer_list("pool", &CnnParams::pool, {0, 1}, "",
+                        "1 where a stage halves height and width by max pooling, else 0")
           .choice("norm", &CnnParams::norm, {{"none", Norm::none}, {"group", Norm::group}},
                   "normalisation after each convolution", "Wu & He 2018")
           .integer("group_width", &CnnParams::group_width, {1, 4096}, "channels",
@@ -43,13 +41,6 @@ struct Stage {
   bool pool = false;
 };
 
-int whole(const char* name, double value) {
-  if (value != std::floor(value))
-    fail(ErrorKind::config,
-         {fmt::format("model cnn: {} holds {}", name, value), "whole numbers are asked for", ""});
-  return static_cast<int>(value);
-}
-
 std::vector<Stage> stages_of(const CnnParams& params) {
   const std::size_t n = params.widths.size();
   if (n == 0)
@@ -61,8 +52,7 @@ std::vector<Stage> stages_of(const CnnParams& params) {
           "each list has one entry a stage", "make the three lists equally long"});
   std::vector<Stage> stages;
   for (std::size_t i = 0; i < n; ++i) {
-    stages.push_back({whole("widths", params.widths[i]), whole("blocks", params.blocks[i]),
-                      whole("pool", params.pool[i]) == 1});
+    stages.push_back({params.widths[i], params.blocks[i], params.pool[i] == 1});
     const Stage& stage = stages.back();
     if (params.norm == Norm::none && stage.blocks > 0)
       fail(ErrorKind::config,

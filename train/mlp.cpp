@@ -9,14 +9,14 @@ namespace wellspring {
 namespace {
 
 struct MlpParams {
-  std::vector<double> widths = {64, 64};
+  std::vector<int> widths = {64, 64};
 };
 
 const ParamTable<MlpParams>& table() {
   static const auto table =
       ParamTable<MlpParams>("model mlp")
-          .real_list("widths", &MlpParams::widths, {1, 65536}, "values",
-                     "values of each hidden layer, in order; empty: a linear model");
+          .integer_list("widths", &MlpParams::widths, {1, 65536}, "values",
+                        "values of each hidden layer, in order; empty: a linear model");
   return table;
 }
 
@@ -29,7 +29,7 @@ class MlpNetwork : public Network {
       DenseUnit::Spec spec;
       spec.name = fmt::format("layer{}", i);
       spec.in = width;
-      spec.out = static_cast<int>(params.widths[i]);
+      spec.out = params.widths[i];
       spec.activation = ops::Activation::relu;
       spec.output = context.compute;
       spec.input_gradient = i > 0;

@@ -1,6 +1,7 @@
 // The pinned samples of a generator, tests/generators/golden/<name>.json:
 //
-//     {"samples": [{"parameters": {"law": "uniform"}, "size": 48, "seed": 1, "first": 0, "count": 32,
+//     {"samples": [{"parameters": {"law": "uniform"}, "size": 48, "seed": 1, "first": 0, "count":
+//     32,
 //                   "sha256": "..."}, ...],
 //      "teams": {"parameters": {}, "height": 33, "width": 40}}
 //

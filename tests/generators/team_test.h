@@ -24,8 +24,14 @@ struct TeamBatch {
         weight(rows),
         latents(rows * F::kLatents),
         label(rows),
-        view{static_cast<std::int64_t>(rows), shape, DType::f32, x.data(), label.data(),
-             weight.data(), latents.data(), F::kLatents} {}
+        view{static_cast<std::int64_t>(rows),
+             shape,
+             DType::f32,
+             x.data(),
+             label.data(),
+             weight.data(),
+             latents.data(),
+             F::kLatents} {}
   TeamBatch(const TeamBatch&) = delete;
 
   std::vector<std::span<std::byte>> bytes() {

@@ -1,0 +1,44 @@
+// The `data` section of a configuration: the sources of a run, how each is looked at, and the
+// schedule that mixes them. Used by run configurations; host only.
+#pragma once
+
+#include "core/config.h"
+#include "core/config_values.h"
+#include "kernels/view_params.h"
+#include "sources/source_spec.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// A source as sources/source_spec.h describes it, and how its samples are looked at.
+struct SourceConfig {
+  SourceSpec spec;
+  ViewParams view;
+};
+
+/// One point of the mixture's schedule; linear between points.
+struct MixturePoint {
+  double at = 0;                ///< fraction of the run, [0, 1]
+  std::vector<double> weights;  ///< one a source, in the order of the sources
+};
+
+struct DataConfig {
+  std::string root;                    ///< relative paths begin here; "": the working directory
+  std::int64_t size = 32;              ///< side of images, pixels
+  std::int64_t limit_per_class = 0;    ///< of data sets that say none of their own; 0: all
+  std::vector<SourceConfig> sources;   ///< at least one
+  std::vector<MixturePoint> schedule;  ///< never empty: one point where weights are constant
+};
+
+/// Reads and checks the section, generators' parameters included. Errors (config).
+DataConfig read_data(const ConfigNode& node);
+void write_data(ConfigWriter& writer, const DataConfig& data);
+std::vector<ConfigSection> data_sections();
+
+/// The names of the sources, in their order.
+std::vector<std::string> names_of(const DataConfig& data);
+
+}  // namespace wellspring
