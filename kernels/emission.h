@@ -438,13 +438,13 @@ void emit_events(Stream& stream, std::string_view name, const F& event, const Sl
 }  // namespace wellspring
 
 namespace wellspring::cuda {
-/// What launches the emission of a generator's functor as T. Asking for it makes it.
+/// Where the kernel that emits a generator's functor as T is found. Asking for it makes it.
 template <class F, class T>
-auto emission_launcher() {
+auto emission_kernel() {
   if constexpr (EventFunctor<F>) {
-    return &launch_map<EventEmitter<F, T>>;
+    return &map_kernel<EventEmitter<F, T>>;
   } else {
-    return &launch_team<ImageEmitter<F, T>>;
+    return &league_kernel<ImageEmitter<F, T>>;
   }
 }
 }  // namespace wellspring::cuda
@@ -452,8 +452,8 @@ auto emission_launcher() {
 /// In a .cu file, outside of any namespace: both output types of a generator's functor, whatever
 /// its form; of an image or event functor that is no generator's.
 #define WS_CUDA_GENERATOR(F)                                     \
-  template auto wellspring::cuda::emission_launcher<F, float>(); \
-  template auto wellspring::cuda::emission_launcher<F, wellspring::bf16>()
+  template auto wellspring::cuda::emission_kernel<F, float>(); \
+  template auto wellspring::cuda::emission_kernel<F, wellspring::bf16>()
 #define WS_CUDA_IMAGES(F)                           \
   WS_CUDA_TEAM(wellspring::ImageEmitter<F, float>); \
   WS_CUDA_TEAM(wellspring::ImageEmitter<F, wellspring::bf16>)
