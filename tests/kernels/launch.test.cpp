@@ -103,13 +103,13 @@ CompiledKernel compiled_affine() {
 
 TEST(Launch, ACompiledKernelRunsWithACopyOfItsParameters) {
   std::vector<std::int64_t> out(100);
-  StepGraph graph(Device::cpu());
   Stream stream(Device::cpu());
   MapBlock<AffineWriter> block{100, {out.data()}};
-  graph.record(stream, [&] { launch_kernel(stream, compiled_affine(), {}, block); });
-  EXPECT_EQ(graph.census().count(NodeKind::kernel), 1);
-  block = {};
-  graph.replay(stream);
+  const auto graph = StepGraph::record(
+      stream, [&](Stream& recorded) { launch_kernel(recorded, compiled_affine(), {}, block); });
+  EXPECT_EQ(graph->census().kernels, 1);
+  block = {0, {nullptr}};
+  graph->launch(stream);
   stream.synchronize();
   for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], 3 * static_cast<int>(i) + 1);
 }

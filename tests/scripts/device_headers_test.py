@@ -48,7 +48,7 @@ class DeviceHeaders(unittest.TestCase):
             with self.subTest(header):
                 done = subprocess.run(
                     [compiler, "-std=c++20", "-ffreestanding", "-fsyntax-only", "-Wall", "-Wextra",
-                     "-Werror", "-I", ROOT, "-x", "c++", "-"],
+                     "-Werror", "-fopenmp-simd", "-I", ROOT, "-x", "c++", "-"],
                     input=f'#include "{header}"\n', text=True, capture_output=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
