@@ -1,6 +1,6 @@
 // A configuration as a list of (path, value): what it is written from, compared by, and described
-// with. Whoever has a table writes its part with a ConfigWriter; nobody writes YAML by hand. Used by
-// all that are configured; host only.
+// with. Whoever has a table writes its part with a ConfigWriter; nobody writes YAML by hand. Used
+// by all that are configured; host only.
 #pragma once
 
 #include "core/params.h"
@@ -63,18 +63,18 @@ class ConfigWriter {
 std::string config_yaml(std::span<const ConfigEntry> entries);
 /// Those that samples and weights depend on.
 std::vector<ConfigEntry> config_identity(std::span<const ConfigEntry> entries);
-/// The values of a YAML document as plain text, for comparing; a list of scalars is one value. Errors (config) as
-/// ConfigDocument::parse, which `name` is for.
+/// The values of a YAML document as plain text, for comparing; a list of scalars is one value.
+/// Errors (config) as ConfigDocument::parse, which `name` is for.
 std::vector<ConfigEntry> config_entries(const std::string& yaml, const std::string& name);
 /// What differs between two documents: "train.batch: 64 there, 128 here".
 std::vector<std::string> config_differences(const std::string& there, const std::string& here);
 
 /// The keys of one section, for `describe` and tests: those of a table, and in words what else.
 struct ConfigSection {
-  std::string path;             ///< "data.sources[]"; "" for the top level
-  std::string condition;        ///< "kind: files"; "" where the section always has these keys
+  std::string path;       ///< "data.sources[]"; "" for the top level
+  std::string condition;  ///< "kind: files"; "" where the section always has these keys
   std::vector<ParamRow> rows;
-  std::string others;           ///< of sections with keys of somebody else: whose
+  std::string others;  ///< of sections with keys of somebody else: whose
 };
 
 }  // namespace wellspring

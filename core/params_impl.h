@@ -207,7 +207,8 @@ ParamTable<Struct>& ParamTable<Struct>::preset(
   }
   detail::add_preset(table_, std::move(preset));
   Struct values{};
-  set(values, kPresetKey, table_.presets.back().name);  // every setting is one that can be made
+  // Every setting is one that can be made.
+  detail::set_param(table_, &values, {kPresetKey, table_.presets.back().name, {}});
   return *this;
 }
 

@@ -451,7 +451,7 @@ auto emission_kernel() {
 
 /// In a .cu file, outside of any namespace: both output types of a generator's functor, whatever
 /// its form; of an image or event functor that is no generator's.
-#define WS_CUDA_GENERATOR(F)                                     \
+#define WS_CUDA_GENERATOR(F)                                   \
   template auto wellspring::cuda::emission_kernel<F, float>(); \
   template auto wellspring::cuda::emission_kernel<F, wellspring::bf16>()
 #define WS_CUDA_IMAGES(F)                           \

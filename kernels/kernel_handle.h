@@ -29,8 +29,9 @@ struct LaunchShape {
   std::size_t scratch_bytes = 0;
 };
 
-/// Device code as the CUDA runtime names it: a __global__ function of this program, or a cudaKernel_t
-/// of a library that was loaded while it runs. Lives as long as anything may be launched with it.
+/// Device code as the CUDA runtime names it: a __global__ function of this program, or a
+/// cudaKernel_t of a library that was loaded while it runs. Lives as long as anything may be
+/// launched with it.
 class KernelHandle {
  public:
   constexpr KernelHandle(const void* function, const char* name)

@@ -10,8 +10,8 @@
 namespace wellspring {
 namespace {
 
-/// Most threads of a block, and blocks of a grid's x dimension (CUDA C++ Programming Guide, table of
-/// technical specifications); longer ranges are covered by striding.
+/// Most threads of a block, and blocks of a grid's x dimension (CUDA C++ Programming Guide, table
+/// of technical specifications); longer ranges are covered by striding.
 constexpr int kMaxBlockThreads = 1024;
 constexpr std::int64_t kMaxGrid = 0x7fffffff;
 
@@ -21,15 +21,14 @@ void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchSha
                    const void* parameters, std::size_t bytes) {
   if (shape.blocks < 1 || shape.threads < 1 || shape.threads > kMaxBlockThreads ||
       bytes > kMaxFunctorBytes || shape.scratch_bytes > scratch_limit(stream.device())) {
-    throw std::logic_error(
-        fmt::format("launch '{}': {} blocks of {} threads, {} bytes of scratch and {} of parameters",
-                    kernel.name, shape.blocks, shape.threads, shape.scratch_bytes, bytes));
+    throw std::logic_error(fmt::format(
+        "launch '{}': {} blocks of {} threads, {} bytes of scratch and {} of parameters",
+        kernel.name, shape.blocks, shape.threads, shape.scratch_bytes, bytes));
   }
   const bool on_gpu = stream.device().is_cuda();
   if (on_gpu ? kernel.device == nullptr : kernel.host == nullptr) {
-    throw std::logic_error(
-        fmt::format("launch '{}': it is not compiled for {}", kernel.name,
-                    stream.device().to_string()));
+    throw std::logic_error(fmt::format("launch '{}': it is not compiled for {}", kernel.name,
+                                       stream.device().to_string()));
   }
 #if WELLSPRING_CUDA
   if (on_gpu) return cuda::launch_kernel(stream, *kernel.device, shape, parameters, bytes);

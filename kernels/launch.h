@@ -43,7 +43,8 @@ void check_map(std::string_view name, std::int64_t n);
 }  // namespace detail
 
 namespace cuda {
-/// Enqueues a kernel on a stream of a GPU. `parameters` are copied. Errors (device) name the kernel.
+/// Enqueues a kernel on a stream of a GPU. `parameters` are copied. Errors (device) name the
+/// kernel.
 void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes);
 LaunchShape map_shape(std::int64_t n);
@@ -52,8 +53,8 @@ LaunchShape league_shape(std::int64_t n, TeamShape shape);
 
 /// A kernel that exists already, and what does the same on the host, given the same parameters.
 struct CompiledKernel {
-  std::string name;                              ///< of the node in a recorded step
-  KernelHandle* device = nullptr;                ///< null where the host alone runs it
+  std::string name;                            ///< of the node in a recorded step
+  KernelHandle* device = nullptr;              ///< null where the host alone runs it
   std::function<void(const void*)> host = {};  ///< empty where a GPU alone runs it
 };
 

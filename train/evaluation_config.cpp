@@ -76,8 +76,7 @@ void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation) 
     writer.table(evaluation_table(), evaluation);
     writer.section("sources", [&] {
       for (std::size_t i = 0; i < evaluation.sources.size(); ++i) {
-        writer.element(
-            i, [&] { writer.table(evaluation_source_table(), evaluation.sources[i]); });
+        writer.element(i, [&] { writer.table(evaluation_source_table(), evaluation.sources[i]); });
       }
     });
   });

@@ -24,8 +24,8 @@ inline void require_aligned(std::string_view operation, std::initializer_list<co
                             std::uintptr_t alignment = kPointerAlignment) {
   for (const void* pointer : pointers) {
     if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) continue;
-    throw std::logic_error(fmt::format("{}: pointer {} is not aligned to {} bytes", operation,
-                                       pointer, alignment));
+    throw std::logic_error(
+        fmt::format("{}: pointer {} is not aligned to {} bytes", operation, pointer, alignment));
   }
 }
 
