@@ -32,7 +32,7 @@ std::vector<ConfigEntry> example() {
       for (std::size_t i = 0; i < 2; ++i) {
         writer.element(i, [&] {
           writer.table(table(), Optics{}, {"zones"});
-          writer.section("odd key:", [&] { writer.lines("x: 1\ny: [1, 2]\n"); });
+          writer.section("odd key:", [&] { writer.lines("x: 1\nz: [1, 2]\n"); });
         });
       }
     });
@@ -50,13 +50,13 @@ bench:
       shown: true
       "odd key:":
         x: 1
-        y: [1, 2]
+        z: [1, 2]
     - focus: 2
       lens: "a: b"
       shown: true
       "odd key:":
         x: 1
-        y: [1, 2]
+        z: [1, 2]
   end: true
 )");
 }

@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICE_HEADERS = """
 core/expect.h
 kernels/dtype.h
+kernels/emission/batch.h
+kernels/emission/fields.h
 kernels/kernel_handle.h
 kernels/macros.h
 kernels/math.h
@@ -25,6 +27,7 @@ kernels/ops/team_loop.h
 kernels/philox.h
 kernels/reduce.h
 kernels/team.h
+kernels/view.h
 """.split()
 # Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
 FREESTANDING = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}
