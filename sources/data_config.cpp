@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "generators/generator.h"
+#include "sources/files/format.h"
 #include "sources/mixture.h"
 
 #include <fmt/format.h>
@@ -70,6 +71,10 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const V
     const Place place = name ? name->place : node.place();
     // Made and dropped: every parameter is checked here, with its place.
     make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
+  } else {
+    if (const auto format = node.scalar("format"); format && !format->value.empty())
+      find_format(format->value, format->place);
+    spec.params = read_format_settings(node, spec.format);
   }
   if (is_event(spec)) {
     if (node.has("view")) node.refuse("a view of events", "only images are looked at");
@@ -162,6 +167,8 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
     writer.section("params", [&] {
       writer.lines(make_generator(spec.generator, size, spec.params)->parameters_yaml());
     });
+  } else {
+    write_format_settings(writer, spec.params);
   }
   if (!is_event(spec)) {
     writer.section("view", [&] { writer.table(view_table(), source.view); });
@@ -204,6 +211,19 @@ DataConfig read_data(const ConfigNode& node) {
   return data;
 }
 
+std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format) {
+  std::vector<ParamSetting> settings;
+  for (const std::string& key : format_keys(format))
+    if (const auto setting = node.scalar(key)) settings.push_back(*setting);
+  check_format_settings(format, settings);
+  return settings;
+}
+
+void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>& settings) {
+  for (const ParamSetting& setting : settings)
+    writer.value(setting.name, yaml_scalar(setting.value));
+}
+
 void write_data(ConfigWriter& writer, const DataConfig& data) {
   writer.section("data", [&] {
     writer.table(data_table(), data);
@@ -222,7 +242,7 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
 }
 
 std::vector<ConfigSection> data_sections() {
-  return {
+  std::vector<ConfigSection> sections = {
       {"data", "", data_table().rows(), ""},
       {"data.view", "", view_table().rows(), ""},
       {"data.sources[]", "kind: generator", source_table(SourceKind::generator).rows(), ""},
@@ -232,6 +252,10 @@ std::vector<ConfigSection> data_sections() {
       {"data.schedule[]", "", point_table().rows(), ""},
       {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},
   };
+  for (const DatasetFormat& format : format_registry()) {
+    sections.push_back({"data.sources[]", "format: " + format.name, format.parameters, ""});
+  }
+  return sections;
 }
 
 }  // namespace wellspring

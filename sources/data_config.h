@@ -38,6 +38,11 @@ DataConfig read_data(const ConfigNode& node);
 void write_data(ConfigWriter& writer, const DataConfig& data);
 std::vector<ConfigSection> data_sections();
 
+/// The keys of a source of files that belong to its format, checked. "": of a format that its path
+/// will tell. Errors (config).
+std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format);
+void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>& settings);
+
 /// The names of the sources, in their order.
 std::vector<std::string> names_of(const DataConfig& data);
 

@@ -32,10 +32,8 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
           .text("name", &EvaluationSourceConfig::name, "name in reports; `of` where none is given")
           .may_change()
           .text("path", &EvaluationSourceConfig::path,
-                "of files: where the held-out files are; that of training where none is given")
-          .may_change()
-          .text("split", &EvaluationSourceConfig::split,
-                "of files: the held-out split; that of training where none is given")
+                "of files: where the held-out ones are, with keys of their format, such as split, "
+                "where these differ from training's; empty: as training's")
           .may_change();
   return table;
 }
@@ -52,9 +50,10 @@ EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data)
       fail(ErrorKind::config, {fmt::format("{}there is no source '{}'",
                                            element.scalar("of")->place.prefix(), source.of),
                                "", name_advice(source.of, names)});
-    const bool files = data.sources[static_cast<std::size_t>(found - names.begin())].spec.kind ==
-                       SourceKind::files;
-    const bool elsewhere = !source.path.empty() || !source.split.empty();
+    const SourceSpec& trained = data.sources[static_cast<std::size_t>(found - names.begin())].spec;
+    const bool files = trained.kind == SourceKind::files;
+    source.params = read_format_settings(element, files ? trained.format : "");
+    const bool elsewhere = !source.path.empty() || !source.params.empty();
     if (files && !elsewhere)
       element.refuse("path or split is missing",
                      "held-out files are other files than those trained on");
@@ -76,7 +75,10 @@ void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation) 
     writer.table(evaluation_table(), evaluation);
     writer.section("sources", [&] {
       for (std::size_t i = 0; i < evaluation.sources.size(); ++i) {
-        writer.element(i, [&] { writer.table(evaluation_source_table(), evaluation.sources[i]); });
+        writer.element(i, [&] {
+          writer.table(evaluation_source_table(), evaluation.sources[i]);
+          write_format_settings(writer, evaluation.sources[i].params);
+        });
       }
     });
   });
@@ -84,7 +86,7 @@ void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation) 
 
 std::vector<ConfigSection> evaluation_sections() {
   return {{"eval", "", evaluation_table().rows(), ""},
-          {"eval.sources[]", "", evaluation_source_table().rows(), ""}};
+          {"eval.sources[]", "", evaluation_source_table().rows(), "keys of the source's format"}};
 }
 
 }  // namespace wellspring

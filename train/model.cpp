@@ -6,11 +6,6 @@
 
 namespace wellspring {
 
-const std::vector<ModelEntry>& model_registry() {
-  static const std::vector<ModelEntry> registry = {cnn_entry(), mlp_entry()};
-  return registry;
-}
-
 std::unique_ptr<Model> make_model(const std::string& name,
                                   const std::vector<ParamSetting>& settings, const Place& place) {
   std::vector<std::string> known;

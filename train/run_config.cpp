@@ -203,7 +203,10 @@ Mixture RunConfig::open_held_out() const {
     spec.name = held_out.name;
     if (spec.kind == SourceKind::files) {
       spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();
-      if (!held_out.split.empty()) spec.split = held_out.split;
+      for (const ParamSetting& setting : held_out.params) {  // the later one of a name wins
+        std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
+        spec.params.push_back(setting);
+      }
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
