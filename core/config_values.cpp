@@ -69,6 +69,11 @@ void ConfigWriter::value(const std::string& name, std::string yaml, bool may_cha
   entries_.push_back(std::move(entry));
 }
 
+void ConfigWriter::fact(const std::string& name, std::string yaml) {
+  value(name, std::move(yaml));
+  entries_.back().is_fact = true;
+}
+
 void ConfigWriter::lines(const std::string& yaml) {
   for (std::size_t begin = 0; begin < yaml.size();) {
     const std::size_t end = std::min(yaml.find('\n', begin), yaml.size());
@@ -110,6 +115,14 @@ std::string config_yaml(std::span<const ConfigEntry> entries) {
     open.assign(entry.path.begin(), entry.path.end() - 1);
   }
   return out;
+}
+
+std::vector<ConfigEntry> config_settings(std::span<const ConfigEntry> entries) {
+  std::vector<ConfigEntry> settings;
+  for (const ConfigEntry& entry : entries) {
+    if (!entry.is_fact) settings.push_back(entry);
+  }
+  return settings;
 }
 
 std::vector<ConfigEntry> config_identity(std::span<const ConfigEntry> entries) {

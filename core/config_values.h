@@ -19,6 +19,7 @@ struct ConfigEntry {
   std::vector<std::string> path;  ///< keys as they are, elements of lists as "[index]"
   std::string value;              ///< as YAML writes it
   bool may_change = false;        ///< as ParamRow::may_change
+  bool is_fact = false;           ///< follows from the settings and the program; nobody can set it
 
   std::string path_text() const;  ///< "data.sources[0].name", as messages have it
 };
@@ -28,6 +29,8 @@ class ConfigWriter {
  public:
   /// One value under the current section; `yaml` is a scalar, or a list on one line.
   void value(const std::string& name, std::string yaml, bool may_change = false);
+  /// What samples and weights depend on as on a setting: the version of a generator.
+  void fact(const std::string& name, std::string yaml);
   /// The rows of a table, without those of some names.
   template <class Struct>
   void table(const ParamTable<Struct>& table, const Struct& values,
@@ -59,9 +62,11 @@ class ConfigWriter {
   std::vector<ConfigEntry> entries_;
 };
 
-/// YAML that reads back to the same values: nested, two blanks a level.
+/// YAML, which reads back to the same values where all can be set: nested, two blanks a level.
 std::string config_yaml(std::span<const ConfigEntry> entries);
-/// Those that samples and weights depend on.
+/// Those that a file may set.
+std::vector<ConfigEntry> config_settings(std::span<const ConfigEntry> entries);
+/// Those that samples and weights depend on, facts included.
 std::vector<ConfigEntry> config_identity(std::span<const ConfigEntry> entries);
 /// The values of a YAML document as plain text, for comparing; a list of scalars is one value.
 /// Errors (config) as ConfigDocument::parse, which `name` is for.

@@ -45,7 +45,7 @@ void read_view(const ConfigNode& node, ViewParams& view) {
 
 bool is_event(const SourceSpec& spec) {
   return spec.kind == SourceKind::generator &&
-         find_generator(spec.generator).kind == SampleKind::event;
+         find_generator(spec.generator).kind != SampleKind::image;
 }
 
 SourceKind read_kind(const ConfigNode& node) {
@@ -106,8 +106,9 @@ double read_weight(const ParamSetting& setting) {
   return holder.weight;
 }
 
-MixturePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
-  MixturePoint point;
+SchedulePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
+  SchedulePoint point;
+  point.place = node.place();
   point.at = read_fraction(node.required_scalar("at", point_table().rows()[0].help));
   std::vector<bool> given(names.size(), false);
   point.weights.resize(names.size(), 0);
@@ -128,7 +129,7 @@ MixturePoint read_point(const ConfigNode& node, const std::vector<std::string>& 
   return point;
 }
 
-void check_schedule(const ConfigNode& node, const std::vector<MixturePoint>& schedule) {
+void check_schedule(const ConfigNode& node, const std::vector<SchedulePoint>& schedule) {
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     if (i > 0 && schedule[i].at < schedule[i - 1].at)
       node.refuse(fmt::format("point {} lies before point {}", i, i - 1),
@@ -148,7 +149,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
   for (const ConfigNode& point : node.list("schedule"))
     data.schedule.push_back(read_point(point, names));
   if (data.schedule.empty()) {
-    MixturePoint constant;
+    SchedulePoint constant;
     for (const SourceConfig& source : data.sources) constant.weights.push_back(source.spec.weight);
     data.schedule.push_back(std::move(constant));
   } else {
@@ -164,9 +165,10 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   const SourceSpec& spec = source.spec;
   writer.table(source_table(spec.kind), spec, {"weight"});  // which the schedule says
   if (spec.kind == SourceKind::generator) {
-    writer.section("params", [&] {
-      writer.lines(make_generator(spec.generator, size, spec.params)->parameters_yaml());
-    });
+    const auto generator = make_generator(spec.generator, size, spec.params);
+    // Samples of another version are other samples.
+    writer.fact("generator_version", std::to_string(generator->info().version));
+    writer.section("params", [&] { writer.lines(generator->parameters_yaml()); });
   } else {
     write_format_settings(writer, spec.params);
   }
@@ -175,7 +177,7 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   }
 }
 
-void write_point(ConfigWriter& writer, const MixturePoint& point, const DataConfig& data) {
+void write_point(ConfigWriter& writer, const SchedulePoint& point, const DataConfig& data) {
   writer.value("at", shortest(point.at));
   writer.section("weights", [&] {
     for (std::size_t i = 0; i < data.sources.size(); ++i) {

@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "core/config_values.h"
 #include "kernels/view_params.h"
+#include "sources/schedule.h"
 #include "sources/source_spec.h"
 
 #include <cstdint>
@@ -19,18 +20,12 @@ struct SourceConfig {
   ViewParams view;
 };
 
-/// One point of the mixture's schedule; linear between points.
-struct MixturePoint {
-  double at = 0;                ///< fraction of the run, [0, 1]
-  std::vector<double> weights;  ///< one a source, in the order of the sources
-};
-
 struct DataConfig {
-  std::string root;                    ///< relative paths begin here; "": the working directory
-  std::int64_t size = 32;              ///< side of images, pixels
-  std::int64_t limit_per_class = 0;    ///< of data sets that say none of their own; 0: all
-  std::vector<SourceConfig> sources;   ///< at least one
-  std::vector<MixturePoint> schedule;  ///< never empty: one point where weights are constant
+  std::string root;                     ///< relative paths begin here; "": the working directory
+  std::int64_t size = 32;               ///< side of images, pixels
+  std::int64_t limit_per_class = 0;     ///< of data sets that say none of their own; 0: all
+  std::vector<SourceConfig> sources;    ///< at least one
+  std::vector<SchedulePoint> schedule;  ///< never empty: one point where weights are constant
 };
 
 /// Reads and checks the section, generators' parameters included. Errors (config).

@@ -295,9 +295,13 @@ void check_configuration(const fs::path& checkpoint, const Json& header, const R
   const auto there = header["identity"].get<std::string>();
   const std::vector<std::string> differences = config_differences(there, config.identity_yaml());
   if (differences.empty()) return;
+  const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {
+    return line.find("generator_version: ") != std::string::npos;
+  });
   fail(ErrorKind::config,
        {fmt::format("{} belongs to a run that was configured otherwise", checkpoint.string()),
-        listed(differences),
+        listed(differences) +
+            (other_version ? "; another version of a generator makes other samples" : ""),
         "restore the configuration, or start a new run: another out=FOLDER, with init.from to "
         "begin with these weights"});
 }

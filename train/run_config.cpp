@@ -149,7 +149,7 @@ std::vector<ConfigEntry> RunConfig::entries() const {
 }
 
 std::string RunConfig::to_yaml() const {
-  return config_yaml(entries());
+  return config_yaml(config_settings(entries()));
 }
 
 std::string RunConfig::identity_yaml() const {
@@ -184,14 +184,7 @@ Mixture RunConfig::open_training() const {
     mixture.add(make_source(spec, context_of(*this, source)),
                 {spec.weight, spec.head, spec.loss_weight}, spec.place);
   }
-  std::vector<NamedSchedulePoint> points;
-  for (const MixturePoint& point : data.schedule) {
-    NamedSchedulePoint named{point.at, {}, {}};
-    for (std::size_t i = 0; i < data.sources.size(); ++i)
-      named.weights.emplace_back(data.sources[i].spec.name, point.weights[i]);
-    points.push_back(std::move(named));
-  }
-  mixture.set_schedule(points);
+  mixture.set_schedule(data.schedule);
   return mixture;
 }
 
@@ -200,6 +193,7 @@ Mixture RunConfig::open_held_out() const {
   for (const EvaluationSourceConfig& held_out : evaluation.sources) {
     const SourceConfig& source = data.sources[source_index(held_out.of)];
     SourceSpec spec = source.spec;
+    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // whatever its name here
     spec.name = held_out.name;
     if (spec.kind == SourceKind::files) {
       spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();

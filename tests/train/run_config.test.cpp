@@ -166,12 +166,12 @@ bool is_described(const ConfigEntry& entry) {
 }
 
 TEST(RunConfigTest, EveryKeyThatIsReadOrWrittenIsDescribed) {
-  std::vector<ConfigEntry> entries = parse(kSmallRun).entries();
+  std::vector<ConfigEntry> entries = config_settings(parse(kSmallRun).entries());
   for (const auto& file : std::filesystem::directory_iterator(
            std::filesystem::path(WELLSPRING_SOURCE_DIR) / "configs")) {
     if (file.path().extension() != ".yaml") continue;
     const RunConfig config = RunConfig::load(file.path());
-    for (const ConfigEntry& entry : config.entries()) entries.push_back(entry);
+    for (const ConfigEntry& entry : config_settings(config.entries())) entries.push_back(entry);
     for (ConfigEntry& entry : config_entries(read_text(file.path()), file.path().string()))
       entries.push_back(std::move(entry));
   }
