@@ -349,7 +349,7 @@ TEST_F(DatasetSources, TheBudgetDecidesWherePixelsLive) {
     context.budget_bytes = budget;
     DatasetSource source(with_storage(files(root_), storage), context);
     MemoryPlan memory(Device::cpu());
-    source.plan(memory, 4);
+    source.plan(memory, Share::whole(4));
     return std::pair{source.is_resident(), source.summary()};
   };
   const std::uint64_t all = 21 * static_cast<std::uint64_t>(kShape.elements());
