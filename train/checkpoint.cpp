@@ -25,7 +25,7 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kHeaderFile = "checkpoint.json";
 constexpr const char* kPrefix = "step-";
-constexpr const char* kModelFormat = "wellspring model 1";
+constexpr const char* kModelFormat = "wellspring model 2";
 constexpr const char* kStateFormat = "wellspring state 2";
 
 constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
@@ -64,11 +64,50 @@ class TensorList {
   std::vector<std::vector<std::uint8_t>> held_bytes_;
 };
 
-std::string heads_json(const std::vector<MixtureHead>& heads) {
+std::string heads_json(const std::vector<HeadSpec>& heads) {
   Json list = Json::array();
-  for (const MixtureHead& head : heads)
-    list.push_back({{"name", head.name}, {"classes", head.classes}});
+  for (const HeadSpec& head : heads) {
+    Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
+    if (head.loss != LossKind::regression) {
+      entry["classes"] = head.classes;
+    } else {
+      entry["targets"] = Json::array();
+      for (const HeadTarget& target : head.targets)
+        entry["targets"].push_back({{"name", target.name},
+                                    {"unit", target.unit},
+                                    {"low", target.low},
+                                    {"high", target.high}});
+    }
+    list.push_back(std::move(entry));
+  }
   return list.dump();
+}
+
+std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
+  try {
+    std::vector<HeadSpec> heads;
+    std::int32_t begin = 0;
+    for (const Json& entry : Json::parse(text)) {
+      HeadSpec head;
+      head.name = entry.at("name").get<std::string>();
+      head.loss = loss_named(entry.at("loss").get<std::string>());
+      head.begin = begin;
+      if (head.loss != LossKind::regression) {
+        head.classes = entry.at("classes").get<std::vector<std::string>>();
+      } else {
+        for (const Json& target : entry.at("targets"))
+          head.targets.push_back({target.at("name").get<std::string>(),
+                                  target.at("unit").get<std::string>(),
+                                  target.at("low").get<float>(), target.at("high").get<float>()});
+      }
+      begin += head.outputs();
+      heads.push_back(std::move(head));
+    }
+    return heads;
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::data, {fmt::format("{}: its heads cannot be read", file.string()), error.what(),
+                           "name a checkpoint that this version of the program wrote"});
+  }
 }
 
 /// As model files describe what a network reads.
@@ -477,12 +516,7 @@ ModelDescription describe_model(const fs::path& model_file) {
   ModelDescription model;
   model.step = std::stoull(text("step"));
   model.config_yaml = text("config");
-  std::int32_t logits = 0;
-  for (const Json& head : Json::parse(text("heads"))) {
-    model.heads.push_back(
-        {head["name"].get<std::string>(), logits, head["classes"].get<std::vector<std::string>>()});
-    logits += static_cast<std::int32_t>(model.heads.back().classes.size());
-  }
+  model.heads = heads_from(text("heads"), model_file);
   model.input = input_from(text("input"), model_file);
   return model;
 }
@@ -507,9 +541,8 @@ bool is_head(const std::string& name) {
 
 /// Copies the logits of heads that both networks have; the others stay as they are in `values`.
 /// Returns false when there is none.
-bool keep_heads(const SafetensorsFile& file, const std::vector<MixtureHead>& there,
-                const std::vector<MixtureHead>& here, const ParameterTensor& tensor,
-                float* values) {
+bool keep_heads(const SafetensorsFile& file, const std::vector<HeadSpec>& there,
+                const std::vector<HeadSpec>& here, const ParameterTensor& tensor, float* values) {
   const TensorInfo* info = file.find(tensor.name);
   if (info == nullptr) return false;
   const std::vector<float> held = read_floats(file, *info);
@@ -517,10 +550,12 @@ bool keep_heads(const SafetensorsFile& file, const std::vector<MixtureHead>& the
   if (info->shape.empty() || static_cast<std::int64_t>(held.size()) / info->shape[0] != row)
     return false;
   bool any = false;
-  for (const MixtureHead& head : here)
-    for (const MixtureHead& other : there) {
-      if (other.name != head.name || other.classes != head.classes) continue;
-      const auto n = static_cast<std::int64_t>(head.classes.size()) * row;
+  for (const HeadSpec& head : here)
+    for (const HeadSpec& other : there) {
+      if (other.name != head.name || other.loss != head.loss || other.classes != head.classes ||
+          other.targets != head.targets)
+        continue;
+      const std::int64_t n = head.outputs() * row;
       std::copy_n(held.begin() + other.begin * row, n, values + head.begin * row);
       any = true;
     }
@@ -541,7 +576,7 @@ std::string TransferReport::to_string() const {
 }
 
 TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
-                                const std::vector<MixtureHead>& heads, ParameterArena& parameters,
+                                const std::vector<HeadSpec>& heads, ParameterArena& parameters,
                                 Stream& stream) {
   const ModelDescription model = describe_model(model_file);
   const SafetensorsFile file(model_file);

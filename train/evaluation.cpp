@@ -3,6 +3,7 @@
 #include "generators/generator.h"
 #include "train/checkpoint.h"
 #include "train/rates.h"
+#include "train/source_truth.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +20,6 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
     const SourceSpec& spec =
         config.data.sources[config.source_index(config.evaluation.sources[k].of)].spec;
     const Source& source = mixture_.source(i);
-    heads_[k] = task.head_for(spec.head, source.classes(), 1, source.name());
     head_names_.push_back(spec.head);
     samples_.push_back(source.size() > 0 ? source.size()
                                          : static_cast<std::uint64_t>(config.evaluation.samples));
@@ -33,13 +33,20 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   SampleLayout layout = mixture_.layout();
   layout.latents = std::max(layout.latents, task.layout().latents);
   batch_.plan(memory, "evaluation", config.train.batch, layout, task.compute());
-  sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1);
-  host_sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1, MemorySpace::host);
+  losses_.emplace(task.heads(),
+                  feed_heads(task.heads(), config.heads, held_out_truth(config, mixture_)),
+                  mixture_.size(), config.train.batch, task.compute(), HeadLosses::Mode::evaluate,
+                  memory, "evaluation");
+  const auto sums = static_cast<std::size_t>(losses_->layout().sums());
+  sums_ = memory.reserve<double>("evaluation", "sums", sums);
+  host_sums_ = memory.reserve<double>("evaluation", "sums", sums, MemorySpace::host);
   mixture_.plan(memory, config.train.batch, 1);
 }
 
 void Evaluator::load(Stream& stream) {
-  if (!empty()) mixture_.load(stream);
+  if (empty()) return;
+  mixture_.load(stream);
+  losses_->load(stream);
 }
 
 EvaluationReport Evaluator::evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step) {
@@ -62,22 +69,21 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
         std::min(samples_[k] - first, static_cast<std::uint64_t>(batch.size)));
     mixture_.emit_range(stream, source, first, batch, count);
     task.forward(stream, batch);
-    task.loss(stream, batch, mixture_.slots(), heads_, 0);
-    ops::accumulate_evaluation(stream, count, mixture_.slots(), task.losses(), task.correct(),
-                               sums_.data());
+    losses_->enqueue(stream, batch, mixture_.slots(), task.outputs(), task.output_gradient());
+    ops::accumulate_evaluation(stream, losses_->measures(), count, mixture_.slots(), sums_.data());
   }
   stream.copy(host_sums_.data(), sums_.data(), sums_.bytes(), CopyDirection::device_to_host,
               "sums of the evaluation");
   stream.synchronize();
-  const ops::StepMetrics& sums = *host_sums_.data();
   EvaluationResult result;
   result.name = mixture_.source(source).name();
   result.head = head_names_[k];
-  result.samples = sums.source_count[k];
-  const double n = std::max<double>(1, sums.source_count[k]);
-  result.loss = sums.source_loss[k] / n;
-  result.accuracy = sums.source_correct[k] / n;
-  result.best_accuracy = best_[k];
+  result.samples =
+      static_cast<std::uint64_t>(samples_in(losses_->layout(), host_sums_.data(), source));
+  result.heads = losses_->report(host_sums_.data(), source);
+  for (const HeadReport& head : result.heads) result.loss += head.loss;
+  result.accuracy = accuracy_of(result.heads);
+  if (result.accuracy) result.best_accuracy = best_[k];
   return result;
 }
 
@@ -107,7 +113,6 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
   Evaluator held_out(config, std::move(mixture), task, memory);
   memory.commit();
-  task.load(stream);
   held_out.load(stream);
   load_weights(file, task.parameters(), stream);
   EvaluationReport report = held_out.evaluate(stream, task, model.step);

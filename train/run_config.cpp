@@ -2,6 +2,8 @@
 
 #include "core/text.h"
 #include "generators/generator.h"
+#include "sources/procedural.h"
+#include "train/head_config.h"
 #include "train/model.h"
 
 #include <fmt/format.h>
@@ -66,17 +68,6 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
                 "of files: where the held-out files are; that of training where none is given")
           .text("split", &EvaluationSourceConfig::split,
                 "of files: the held-out split; that of training where none is given");
-  return table;
-}
-
-const ParamTable<LossConfig>& loss_table() {
-  static const auto table =
-      ParamTable<LossConfig>("loss")
-          .choice("kind", &LossConfig::kind,
-                  {{"cross_entropy", LossKind::cross_entropy}, {"mse", LossKind::mse}},
-                  "classification, or regression of latents")
-          .real("label_smoothing", &LossConfig::label_smoothing, {0, 0.999}, "",
-                "share of the target spread over all classes", "Szegedy et al. 2016, section 7");
   return table;
 }
 
@@ -329,15 +320,29 @@ ModelConfig read_model(const ConfigNode& node) {
   return model;
 }
 
-LossConfig read_loss(const ConfigNode& node) {
-  LossConfig loss = node.read(loss_table());
-  for (const ConfigNode& target : node.list("targets"))
-    loss.targets.push_back(target.scalar().value);
-  if (loss.kind == LossKind::mse && loss.targets.empty())
-    node.refuse("targets is missing", "a regression needs the names of the latents it predicts");
-  if (loss.kind == LossKind::cross_entropy && !loss.targets.empty())
-    node.refuse("targets beside cross_entropy", "a classifier learns labels, not latents");
-  return loss;
+/// The label spaces that sources name, each once, in their order.
+std::vector<std::string> label_spaces(const DataConfig& data) {
+  std::vector<std::string> spaces;
+  for (const SourceConfig& source : data.sources)
+    if (std::count(spaces.begin(), spaces.end(), source.spec.head) == 0)
+      spaces.push_back(source.spec.head);
+  return spaces;
+}
+
+/// Generated samples of training have ids below those of evaluation.
+void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const DataConfig& data) {
+  constexpr std::uint64_t kIds = ProceduralSource::kFirstEvaluationSample;
+  const auto generated = [](const SourceConfig& source) {
+    return source.spec.kind == SourceKind::generator;
+  };
+  if (static_cast<std::uint64_t>(train.steps) <= kIds / static_cast<std::uint64_t>(train.batch) ||
+      !std::any_of(data.sources.begin(), data.sources.end(), generated))
+    return;
+  node.refuse(
+      fmt::format("{} steps of {} samples", train.steps, train.batch),
+      "generated samples from id 2^48 on are held out for evaluation, and these could reach "
+      "them",
+      "use fewer steps");
 }
 
 OptimizerConfig read_optimizer(const ConfigNode& node) {
@@ -433,15 +438,6 @@ std::string model_yaml(const ModelConfig& model) {
          settings_yaml(make_model(model.name, model.params)->parameters_yaml(), 2);
 }
 
-std::string loss_yaml(const LossConfig& loss) {
-  std::string out = "loss:\n" + loss_table().to_yaml(loss, 2);
-  if (loss.targets.empty()) return out;
-  out += "  targets:\n";
-  for (const std::string& target : loss.targets)
-    out += fmt::format("    - {}\n", yaml_scalar(target));
-  return out;
-}
-
 std::string optimizer_yaml(const OptimizerConfig& optimizer) {
   return "optimizer:\n" + optimizer_spec_table().to_yaml(optimizer.spec, 2) +
          optimizer_table().to_yaml(optimizer, 2);
@@ -485,9 +481,10 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   config.data = read_data(root.section("data"));
   config.evaluation = read_evaluation(root.section("eval"), config.data);
   config.model = read_model(root.section("model"));
-  config.loss = read_loss(root.section("loss"));
+  config.heads = read_heads(root, label_spaces(config.data), names_of(config.data));
   config.optimizer = read_optimizer(root.section("optimizer"));
   config.train = root.section("train").read(train_table());
+  check_sample_ids(root.section("train"), config.train, config.data);
   config.init = root.section("init").read(init_table());
   document.finish();
   return config;
@@ -496,13 +493,13 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
 std::string RunConfig::to_yaml() const {
   return run_table().to_yaml(*this) + "data:\n" + data_table().to_yaml(data, 2) +
          sources_yaml(data, Extent::all) + evaluation_yaml(evaluation) + model_yaml(model) +
-         loss_yaml(loss) + optimizer_yaml(optimizer) + "train:\n" +
+         heads_yaml(heads) + optimizer_yaml(optimizer) + "train:\n" +
          train_table().to_yaml(train, 2) + "init:\n" + init_table().to_yaml(init, 2);
 }
 
 std::string RunConfig::identity_yaml() const {
   return fmt::format("seed: {}\ndata:\n  size: {}\n", seed, data.size) +
-         sources_yaml(data, Extent::identity) + model_yaml(model) + loss_yaml(loss) +
+         sources_yaml(data, Extent::identity) + model_yaml(model) + heads_yaml(heads) +
          optimizer_yaml(optimizer) +
          fmt::format("train:\n  batch: {}\n  steps: {}\n  clip: {}\n", train.batch, train.steps,
                      shortest(train.clip));
@@ -533,8 +530,7 @@ Mixture RunConfig::open_training() const {
   for (const SourceConfig& source : data.sources) {
     SourceSpec spec = source.spec;
     if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();
-    mixture.add(make_source(spec, context_of(*this, source)),
-                {spec.weight, spec.head, spec.loss_weight}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source)), {spec.weight}, spec.place);
   }
   std::vector<NamedSchedulePoint> points;
   for (const MixturePoint& point : data.schedule) {
@@ -559,7 +555,7 @@ Mixture RunConfig::open_held_out() const {
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
-    mixture.add(make_source(spec, context_of(*this, source)), {1, spec.head, 1}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source)), {1}, spec.place);
   }
   return mixture;
 }
@@ -576,7 +572,8 @@ std::vector<ConfigSection> config_sections() {
           {"data.sources[] of kind files", source_table(SourceKind::files).rows()},
           {"eval", evaluation_table().rows()},
           {"eval.sources[]", evaluation_source_table().rows()},
-          {"loss", loss_table().rows()},
+          {"loss", loss_rows()},
+          {"heads[]", head_rows()},
           {"optimizer", joined(optimizer_spec_table().rows(), optimizer_table().rows())},
           {"train", train_table().rows()},
           {"init", init_table().rows()}};

@@ -10,6 +10,7 @@
 #include "kernels/view_params.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
+#include "train/heads.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -59,14 +60,6 @@ struct ModelConfig {
   Place place;
 };
 
-enum class LossKind : std::uint8_t { cross_entropy, mse };
-
-struct LossConfig {
-  LossKind kind = LossKind::cross_entropy;
-  double label_smoothing = 0;
-  std::vector<std::string> targets;  ///< of mse: names of latents
-};
-
 struct OptimizerConfig {
   ops::OptimizerSpec spec;
   double lr = 1e-3;      ///< at its peak
@@ -105,7 +98,7 @@ struct RunConfig {
   DataConfig data;
   EvaluationConfig evaluation;
   ModelConfig model;
-  LossConfig loss;
+  std::vector<HeadConfig> heads;
   OptimizerConfig optimizer;
   TrainConfig train;
   InitConfig init;
