@@ -535,10 +535,6 @@ void load_weights(const fs::path& model_file, ParameterArena& parameters, Stream
 
 namespace {
 
-bool is_head(const std::string& name) {
-  return name.starts_with(std::string(kHeadName) + ".");
-}
-
 /// Copies the logits of heads that both networks have; the others stay as they are in `values`.
 /// Returns false when there is none.
 bool keep_heads(const SafetensorsFile& file, const std::vector<HeadSpec>& there,
@@ -588,7 +584,7 @@ TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
     known.insert(tensor.name);
     float* place = values.data() + tensor.offset;
     const TensorInfo* info = file.find(tensor.name);
-    if (is_head(tensor.name)) {
+    if (tensor.group == ParameterGroup::head) {
       const bool kept =
           head_init == HeadInit::keep && keep_heads(file, model.heads, heads, tensor, place);
       (kept ? report.loaded : report.reset).push_back(tensor.name);

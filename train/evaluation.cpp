@@ -35,8 +35,8 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   batch_.plan(memory, "evaluation", config.train.batch, layout, task.compute());
   losses_.emplace(task.heads(),
                   feed_heads(task.heads(), config.heads, held_out_truth(config, mixture_)),
-                  mixture_.size(), config.train.batch, task.compute(), HeadLosses::Mode::evaluate,
-                  memory, "evaluation");
+                  mixture_.size(), Share::whole(config.train.batch), task.compute(),
+                  HeadLosses::Mode::evaluate, memory, "evaluation");
   const auto sums = static_cast<std::size_t>(losses_->layout().sums());
   sums_ = memory.reserve<double>("evaluation", "sums", sums);
   host_sums_ = memory.reserve<double>("evaluation", "sums", sums, MemorySpace::host);
@@ -68,7 +68,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
     const auto count = static_cast<std::int64_t>(
         std::min(samples_[k] - first, static_cast<std::uint64_t>(batch.size)));
     mixture_.emit_range(stream, source, first, batch, count);
-    task.forward(stream, batch);
+    task.forward({stream, batch, mixture_.slots(), nullptr, PassMode::evaluate});
     losses_->enqueue(stream, batch, mixture_.slots(), task.outputs(), task.output_gradient());
     ops::accumulate_evaluation(stream, losses_->measures(), count, mixture_.slots(), sums_.data());
   }

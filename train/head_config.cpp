@@ -16,15 +16,16 @@ const ParamTable<HeadConfig>& head_table() {
           .text("name", &HeadConfig::name,
                 "of the head; sources name the one of their labels by `head`")
           .required()
-          .choice("loss", &HeadConfig::loss,
-                  {{"class", LossKind::class_label},
-                   {"soft_label", LossKind::soft_label},
-                   {"multi_label", LossKind::multi_label},
-                   {"regression", LossKind::regression}},
-                  "class: the label; soft_label: probabilities in the column `target`; multi_label: "
-                  "each column of `target`, yes or no; regression: the latents or columns of "
-                  "`target` that the list `targets` names, of all sources that have them or of those "
-                  "that the list `sources` names")
+          .choice(
+              "loss", &HeadConfig::loss,
+              {{"class", LossKind::class_label},
+               {"soft_label", LossKind::soft_label},
+               {"multi_label", LossKind::multi_label},
+               {"regression", LossKind::regression}},
+              "class: the label; soft_label: probabilities in the column `target`; multi_label: "
+              "each column of `target`, yes or no; regression: the latents or columns of "
+              "`target` that the list `targets` names, of all sources that have them or of those "
+              "that the list `sources` names")
           .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
                 "of class and soft_label: share of the target spread over all classes",
                 "Szegedy et al. 2016, section 7")
@@ -43,10 +44,11 @@ struct LossSection {
 const ParamTable<LossSection>& loss_table() {
   static const auto table =
       ParamTable<LossSection>("loss")
-          .choice("kind", &LossSection::kind,
-                  {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
-                  "in place of `heads`: a class head for each label space, or one regression of the "
-                  "latents that the list `targets` names")
+          .choice(
+              "kind", &LossSection::kind,
+              {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
+              "in place of `heads`: a class head for each label space, or one regression of the "
+              "latents that the list `targets` names")
           .real("label_smoothing", &LossSection::label_smoothing, {0, 0.999}, "",
                 "share of the target spread over all classes", "Szegedy et al. 2016, section 7");
   return table;

@@ -11,9 +11,10 @@
 
 namespace wellspring {
 
-/// `heads` of the configuration `root`, or what `loss` stands for: kind cross_entropy is a class head
-/// for each label space, kind mse one regression called "regression". `label_spaces`: the heads that
-/// sources name, in order; `sources`: names of all sources. Errors (config), each with its place.
+/// `heads` of the configuration `root`, or what `loss` stands for: kind cross_entropy is a class
+/// head for each label space, kind mse one regression called "regression". `label_spaces`: the
+/// heads that sources name, in order; `sources`: names of all sources. Errors (config), each with
+/// its place.
 std::vector<HeadConfig> read_heads(const ConfigNode& root,
                                    const std::vector<std::string>& label_spaces,
                                    const std::vector<std::string>& sources);

@@ -16,18 +16,18 @@ float scale_of(const HeadTarget& target) {
 }  // namespace
 
 HeadLosses::HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadFeed> feeds,
-                       std::int32_t sources, std::int64_t batch, DType gradient, Mode mode,
+                       std::int32_t sources, const Share& share, DType gradient, Mode mode,
                        MemoryPlan& memory, const std::string& group)
     : heads_(heads),
       feeds_(std::move(feeds)),
       layout_(heads, sources),
-      batch_(batch),
+      share_(share),
       gradient_(gradient),
       mode_(mode),
       regressions_(heads.size()) {
   for (const HeadSpec& head : heads) width_ += head.outputs();
   measures_ = memory.reserve<float>(group, "losses and scores",
-                                    static_cast<std::size_t>(layout_.count() * batch));
+                                    static_cast<std::size_t>(layout_.count() * share.rows));
   for (std::size_t h = 0; h < heads.size(); ++h) {
     if (heads[h].loss != LossKind::regression) continue;
     const std::size_t targets = heads[h].targets.size();
@@ -68,7 +68,8 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
   const HeadSpec& spec = heads_[head];
   const HeadFeed& feed = feeds_[head];
   ops::HeadSlice slice;
-  slice.batch = batch.size;
+  slice.batch = share_.rows;
+  slice.global_batch = share_.global_batch;
   slice.width = width_;
   slice.begin = spec.begin;
   slice.outputs = spec.outputs();
@@ -78,8 +79,8 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
     slice.weight[s] = mode_ == Mode::train ? feed.weight[s] : 1.0f;
   const float smoothing = mode_ == Mode::train ? spec.label_smoothing : 0.0f;
   float* all = measures_.data();
-  const ops::LossResult out = {all + static_cast<std::int64_t>(head) * batch_,
-                               all + layout_.first_score(head) * batch_, gradient};
+  const ops::LossResult out = {all + static_cast<std::int64_t>(head) * share_.rows,
+                               all + layout_.first_score(head) * share_.rows, gradient};
   const auto target_width = static_cast<std::int32_t>(batch.layout.targets);
   switch (spec.loss) {
     case LossKind::class_label:
@@ -102,7 +103,7 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
 }
 
 ops::Measures HeadLosses::measures() const {
-  return {batch_, layout_.count(), layout_.heads(), layout_.sources(), measures_.data()};
+  return {share_.rows, layout_.count(), layout_.heads(), layout_.sources(), measures_.data()};
 }
 
 }  // namespace wellspring

@@ -18,10 +18,10 @@ class HeadLosses {
   /// train: as configured. evaluate: without smoothing, and every sample and head weighs 1.
   enum class Mode : std::uint8_t { train, evaluate };
 
-  /// Plans for batches of `batch` rows whose slots name `sources` sources; `feeds` says what each of
-  /// them teaches. `gradient`: type of the outputs' gradient. `heads` outlives it.
+  /// Plans for this rank's rows of batches whose slots name `sources` sources; `feeds` says what
+  /// each of them teaches. `gradient`: type of the outputs' gradient. `heads` outlives it.
   HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadFeed> feeds, std::int32_t sources,
-             std::int64_t batch, DType gradient, Mode mode, MemoryPlan& memory,
+             const Share& share, DType gradient, Mode mode, MemoryPlan& memory,
              const std::string& group);
   /// After commit: uploads where targets lie.
   void load(Stream& stream);
@@ -49,7 +49,7 @@ class HeadLosses {
   const std::vector<HeadSpec>& heads_;
   std::vector<HeadFeed> feeds_;
   MeasureLayout layout_;
-  std::int64_t batch_;
+  Share share_;
   std::int32_t width_ = 0;
   DType gradient_;
   Mode mode_;

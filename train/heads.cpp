@@ -70,10 +70,10 @@ std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
                              });
     if (known) continue;
     fail(ErrorKind::config,
-         {source != nullptr ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
-                                          prefix_of(head), source->name, name)
-                            : fmt::format("{}: no source has a latent or a target '{}'",
-                                          prefix_of(head), name),
+         {source != nullptr
+              ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
+                            prefix_of(head), source->name, name)
+              : fmt::format("{}: no source has a latent or a target '{}'", prefix_of(head), name),
           "files carry labels and nothing else",
           name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
   }
@@ -215,10 +215,10 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
   }
   for (std::size_t s = 0; s < sources.size(); ++s)
     if (!taught[s])
-      fail(ErrorKind::config, {fmt::format("source '{}' teaches no head", sources[s].name),
-                               "its samples would change nothing",
-                               fmt::format("add a head called '{}', or remove the source",
-                                           sources[s].head)});
+      fail(ErrorKind::config,
+           {fmt::format("source '{}' teaches no head", sources[s].name),
+            "its samples would change nothing",
+            fmt::format("add a head called '{}', or remove the source", sources[s].head)});
   return heads;
 }
 
@@ -236,12 +236,11 @@ std::vector<HeadFeed> feed_heads(const std::vector<HeadSpec>& heads,
       if (head.loss == LossKind::regression) {
         if (!has_all_targets(source, config.targets)) refuse_unknown_target(config, &source, {});
       } else if (const auto classes = classes_of(head.loss, source); classes != head.classes) {
-        fail(ErrorKind::data,
-             {fmt::format("source '{}' has {} classes ({}), head '{}' has {} ({})", source.name,
-                          classes.size(), join(classes), head.name, head.classes.size(),
-                          join(head.classes)),
-              "label i must mean the same class to the network and to the data",
-              "use data with the classes that the network was made for"});
+        fail(ErrorKind::data, {fmt::format("source '{}' has {} classes ({}), head '{}' has {} ({})",
+                                           source.name, classes.size(), join(classes), head.name,
+                                           head.classes.size(), join(head.classes)),
+                               "label i must mean the same class to the network and to the data",
+                               "use data with the classes that the network was made for"});
       }
       feed.sources |= 1u << s;
       feed.weight[s] = source.loss_weight * head.weight;
@@ -254,10 +253,10 @@ std::vector<HeadFeed> feed_heads(const std::vector<HeadSpec>& heads,
   }
   for (std::size_t s = 0; s < sources.size(); ++s)
     if (((fed >> s) & 1u) == 0)
-      fail(ErrorKind::config, {fmt::format("source '{}': the network has no head for it",
-                                           sources[s].name),
-                               fmt::format("its labels belong to head '{}'", sources[s].head),
-                               "leave the source out, or use a network that was trained on it"});
+      fail(ErrorKind::config,
+           {fmt::format("source '{}': the network has no head for it", sources[s].name),
+            fmt::format("its labels belong to head '{}'", sources[s].head),
+            "leave the source out, or use a network that was trained on it"});
   return feeds;
 }
 

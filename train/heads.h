@@ -76,8 +76,8 @@ struct SourceTruth {
 };
 
 /// The heads that `configs` describe over these sources, their outputs side by side in that order.
-/// Errors (config): a head that no source teaches, a source that teaches none, targets that a source
-/// lacks or that have another range there, label spaces that differ.
+/// Errors (config): a head that no source teaches, a source that teaches none, targets that a
+/// source lacks or that have another range there, label spaces that differ.
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources);
 
@@ -97,8 +97,8 @@ std::vector<HeadFeed> feed_heads(const std::vector<HeadSpec>& heads,
 /// The accuracy of the first head that has one.
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);
 
-/// "accuracy 98.10 %", "rmse of x 0.0123 mm, mae of x 0.009 mm"; with the head's name in front where
-/// there are several.
+/// "accuracy 98.10 %", "rmse of x 0.0123 mm, mae of x 0.009 mm"; with the head's name in front
+/// where there are several.
 std::string scores_text(const std::vector<HeadReport>& heads);
 
 /// How losses and scores lie in Measures and in the sums of metrics: all heads' losses, then all

@@ -88,11 +88,24 @@ ParameterId ParameterArena::vector(std::string name, std::int64_t n, Initial ini
 
 ParameterId ParameterArena::add(ParameterTensor tensor) {
   if (planned_) throw std::logic_error("parameter '" + tensor.name + "' registered after plan()");
+  if (!tensor.trained() && tensor.layout != TensorLayout::vector)
+    throw std::logic_error("buffer '" + tensor.name + "' is no vector");
   for (const ParameterTensor& other : tensors_)
     if (other.name == tensor.name)
       throw std::logic_error("parameter '" + tensor.name + "' registered twice");
   tensors_.push_back(std::move(tensor));
   return {static_cast<int>(tensors_.size()) - 1};
+}
+
+ParameterId ParameterArena::find(const ParameterTensor& asked) const {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].name != asked.name) continue;
+    if (tensors_[i].layout != asked.layout || tensors_[i].shape != asked.shape ||
+        tensors_[i].kind != asked.kind)
+      throw std::logic_error("parameter '" + asked.name + "' has another shape than who shares it");
+    return {static_cast<int>(i)};
+  }
+  throw std::logic_error("there is no parameter '" + asked.name + "' to share");
 }
 
 void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer) {
@@ -107,8 +120,11 @@ void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::Optimize
     if (tensor.layout != TensorLayout::vector) place(tensor);
   matrices_ = end;
   for (ParameterTensor& tensor : tensors_)
-    if (tensor.layout == TensorLayout::vector) place(tensor);
+    if (tensor.layout == TensorLayout::vector && tensor.trained()) place(tensor);
   vectors_ = end - matrices_;
+  for (ParameterTensor& tensor : tensors_)
+    if (!tensor.trained()) place(tensor);
+  buffers_ = end - matrices_ - vectors_;
 
   const auto n = static_cast<std::size_t>(length());
   const std::size_t matrix_bytes = static_cast<std::size_t>(matrices_) * size_of(compute);
@@ -127,7 +143,7 @@ void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::Optimize
 
 std::int64_t ParameterArena::count() const {
   std::int64_t sum = 0;
-  for (const ParameterTensor& tensor : tensors_) sum += tensor.elements();
+  for (const ParameterTensor& tensor : tensors_) sum += tensor.trained() ? tensor.elements() : 0;
   return sum;
 }
 
@@ -145,12 +161,16 @@ const float* ParameterArena::value(ParameterId id) const {
   return master_.data() + tensor(id).offset;
 }
 
-void* ParameterArena::weight_gradient(ParameterId id) const {
-  return matrix_gradient_.data() + static_cast<std::size_t>(tensor(id).offset) * size_of(compute_);
+float* ParameterArena::buffer(ParameterId id) const {
+  WS_EXPECT(!tensor(id).trained());
+  return master_.data() + tensor(id).offset;
 }
 
-float* ParameterArena::value_gradient(ParameterId id) const {
-  return vector_gradient_.data() + (tensor(id).offset - matrices_);
+void* ParameterArena::gradient(ParameterId id) const {
+  const ParameterTensor& t = tensor(id);
+  if (!t.trained()) return nullptr;
+  if (t.layout == TensorLayout::vector) return vector_gradient_.data() + (t.offset - matrices_);
+  return matrix_gradient_.data() + static_cast<std::size_t>(t.offset) * size_of(compute_);
 }
 
 std::vector<ArenaArray> ParameterArena::arrays() const {
@@ -170,6 +190,11 @@ ops::ParameterView ParameterArena::view() const {
   view.vector_gradient = vector_gradient_.data();
   view.compute = compute_;
   return view;
+}
+
+void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks) const {
+  ranks.all_reduce(stream, matrix_gradient_.data(), compute_, matrices_);
+  ranks.all_reduce(stream, vector_gradient_.data(), DType::f32, vectors_);
 }
 
 void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {

@@ -27,8 +27,8 @@ SourceTruth truth_of(const RunConfig& config, const SourceSpec& spec, const Sour
 std::vector<SourceTruth> training_truth(const RunConfig& config, const Mixture& mixture) {
   std::vector<SourceTruth> truths;
   for (int i = 0; i < mixture.size(); ++i)
-    truths.push_back(truth_of(config, config.data.sources[static_cast<std::size_t>(i)].spec,
-                              mixture.source(i)));
+    truths.push_back(
+        truth_of(config, config.data.sources[static_cast<std::size_t>(i)].spec, mixture.source(i)));
   return truths;
 }
 

@@ -12,6 +12,7 @@ void TrainingStep::enqueue(Stream& stream) {
   forward(stream);
   loss(stream);
   backward(stream);
+  reduce(stream);
   optimize(stream);
   end(stream);
 }
@@ -21,6 +22,7 @@ void TrainingStep::enqueue_resident(Stream& stream) {
   forward(stream);
   loss(stream);
   backward(stream);
+  reduce(stream);
   optimize(stream);
   end(stream);
 }
@@ -36,7 +38,12 @@ void TrainingStep::data(Stream& stream) {
 }
 
 void TrainingStep::forward(Stream& stream) {
-  task_.forward(stream, batch());
+  const BatchView batch = this->batch();
+  task_.forward(pass(stream, batch));
+}
+
+Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
+  return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
 }
 
 /// The loss of each sample by each of its heads, and the gradient of the network's outputs.
@@ -46,7 +53,13 @@ void TrainingStep::loss(Stream& stream) {
 
 /// The gradient of every parameter.
 void TrainingStep::backward(Stream& stream) {
-  task_.backward(stream, batch());
+  const BatchView batch = this->batch();
+  task_.backward(pass(stream, batch));
+}
+
+/// The gradient of the whole batch, of which each rank has a share.
+void TrainingStep::reduce(Stream& stream) {
+  task_.parameters().reduce_gradients(stream, ranks_);
 }
 
 /// The norm of the gradient, clipping, and the update of masters and working copy in one pass.
@@ -66,8 +79,8 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
       task_(task),
       schedule_(learning_rate_schedule(config)),
       losses_(task.heads(), feed_heads(task.heads(), config.heads, training_truth(config, mixture)),
-              mixture.size(), config.train.batch, task.compute(), HeadLosses::Mode::train, memory,
-              "activations") {
+              mixture.size(), Share::whole(config.train.batch), task.compute(),
+              HeadLosses::Mode::train, memory, "activations") {
   batch_.plan_state(memory, "data", config.train.batch, task.layout(), task.compute());
   state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
   // Two windows: one is copied out while the other is filled.

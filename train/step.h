@@ -2,6 +2,7 @@
 // only.
 #pragma once
 
+#include "kernels/communicator.h"
 #include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/training.h"
@@ -41,12 +42,15 @@ class TrainingStep {
   void forward(Stream& stream);
   void loss(Stream& stream);
   void backward(Stream& stream);
+  void reduce(Stream& stream);
   void optimize(Stream& stream);
   void end(Stream& stream);
+  Pass pass(Stream& stream, const BatchView& batch) const;
 
   Mixture& mixture_;
   SupervisedTask& task_;
   ops::ScheduleSpec schedule_;
+  SingleRank ranks_;
   HeadLosses losses_;
   BatchColumns batch_;
   Planned<StepState> state_;

@@ -1,41 +1,36 @@
 #include "train/supervised_task.h"
 
-#include "core/text.h"
-#include "generators/generator.h"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-
 namespace wellspring {
+
 SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory,
                                DType compute, Input input)
     : input_(std::move(input)),
       optimizer_(config.optimizer.spec),
-      clip_(static_cast<float>(config.train.clip)),
-      context_(memory, stream, config.train.batch, compute) {
+      clip_(static_cast<float>(config.train.clip)) {
   int outputs = 0;
   for (const HeadSpec& head : input_.heads) outputs += head.outputs();
-  network_ = make_model(config.model.name, config.model.params, config.model.place)
-                 ->plan(context_, input_.layout.shape(), outputs);
-  context_.parameters.plan(memory, compute, optimizer_);
+  const auto model = make_model(config.model.name, config.model.params, config.model.place);
+  network_ = std::make_unique<Network>(model->record(input_.layout, outputs),
+                                       NetworkSpec{config.train.batch, compute, config.seed},
+                                       stream, memory);
+  parameters().plan(memory, compute, optimizer_);
   norm_partials_ =
       memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
 
-void SupervisedTask::forward(Stream& stream, const BatchView& batch) {
-  network_->forward(stream, batch.x);
+void SupervisedTask::forward(const Pass& pass) {
+  network_->forward(pass);
 }
 
-void SupervisedTask::backward(Stream& stream, const BatchView& batch) {
-  network_->backward(stream, batch.x);
+void SupervisedTask::backward(const Pass& pass) {
+  network_->backward(pass);
 }
 
 void SupervisedTask::optimize(Stream& stream, StepState* state) {
-  const ops::ParameterView view = context_.parameters.view();
+  const ops::ParameterView view = parameters().view();
   ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
-  ops::optimizer_step(stream, optimizer_, view, context_.parameters.first_moment(),
-                      context_.parameters.second_moment(), state);
+  ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
+                      parameters().second_moment(), state);
 }
 
 }  // namespace wellspring

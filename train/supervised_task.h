@@ -10,7 +10,7 @@
 #include "sources/mixture.h"
 #include "train/heads.h"
 #include "train/model.h"
-#include "train/network.h"
+#include "train/network/network.h"
 #include "train/run_config.h"
 
 #include <memory>
@@ -29,29 +29,28 @@ class SupervisedTask {
   SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
                  Input input);
 
-  /// Enqueues the network on `batch`.
-  void forward(Stream& stream, const BatchView& batch);
+  /// Enqueues the network on pass.batch.
+  void forward(const Pass& pass);
   /// [batch, outputs of all heads] f32, after forward().
-  const float* outputs() const { return network_->logits(); }
+  const float* outputs() const { return network_->outputs(); }
   /// Where the losses write their gradient: [batch, outputs] in the compute type.
-  void* output_gradient() const { return network_->logits_gradient(); }
+  void* output_gradient() const { return network_->output_gradient(); }
   /// Enqueues the backward pass: the gradient of every parameter.
-  void backward(Stream& stream, const BatchView& batch);
+  void backward(const Pass& pass);
   /// Enqueues clipping and the update of every parameter.
   void optimize(Stream& stream, StepState* state);
 
-  ParameterArena& parameters() { return context_.parameters; }
-  const ParameterArena& parameters() const { return context_.parameters; }
+  ParameterArena& parameters() { return network_->parameters(); }
+  const ParameterArena& parameters() const { return network().parameters(); }
   const Network& network() const { return *network_; }
   const std::vector<HeadSpec>& heads() const { return input_.heads; }
   const SampleLayout& layout() const { return input_.layout; }
-  DType compute() const { return context_.compute; }
+  DType compute() const { return network_->compute(); }
 
  private:
   Input input_;
   ops::OptimizerSpec optimizer_;
   float clip_;
-  NetworkContext context_;
   std::unique_ptr<Network> network_;
   Planned<float> norm_partials_;
 };

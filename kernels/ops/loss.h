@@ -37,12 +37,12 @@ struct HeadRows {
   WS_INLINE T* own_gradient(std::int64_t row) const {
     return gradient + row * head.width + head.begin;
   }
-  /// Of a row's loss; its gradient's factor is this over the batch.
+  /// Of a row's loss; its gradient's factor is this over the global batch.
   WS_INLINE float weight(std::int64_t row) const {
     return weights[row] * head.weight[slots[row].source];
   }
   WS_INLINE float factor(std::int64_t row) const {
-    return weight(row) / static_cast<float>(head.batch);
+    return weight(row) / static_cast<float>(head.mean_over());
   }
   WS_INLINE void score(std::int64_t row, std::int32_t index, float value) const {
     scores[index * head.batch + row] = value;

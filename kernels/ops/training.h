@@ -5,6 +5,7 @@
 
 #include "kernels/dtype.h"
 #include "kernels/emission/batch.h"
+#include "kernels/macros.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
 
@@ -16,12 +17,14 @@ namespace wellspring::ops {
 /// Samples of other sources get loss, scores and gradient 0 from it.
 struct HeadSlice {
   std::int64_t batch = 1;
+  std::int64_t global_batch = 0;   ///< rows on all ranks, which the mean is over; 0: batch
   std::int32_t width = 1;          ///< outputs a row, all heads together
   std::int32_t begin = 0;          ///< the head's first
   std::int32_t outputs = 1;        ///< how many it has
   DType gradient = DType::f32;     ///< of the outputs' gradient
   std::uint32_t sources = 0;       ///< bit s: samples of source s have this head
   float weight[kMaxSources] = {};  ///< multiplies the loss of a source's samples
+  WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 
 /// What every loss reads, all on the device.
@@ -35,7 +38,7 @@ struct LossInput {
 struct LossResult {
   float* loss = nullptr;     ///< [batch] sample weight * source weight * loss
   float* scores = nullptr;   ///< [scores, batch] how good the row's outputs are, see each loss
-  void* gradient = nullptr;  ///< [batch, width] of the mean loss over the batch; the head's slice
+  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; the head's slice
 };
 
 /// Class: cross-entropy against the row's label, a share `smoothing` of it spread over all classes.

@@ -39,9 +39,10 @@ HeadConfig head(const std::string& name, LossKind loss, std::vector<std::string>
 }
 
 TEST(Heads, LieSideBySideAndKnowWhoTeachesThem) {
-  const std::vector<HeadConfig> configs = {
-      head("shapes", LossKind::class_label), head("jets", LossKind::soft_label),
-      head("place", LossKind::regression, {"y", "x"}), head("size", LossKind::regression, {"size"})};
+  const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
+                                           head("jets", LossKind::soft_label),
+                                           head("place", LossKind::regression, {"y", "x"}),
+                                           head("size", LossKind::regression, {"size"})};
   const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
   ASSERT_EQ(heads.size(), 4u);
   const std::int32_t begins[] = {0, 2, 4, 6}, outputs[] = {2, 2, 2, 1}, scores[] = {1, 1, 4, 2};
@@ -65,8 +66,8 @@ TEST(Heads, LieSideBySideAndKnowWhoTeachesThem) {
 }
 
 TEST(Heads, ARegressionMayReadTheTargetColumn) {
-  const std::vector<HeadConfig> configs = {
-      head("shapes", LossKind::class_label), head("p", LossKind::regression, {"mass", "qcd"})};
+  const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
+                                           head("p", LossKind::regression, {"mass", "qcd"})};
   const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
   const std::vector<HeadFeed> feeds = feed_heads(heads, configs, three_sources());
   EXPECT_EQ(feeds[1].sources, 0b010u);

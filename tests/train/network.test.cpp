@@ -59,8 +59,8 @@ train: {{batch: {}, steps: 200, clip: 0}}
         stream_(Device::cpu(), 1),
         memory_(Device::cpu()),
         task_(config_, stream_, memory_, DType::f32, input(heads)),
-        losses_(task_.heads(), feed_heads(task_.heads(), heads, two_sources()), 2, kBatch,
-                DType::f32, HeadLosses::Mode::train, memory_, "losses") {
+        losses_(task_.heads(), feed_heads(task_.heads(), heads, two_sources()), 2,
+                Share::whole(kBatch), DType::f32, HeadLosses::Mode::train, memory_, "losses") {
     batch_.plan(memory_, "data", kBatch, task_.layout(), DType::f32);
     slots_ = memory_.reserve<Slot>("data", "slots", kBatch);
     state_ = memory_.reserve<StepState>("data", "state", 1);
@@ -72,7 +72,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
 
   double loss() {
     const BatchView batch = batch_.view();
-    task_.forward(stream_, batch);
+    task_.forward({stream_, batch, slots_.data(), state_.data()});
     losses_.enqueue(stream_, batch, slots_.data(), task_.outputs(), task_.output_gradient());
     const ops::Measures measures = losses_.measures();
     double sum = 0;
@@ -81,7 +81,8 @@ train: {{batch: {}, steps: 200, clip: 0}}
   }
   void backward() {
     loss();
-    task_.backward(stream_, batch_.view());
+    const BatchView batch = batch_.view();
+    task_.backward({stream_, batch, slots_.data(), state_.data()});
   }
   void train_step() {
     ops::begin_step(stream_, {.peak = 0.01f, .floor = 0, .warmup = 0, .total = 100000},

@@ -1,7 +1,9 @@
-#include "sources/files/file_source.h"
+#include "sources/dataset_source.h"
 
 #include "core/sha256.h"
 #include "kernels/step_graph.h"
+#include "sources/files/image_codec.h"
+#include "sources/files/image_set.h"
 #include "sources/mixture.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/chi_square.h"
@@ -48,6 +50,11 @@ SourceSpec files(const fs::path& path) {
   return spec;
 }
 
+SourceSpec with(SourceSpec spec, const std::string& key, const std::string& value) {
+  spec.params.push_back({key, value});
+  return spec;
+}
+
 SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
   spec.storage = storage;
   spec.threads = threads;
@@ -89,7 +96,9 @@ struct FileRun {
     mixture.emit(stream, state.data(), batch->view());
     mixture.after_step(stream, number);
   }
-  const FileSource& source() const { return dynamic_cast<const FileSource&>(mixture.source(0)); }
+  const Dataset& data() const {
+    return dynamic_cast<const DatasetSource&>(mixture.source(0)).data();
+  }
 
   MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
   Mixture mixture{3};
@@ -165,9 +174,9 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
           {all_labels.data(), all_labels.data() + all_labels.size()}};
 }
 
-class FileSources : public ::testing::Test {
+class DatasetSources : public ::testing::Test {
  protected:
-  FileSources() { test::write_image_folder(root_, 3, 7, kSide, kSide); }
+  DatasetSources() { test::write_image_folder(root_, 3, 7, kSide, kSide); }
   std::string refused(const SourceSpec& spec, int size = 0) {
     SourceContext context;
     context.size = size;
@@ -188,8 +197,9 @@ class FileSources : public ::testing::Test {
 };
 
 // What a step sees is what a plain decoder gives for the slots of that step.
-TEST_F(FileSources, ResidentDataEqualsDirectDecoding) {
+TEST_F(DatasetSources, ResidentDataEqualsDirectDecoding) {
   FileRun run(with_storage(files(root_), Storage::resident), true);
+  const ImageSet images = ImageSet::open({root_, "", 0});
   ImageDecoder decoder;
   std::vector<std::uint8_t> encoded, rgb(static_cast<std::size_t>(kShape.elements()));
   int seen = 0;
@@ -198,9 +208,9 @@ TEST_F(FileSources, ResidentDataEqualsDirectDecoding) {
     for (const Slot& slot : run.mixture.host_slots(s)) {
       if (slot.source != 0) continue;
       const auto image = static_cast<std::int64_t>(slot.sample);
-      run.source().images().read(image, encoded);
+      images.read(image, encoded);
       decoder.decode(encoded, decoder.header(encoded), rgb.data());
-      ASSERT_EQ(run.batch->label()[slot.row], run.source().images().label(image));
+      ASSERT_EQ(run.batch->label()[slot.row], images.label(image));
       ASSERT_EQ(run.batch->weight()[slot.row], 1.f);
       for (std::size_t i = 0; i < rgb.size(); ++i) {
         ASSERT_EQ(run.batch->x()[slot.row * rgb.size() + i], static_cast<float>(rgb[i]) / 255.f);
@@ -211,7 +221,7 @@ TEST_F(FileSources, ResidentDataEqualsDirectDecoding) {
   EXPECT_GT(seen, 60);  // several epochs of 21 images
 }
 
-TEST_F(FileSources, StreamedDataEqualsResidentForAnyThreadCount) {
+TEST_F(DatasetSources, StreamedDataEqualsResidentForAnyThreadCount) {
   for (const bool mixed : {false, true}) {
     const Trace resident = trace(with_storage(files(root_), Storage::resident), mixed);
     for (const int threads : {1, 2, 5}) {
@@ -234,7 +244,7 @@ std::vector<ViewSpec> device_views() {
   return views;
 }
 
-TEST_F(FileSources, AGpuSeesWhatTheHostSees) {
+TEST_F(DatasetSources, AGpuSeesWhatTheHostSees) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   for (const ViewSpec& view : device_views()) {
@@ -251,7 +261,7 @@ TEST_F(FileSources, AGpuSeesWhatTheHostSees) {
 }
 
 // What makes the test above, on the host.
-TEST_F(FileSources, ADeviceRunOnTheHostSeesTheSame) {
+TEST_F(DatasetSources, ADeviceRunOnTheHostSeesTheSame) {
   for (const ViewSpec& view : device_views()) {
     const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, view);
     for (const Steps steps : {Steps::eager, Steps::replayed}) {
@@ -261,7 +271,7 @@ TEST_F(FileSources, ADeviceRunOnTheHostSeesTheSame) {
   }
 }
 
-TEST_F(FileSources, StreamingBeginsAtAnyStep) {
+TEST_F(DatasetSources, StreamingBeginsAtAnyStep) {
   const SourceSpec streamed = with_storage(files(root_), Storage::streamed);
   const Trace whole = trace(streamed, true), tail = trace(streamed, true, 13);
   EXPECT_TRUE(std::equal(tail.x.begin(), tail.x.end(),
@@ -275,7 +285,7 @@ TEST_F(FileSources, StreamingBeginsAtAnyStep) {
   }
 }
 
-TEST_F(FileSources, ReplaysFromTheStepCounterAlone) {
+TEST_F(DatasetSources, ReplaysFromTheStepCounterAlone) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     FileRun eager(with_storage(files(root_), storage), true);
     FileRun replayed(with_storage(files(root_), storage), true);
@@ -294,7 +304,7 @@ TEST_F(FileSources, ReplaysFromTheStepCounterAlone) {
   }
 }
 
-TEST_F(FileSources, NothingIsAllocatedOnTheDeviceAfterLoading) {
+TEST_F(DatasetSources, NothingIsAllocatedOnTheDeviceAfterLoading) {
   FileRun run(with_storage(files(root_), Storage::streamed), true);
   const std::uint64_t before = device_allocation_count();
   for (std::uint64_t s = 0; s < FileRun::kSteps; ++s) run.step(s);
@@ -302,7 +312,7 @@ TEST_F(FileSources, NothingIsAllocatedOnTheDeviceAfterLoading) {
   run.memory.check_guards();
 }
 
-TEST_F(FileSources, EvaluatesEveryImageOnceThroughThePlainView) {
+TEST_F(DatasetSources, EvaluatesEveryImageOnceThroughThePlainView) {
   ViewSpec mirrored;
   mirrored.flip_x = 1;
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
@@ -321,10 +331,11 @@ TEST_F(FileSources, EvaluatesEveryImageOnceThroughThePlainView) {
       const auto made = run.batch->x();
       x.insert(x.end(), made.begin(), made.begin() + count * kShape.elements());
     }
+    const ImageSet images = ImageSet::open({root_, "", 0});
     ImageDecoder decoder;
     std::vector<std::uint8_t> encoded, rgb(static_cast<std::size_t>(kShape.elements()));
     for (std::int64_t i = 0; i < 21; ++i) {
-      run.source().images().read(i, encoded);
+      images.read(i, encoded);
       decoder.decode(encoded, decoder.header(encoded), rgb.data());
       for (std::size_t k = 0; k < rgb.size(); ++k) {
         ASSERT_EQ(x[static_cast<std::size_t>(i) * rgb.size() + k],
@@ -337,11 +348,11 @@ TEST_F(FileSources, EvaluatesEveryImageOnceThroughThePlainView) {
   }
 }
 
-TEST_F(FileSources, TheBudgetDecidesWherePixelsLive) {
+TEST_F(DatasetSources, TheBudgetDecidesWherePixelsLive) {
   const auto resident = [&](std::uint64_t budget, Storage storage) {
     SourceContext context;
     context.budget_bytes = budget;
-    FileSource source(with_storage(files(root_), storage), context);
+    DatasetSource source(with_storage(files(root_), storage), context);
     MemoryPlan memory(Device::cpu());
     source.plan(memory, 4);
     return std::pair{source.is_resident(), source.summary()};
@@ -359,31 +370,29 @@ TEST_F(FileSources, TheBudgetDecidesWherePixelsLive) {
   expect_parts(resident(all, Storage::streamed).second, {"as configured"});
 }
 
-TEST_F(FileSources, ResizesAndConverts) {
+TEST_F(DatasetSources, ResizesAndConverts) {
   const fs::path mixed = folder_.path() / "mixed";
   write_bytes(mixed / "a/1.jpg", encode_jpeg(noise_rgb(40, 30, 1), 40, 30));
   write_bytes(mixed / "a/2.png", encode_png(noise_rgb(12, 90, 2), 12, 90, PngKind::grey8));
   write_bytes(mixed / "a/3.png", encode_png(noise_rgb(13, 13, 3), 13, 13, PngKind::rgb16));
   write_bytes(mixed / "a/4.jpg", encode_jpeg(noise_rgb(20, 20, 4), 20, 20, JpegKind::grey));
-  SourceSpec spec = files(mixed);
-  spec.resize = kSide;
+  SourceSpec spec = with(files(mixed), "resize", fmt::format("{}", kSide));
   expect_parts(refused(spec), {"2.png", "greyscale image", "on_convert: convert"});
-  spec.on_convert = OnConvert::convert;
+  spec = with(spec, "on_convert", "convert");
   const Trace resident = trace(with_storage(spec, Storage::resident), false);
   EXPECT_EQ(resident.x.size(), static_cast<std::size_t>(240 * kShape.elements()));
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false), resident);
-  expect_parts(FileSource(spec, {}).summary(), {"resized to 12"});
+  expect_parts(DatasetSource(spec, {}).summary(), {"resized to 12"});
 }
 
-TEST_F(FileSources, SkipsWhatCannotBeDecoded) {
+TEST_F(DatasetSources, SkipsWhatCannotBeDecoded) {
   write_bytes(root_ / "class1/000.jpg", {0xff, 0xd8, 0xff, 0, 1, 2});
   write_bytes(root_ / "class2/001.jpg", encode_jpeg(noise_rgb(12, 12, 1), 12, 12, JpegKind::cmyk));
   write_bytes(root_ / "class2/002.png", {});
   SourceSpec spec = files(root_);
   expect_parts(refused(spec), {"class1/000.jpg", "damaged JPEG", "on_error: skip"});
-  spec.on_error = OnError::skip;
-  const FileSource source(spec, {});
-  EXPECT_EQ(source.skipped(), 3);
+  spec = with(spec, "on_error", "skip");
+  const DatasetSource source(spec, {});
   EXPECT_EQ(source.size(), 18u);
   expect_parts(source.summary(), {"18 images", "3 skipped", "class1/000.jpg"});
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false),
@@ -391,7 +400,7 @@ TEST_F(FileSources, SkipsWhatCannotBeDecoded) {
 }
 
 // The first failure in the order of the images is reported, by any number of threads.
-TEST_F(FileSources, RefusesBadImagesWithTheirNames) {
+TEST_F(DatasetSources, RefusesBadImagesWithTheirNames) {
   struct Case {
     std::string name;
     Bytes bytes;
@@ -430,7 +439,7 @@ TEST_F(FileSources, RefusesBadImagesWithTheirNames) {
 }
 
 // What a header tells is told before the first step, also of images that no step may ever need.
-TEST_F(FileSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
+TEST_F(DatasetSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
   const Bytes rgb = noise_rgb(kSide, kSide, 1);
   const fs::path path = root_ / "class2/zz.png";
   const auto message = [&](const Bytes& bytes) {
@@ -452,7 +461,7 @@ TEST_F(FileSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
   expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG nor PNG"});  // longer than what is read
 }
 
-TEST_F(FileSources, HeadersMayLieBehindLargeProfiles) {
+TEST_F(DatasetSources, HeadersMayLieBehindLargeProfiles) {
   Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // APP2 of the greatest length: 65535 bytes
   profile.resize(2 + 65535, 7);
@@ -462,12 +471,12 @@ TEST_F(FileSources, HeadersMayLieBehindLargeProfiles) {
             trace(with_storage(files(root_), Storage::resident), false));
 }
 
-TEST_F(FileSources, RefusesImagesThatDoNotFitTheNetwork) {
+TEST_F(DatasetSources, RefusesImagesThatDoNotFitTheNetwork) {
   expect_parts(refused(files(root_), 32), {"class0/000.jpg", "12x12", "the network reads 32x32",
-                                           "resize: 32 on source 'real'"});
+                                           "on source 'real'", "resize: 32"});
 }
 
-TEST_F(FileSources, NamesTheMemberOfAnArchive) {
+TEST_F(DatasetSources, NamesTheMemberOfAnArchive) {
   test::TarWriter writer;
   writer.add("a/1.jpg", encode_jpeg(noise_rgb(8, 8, 1), 8, 8));
   writer.add("a/2.jpg", {1, 2, 3});
@@ -478,7 +487,7 @@ TEST_F(FileSources, NamesTheMemberOfAnArchive) {
 
 // A damaged file far into an epoch ends the run in before_step of the step that needs it, not
 // earlier, not with a hang, and whatever the number of threads.
-TEST_F(FileSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
+TEST_F(DatasetSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
   const fs::path damaged = root_ / "class1/003.jpg";
   Bytes cut = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   cut.resize(cut.size() - 60);
@@ -501,7 +510,7 @@ TEST_F(FileSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
 }
 
 // A large image fails late, a small one after it at once: the first in order is reported.
-TEST_F(FileSources, TheFirstFailureInOrderIsReported) {
+TEST_F(DatasetSources, TheFirstFailureInOrderIsReported) {
   const fs::path slow = folder_.path() / "slow";
   Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);
   Bytes small = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
@@ -512,14 +521,14 @@ TEST_F(FileSources, TheFirstFailureInOrderIsReported) {
   write_bytes(slow / "a/2.jpg", small);
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     SourceSpec spec = with_storage(files(slow), storage, 4);
-    spec.resize = kSide;
+    spec = with(spec, "resize", fmt::format("{}", kSide));
     spec.shuffle = false;
     expect_parts(message_of(ErrorKind::data, [&] { FileRun(spec, false).step(0); }),
                  {"a/1.jpg: damaged JPEG"});
   }
 }
 
-TEST_F(FileSources, StopsInTheMiddleOfWork) {
+TEST_F(DatasetSources, StopsInTheMiddleOfWork) {
   for (int i = 0; i < 20; ++i) {
     FileRun run(with_storage(files(root_), Storage::streamed, 4), false);
     for (int s = 0; s < i % 4; ++s) run.step(static_cast<std::uint64_t>(s));
@@ -547,7 +556,7 @@ TEST_F(SharedCifar, TheFirstBatchHoldsAllClasses) {
   context.seed = 1;
   const auto source = make_source(train(0), context);
   EXPECT_EQ(source->layout(), SampleLayout::image(32, 32, 3));
-  const auto& images = dynamic_cast<const FileSource&>(*source).images();
+  const Dataset& images = dynamic_cast<const DatasetSource&>(*source).data();
   const SampleOrder order = source->order();
   std::vector<double> counts(10, 0);
   for (std::uint64_t i = 0; i < 128; ++i) {
@@ -564,11 +573,10 @@ TEST_F(SharedCifar, StreamedEqualsResident) {
 }
 
 TEST_F(SharedCifar, WholeSetsDecode) {
-  SourceSpec spec = files(data_);
-  spec.split = "test";
+  SourceSpec spec = with(files(data_), "split", "test");
   spec.storage = Storage::resident;
   FileRun run(spec, false);
-  EXPECT_EQ(run.source().size(), 5000u);
+  EXPECT_EQ(run.data().size(), 5000);
 }
 
 }  // namespace
