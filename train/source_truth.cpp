@@ -12,13 +12,17 @@ SourceTruth truth_of(const RunConfig& config, const SourceSpec& spec, const Sour
   truth.head = spec.head;
   truth.classes = source.classes();
   truth.loss_weight = spec.loss_weight;
-  for (int i = 0; i < source.layout().targets; ++i)
+  if (spec.kind == SourceKind::generator) {
+    const auto generator =
+        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place);
+    for (const LatentInfo& latent : generator->info().latents)
+      truth.latents.push_back({latent.name, latent.unit, latent.low, latent.high});
+    for (const ValueInfo& target : generator->info().targets)
+      truth.targets.push_back({target.name, target.unit, -1, 1});
+  }
+  // Columns that nobody names, as arrays have them.
+  for (int i = static_cast<int>(truth.targets.size()); i < source.layout().targets; ++i)
     truth.targets.push_back({"target" + std::to_string(i), "", -1, 1});
-  if (spec.kind != SourceKind::generator) return truth;
-  const auto generator =
-      make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place);
-  for (const LatentInfo& latent : generator->info().latents)
-    truth.latents.push_back({latent.name, latent.unit, latent.low, latent.high});
   return truth;
 }
 
