@@ -260,6 +260,16 @@ const ArenaArray* array_of(const std::vector<ArenaArray>& arrays, const StateBlo
   return nullptr;
 }
 
+/// Whether the model file holds an array: the weights, or their average in their place.
+bool is_exported(const RunConfig& config, const ArenaArray& array) {
+  return array.prefix == (config.train.exports_average() ? "average." : "");
+}
+/// Of an array's tensors in its file.
+std::string prefix_of(const RunConfig& config, const ArenaArray& array) {
+  if (is_exported(config, array)) return "";
+  return array.prefix.empty() ? "trained." : array.prefix;
+}
+
 std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
   std::vector<std::uint8_t> bytes(block.bytes);
   stream.copy(bytes.data(), block.data, block.bytes, CopyDirection::device_to_host, "state");
@@ -269,7 +279,7 @@ std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
 
 /// Restores the blocks of the state file that are no arrays of the arena. Returns the names of
 /// those left as they were.
-std::vector<std::string> restore_blocks(const SafetensorsFile& file,
+std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunConfig& config,
                                         const ParameterArena& parameters,
                                         const std::vector<StateBlock>& state,
                                         const std::vector<std::string>& may_begin_anew,
@@ -279,7 +289,7 @@ std::vector<std::string> restore_blocks(const SafetensorsFile& file,
   std::set<std::string> known;
   for (const ArenaArray& array : arrays)
     for (const ParameterTensor& tensor : parameters.tensors())
-      known.insert(array.prefix + tensor.name);
+      known.insert(prefix_of(config, array) + tensor.name);
   for (const StateBlock& block : state) {
     if (block.persistence != Persistence::stored || array_of(arrays, block) != nullptr) continue;
     known.insert(block.name);
@@ -423,8 +433,9 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   for (const StateBlock& block : content.state) {
     if (block.persistence != Persistence::stored) continue;
     if (const ArenaArray* array = array_of(arrays, block))
-      (array->prefix.empty() ? model : rest)
-          .add(parameters, parameters.download(stream, array->data), array->prefix);
+      (is_exported(content.config, *array) ? model : rest)
+          .add(parameters, parameters.download(stream, array->data),
+               prefix_of(content.config, *array));
     else
       rest.add(block.name, download(stream, block));
   }
@@ -449,7 +460,7 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
                 {{"format", kModelFormat},
                  {"version", kVersion},
                  {"step", std::to_string(content.step)},
-                 {"config", content.config.to_yaml()},
+                 {"config", content.config.portable_yaml()},
                  {"heads", heads_json(content.heads)},
                  {"input", input_json(content.input)},
                  {"layout", "convolutions OIHW, activations NHWC"}});
@@ -481,11 +492,11 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
   check_configuration(checkpoint, header, config);
 
   for (const ArenaArray& array : parameters.arrays())
-    restore_array(array.prefix.empty() ? model : rest, parameters, array.prefix, array.data,
-                  stream);
+    restore_array(is_exported(config, array) ? model : rest, parameters, prefix_of(config, array),
+                  array.data, stream);
   parameters.refresh_working(stream);
   ResumeReport report;
-  report.begun_anew = restore_blocks(rest, parameters, state, may_begin_anew, stream);
+  report.begun_anew = restore_blocks(rest, config, parameters, state, may_begin_anew, stream);
   stream.synchronize();
   report.step = header["step"].get<std::uint64_t>();
   report.samples = header["samples"].get<SampleCounts>();
@@ -611,6 +622,7 @@ TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
           unfit.empty() ? "no tensor has the same name" : listed(unfit),
           "use the model section it was trained with; only the head may differ"});
   parameters.upload(stream, values, parameters.master());
+  parameters.begin_average(stream);
   parameters.refresh_working(stream);
   stream.synchronize();
   return report;

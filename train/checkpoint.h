@@ -18,10 +18,11 @@
 
 namespace wellspring {
 
-/// What a model file says of itself, so that it can be used without the run it came from.
+/// What a model file says of itself, so that it can be used without the run it came from. It names
+/// no place of the machine that made it.
 struct ModelDescription {
   std::uint64_t step = 0;
-  std::string config_yaml;      ///< as config.resolved.yaml
+  std::string config_yaml;      ///< RunConfig::portable_yaml
   std::vector<HeadSpec> heads;  ///< in the order of the outputs
   SampleLayout input;           ///< of one sample: what the network reads of it
 };

@@ -89,7 +89,17 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
 
 RunConfig config_of_checkpoint(const std::filesystem::path& where) {
   const std::filesystem::path file = find_model_file(where);
-  return RunConfig::parse(describe_model(file).config_yaml, file.string());
+  RunConfig config = RunConfig::parse(describe_model(file).config_yaml, file.string());
+  // Model files name no paths; a checkpoint that still lies in its run folder has them beside it.
+  const std::filesystem::path beside =
+      file.parent_path().parent_path().parent_path() / "config.resolved.yaml";
+  if (std::filesystem::exists(beside)) {
+    const RunConfig run = RunConfig::load(beside);
+    config.out = run.out;
+    config.data.root = run.data.root;
+    config.init.from = run.init.from;
+  }
+  return config;
 }
 
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,

@@ -107,6 +107,12 @@ const ParamTable<TrainConfig>& train_table() {
           .required()
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
                 "largest L2 norm of the gradient; 0: off")
+          .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
+                "decay, a step, of a moving average of the weights, shorter at first; 0: none",
+                "Polyak & Juditsky 1992")
+          .choice("weights", &TrainConfig::weights,
+                  {{"average", WeightChoice::average}, {"trained", WeightChoice::trained}},
+                  "which weights are evaluated and go into model files, where there is an average")
           .integer("log_every", &TrainConfig::log_every, {1, 100000}, "steps",
                    "between lines of metrics")
           .integer("checkpoint_every", &TrainConfig::checkpoint_every, {0, kUnbounded}, "steps",
@@ -527,12 +533,23 @@ std::string RunConfig::to_yaml() const {
          train_table().to_yaml(train, 2) + "init:\n" + init_table().to_yaml(init, 2);
 }
 
+std::string RunConfig::portable_yaml() const {
+  RunConfig copy = *this;
+  copy.init.from.clear();
+  return yaml_without(run_table(), copy, 0, {"out"}) + "data:\n" +
+         yaml_without(data_table(), copy.data, 2, {"root"}) + sources_yaml(data, Extent::all) +
+         evaluation_yaml(evaluation) + model_yaml(model) + heads_yaml(heads) +
+         optimizer_yaml(optimizer) + "train:\n" + train_table().to_yaml(train, 2) + "init:\n" +
+         init_table().to_yaml(copy.init, 2);
+}
+
 std::string RunConfig::identity_yaml() const {
   return fmt::format("seed: {}\ndata:\n  size: {}\n", seed, data.size) +
          sources_yaml(data, Extent::identity) + model_yaml(model) + heads_yaml(heads) +
          optimizer_yaml(optimizer) +
-         fmt::format("train:\n  batch: {}\n  steps: {}\n  clip: {}\n", train.batch, train.steps,
-                     shortest(train.clip));
+         fmt::format("train:\n  batch: {}\n  steps: {}\n  clip: {}\n  ema: {}\n  weights: {}\n",
+                     train.batch, train.steps, shortest(train.clip), shortest(train.ema),
+                     train.exports_average() ? "average" : "trained");
 }
 
 std::filesystem::path RunConfig::resolve(const std::string& path) const {

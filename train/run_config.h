@@ -63,10 +63,17 @@ struct OptimizerConfig {
 
 enum class Precision : std::uint8_t { automatic, f32, bf16 };
 
+/// Of a run that keeps an average of its weights.
+enum class WeightChoice : std::uint8_t { average, trained };
+
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t steps = 0;
   double clip = 1;
+  double ema = 0;                                ///< decay of the average; 0: there is none
+  WeightChoice weights = WeightChoice::average;  ///< evaluated and exported
+  /// Whether evaluation and model files take the average.
+  bool exports_average() const { return ema > 0 && weights == WeightChoice::average; }
   std::int64_t log_every = 20;
   std::int64_t checkpoint_every = 0;
   std::int64_t keep = 2;
@@ -107,6 +114,9 @@ struct RunConfig {
 
   /// Every value in force, as YAML that reads back to the same configuration.
   std::string to_yaml() const;
+  /// The same without the paths of this machine: run folder, root of the data, where the weights
+  /// began. What a model file holds, so that equal runs make equal files.
+  std::string portable_yaml() const;
   /// The part of it that the weights of a given step depend on: what a resumed run must share.
   std::string identity_yaml() const;
 

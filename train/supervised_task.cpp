@@ -6,14 +6,15 @@ SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, Me
                                DType compute, Input input)
     : input_(std::move(input)),
       optimizer_(config.optimizer.spec),
-      clip_(static_cast<float>(config.train.clip)) {
+      clip_(static_cast<float>(config.train.clip)),
+      ema_(static_cast<float>(config.train.ema)) {
   int outputs = 0;
   for (const HeadSpec& head : input_.heads) outputs += head.outputs();
   const auto model = make_model(config.model.name, config.model.params, config.model.place);
   network_ = std::make_unique<Network>(model->record(input_.layout, outputs),
                                        NetworkSpec{config.train.batch, compute, config.seed},
                                        stream, memory);
-  parameters().plan(memory, compute, optimizer_);
+  parameters().plan(memory, compute, optimizer_, ema_ > 0);
   norm_partials_ =
       memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
@@ -31,6 +32,9 @@ void SupervisedTask::optimize(Stream& stream, StepState* state) {
   ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
   ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);
+  if (ema_ > 0)
+    ops::average_weights(stream, parameters().length(), ema_, view.master, parameters().average(),
+                         state);
 }
 
 }  // namespace wellspring

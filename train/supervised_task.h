@@ -37,7 +37,7 @@ class SupervisedTask {
   void* output_gradient() const { return network_->output_gradient(); }
   /// Enqueues the backward pass: the gradient of every parameter.
   void backward(const Pass& pass);
-  /// Enqueues clipping and the update of every parameter.
+  /// Enqueues clipping, the update of every parameter and of their average.
   void optimize(Stream& stream, StepState* state);
 
   ParameterArena& parameters() { return network_->parameters(); }
@@ -50,7 +50,7 @@ class SupervisedTask {
  private:
   Input input_;
   ops::OptimizerSpec optimizer_;
-  float clip_;
+  float clip_, ema_;
   std::unique_ptr<Network> network_;
   Planned<float> norm_partials_;
 };

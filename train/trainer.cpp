@@ -310,11 +310,15 @@ EvaluationReport Trainer::Impl::evaluate() {
   const auto begin = Clock::now();
   windows_.flush(stream_);
   EvaluationReport result;
+  const bool averaged = config.train.exports_average();
+  if (averaged) task_.parameters().swap_average(stream_);
   try {
     result = evaluator_.evaluate(stream_, task_, step);
   } catch (const Error& error) {
+    if (averaged) task_.parameters().swap_average(stream_);
     fail_data(error);
   }
+  if (averaged) task_.parameters().swap_average(stream_);
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
   observer_.on_evaluation(result);
   last_evaluation_ = result;
