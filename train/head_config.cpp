@@ -24,12 +24,15 @@ const ParamTable<HeadConfig>& head_table() {
                {"regression", LossKind::regression}},
               "class: the label; soft_label: probabilities in the column `target`; multi_label: "
               "each column of `target`, yes or no; regression: the latents or columns of "
-              "`target` that the list `targets` names, of all sources that have them or of those "
-              "that the list `sources` names")
+              "`target` that `targets` names")
           .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
                 "of class and soft_label: share of the target spread over all classes",
                 "Szegedy et al. 2016, section 7")
-          .real("weight", &HeadConfig::weight, {0, 1e6}, "", "of its loss among the heads'");
+          .real("weight", &HeadConfig::weight, {0, 1e6}, "", "of its loss among the heads'")
+          .text_list("targets", &HeadConfig::targets,
+                     "of regression: latents or columns of `target`, by name")
+          .text_list("sources", &HeadConfig::sources,
+                     "of regression: the sources that teach it; empty: all that have its targets");
   return table;
 }
 
@@ -39,6 +42,7 @@ enum class ShortLoss : std::uint8_t { cross_entropy, mse };
 struct LossSection {
   ShortLoss kind = ShortLoss::cross_entropy;
   double label_smoothing = 0;
+  std::vector<std::string> targets;
 };
 
 const ParamTable<LossSection>& loss_table() {
@@ -47,28 +51,25 @@ const ParamTable<LossSection>& loss_table() {
           .choice(
               "kind", &LossSection::kind,
               {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
-              "in place of `heads`: a class head for each label space, or one regression of the "
-              "latents that the list `targets` names")
+              "in place of `heads`: a class head for each label space, or one regression")
           .real("label_smoothing", &LossSection::label_smoothing, {0, 0.999}, "",
-                "share of the target spread over all classes", "Szegedy et al. 2016, section 7");
+                "share of the target spread over all classes", "Szegedy et al. 2016, section 7")
+          .text_list("targets", &LossSection::targets, "of mse: the latents to predict, by name");
   return table;
 }
 
-std::vector<std::string> read_names(const ConfigNode& node, const std::string& key) {
-  std::vector<std::string> names;
-  for (const ConfigNode& element : node.list(key)) {
-    const std::string name = element.scalar().value;
-    if (std::ranges::count(names, name) > 0)
-      node.refuse(fmt::format("{} names '{}' twice", key, name));
-    names.push_back(name);
-  }
-  return names;
+void require_distinct(const ConfigNode& node, const char* what,
+                      const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (std::ranges::count(names, name) > 1)
+      node.refuse(fmt::format("{} names '{}' twice", what, name));
 }
 
 std::vector<HeadConfig> read_short(const ConfigNode& node,
                                    const std::vector<std::string>& label_spaces) {
   const LossSection loss = node.read(loss_table());
-  const std::vector<std::string> targets = read_names(node, "targets");
+  const std::vector<std::string>& targets = loss.targets;
+  require_distinct(node, "targets", targets);
   if (loss.kind == ShortLoss::mse) {
     if (targets.empty())
       node.refuse("targets is missing", "a regression needs the names of the latents it predicts");
@@ -97,8 +98,8 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
 HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sources) {
   HeadConfig head = node.read(head_table());
   head.place = node.place();
-  head.targets = read_names(node, "targets");
-  head.sources = read_names(node, "sources");
+  require_distinct(node, "targets", head.targets);
+  require_distinct(node, "sources", head.sources);
   if (head.name.empty()) node.refuse("name is empty");
   const bool regression = head.loss == LossKind::regression;
   if (regression && head.targets.empty())
@@ -119,13 +120,6 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
            {fmt::format("{}there is no source '{}'", node.place().prefix(), name), "",
             name_advice(name, sources)});
   return head;
-}
-
-std::string list_yaml(const std::string& key, const std::vector<std::string>& names) {
-  if (names.empty()) return "";
-  std::string out = fmt::format("    {}:\n", key);
-  for (const std::string& name : names) out += fmt::format("      - {}\n", yaml_scalar(name));
-  return out;
 }
 
 }  // namespace
@@ -149,21 +143,16 @@ std::vector<HeadConfig> read_heads(const ConfigNode& root,
   return heads;
 }
 
-std::string heads_yaml(const std::vector<HeadConfig>& heads) {
-  std::string out = "heads:\n";
-  for (const HeadConfig& head : heads) {
-    std::string lines = head_table().to_yaml(head, 4);
-    lines[2] = '-';
-    out += lines + list_yaml("targets", head.targets) + list_yaml("sources", head.sources);
-  }
-  return out;
+void write_heads(ConfigWriter& writer, const std::vector<HeadConfig>& heads) {
+  writer.section("heads", [&] {
+    for (std::size_t i = 0; i < heads.size(); ++i)
+      writer.element(i, [&] { writer.table(head_table(), heads[i]); });
+  });
 }
 
-std::vector<ParamRow> head_rows() {
-  return head_table().rows();
-}
-std::vector<ParamRow> loss_rows() {
-  return loss_table().rows();
+std::vector<ConfigSection> head_sections() {
+  return {{"heads[]", "", head_table().rows(), ""},
+          {"loss", "in place of heads", loss_table().rows(), ""}};
 }
 
 }  // namespace wellspring

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/config.h"
-#include "core/params.h"
+#include "core/config_values.h"
 #include "train/heads.h"
 
 #include <string>
@@ -19,9 +19,7 @@ std::vector<HeadConfig> read_heads(const ConfigNode& root,
                                    const std::vector<std::string>& label_spaces,
                                    const std::vector<std::string>& sources);
 /// The section `heads`, which reads back to the same.
-std::string heads_yaml(const std::vector<HeadConfig>& heads);
-
-std::vector<ParamRow> head_rows();
-std::vector<ParamRow> loss_rows();
+void write_heads(ConfigWriter& writer, const std::vector<HeadConfig>& heads);
+std::vector<ConfigSection> head_sections();
 
 }  // namespace wellspring

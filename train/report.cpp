@@ -187,6 +187,7 @@ std::string results(const ReportInput& input) {
       if (result.best_accuracy)
         text += fmt::format(" (best possible accuracy {})", percent(*result.best_accuracy));
       text += fmt::format("; loss {:.4f}, {} samples", result.loss, result.samples);
+      if (result.trained_on > 0) text += fmt::format("; {} of them trained on", result.trained_on);
       row(result.name + ", held out", text);
     }
   const auto rate = [](const Throughput& throughput) {
