@@ -3,6 +3,7 @@
 #include "cli/program.h"
 #include "cli/terminal.h"
 #include "core/text.h"
+#include "train/heads.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +33,7 @@ std::string shares_text(const std::vector<SourceReport>& sources) {
 
 std::string status_text(const StepReport& report) {
   std::string text = fmt::format("loss {:.3f}", report.loss);
-  if (report.accuracy > 0) text += fmt::format("  accuracy {}", percent(report.accuracy));
+  if (report.accuracy) text += fmt::format("  accuracy {}", percent(*report.accuracy));
   text += fmt::format("  lr {:.1e}  {}", report.learning_rate, rate(report.samples_per_second));
   return text + shares_text(report.sources);
 }
@@ -62,8 +63,8 @@ std::string evaluation_text(const EvaluationResult& result) {
                            : "";
   const std::string trained_on =
       result.trained_on > 0 ? fmt::format(", {} of them trained on", result.trained_on) : "";
-  return fmt::format("{}: accuracy {:.2f} %{}, loss {:.4f}, {} samples{}", result.name,
-                     100 * result.accuracy, best, result.loss, result.samples, trained_on);
+  return fmt::format("{}: {}{}, loss {:.4f}, {} samples{}", result.name, scores_text(result.heads),
+                     best, result.loss, result.samples, trained_on);
 }
 
 void TrainView::say(const std::string& line) {

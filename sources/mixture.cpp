@@ -47,44 +47,8 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
           "a weight is a share of the batch, relative to the other sources'",
           "give a number from 0 up"});
   }
-  if (entry.head.empty()) entry.head = name;
-  head_of_source_.push_back(head_of(*source, entry.head, place));
   entries_.push_back(std::move(entry));
   sources_.push_back(std::move(source));
-}
-
-std::size_t Mixture::head_of(const Source& source, const std::string& name, const Place& place) {
-  for (std::size_t h = 0; h < heads_.size(); ++h) {
-    if (heads_[h].name != name) continue;
-    if (heads_[h].classes != source.classes()) {
-      fail(
-          ErrorKind::config,
-          {fmt::format("{}source '{}' shares head '{}' but has other classes: [{}] instead of [{}]",
-                       place.prefix(), source.name(), name, fmt::join(source.classes(), ", "),
-                       fmt::join(heads_[h].classes, ", ")),
-           "a head has one label space; label i must mean the same class for all its sources",
-           "give the source a head of its own (leave out head:), or make the class lists equal"});
-    }
-    return h;
-  }
-  heads_.push_back({name, logits(), source.classes()});
-  return heads_.size() - 1;
-}
-
-std::int32_t Mixture::logits() const {
-  std::int32_t total = 0;
-  for (const MixtureHead& head : heads_) total += static_cast<std::int32_t>(head.classes.size());
-  return total;
-}
-
-ops::HeadRange Mixture::head_range(int source) const {
-  const auto k = static_cast<std::size_t>(source);
-  const MixtureHead& head = heads_[head_of_source_[k]];
-  return {head.begin, static_cast<std::int32_t>(head.classes.size()), entries_[k].loss_weight};
-}
-
-void Mixture::fill_heads(ops::HeadRange* heads) const {
-  for (int k = 0; k < size(); ++k) heads[k] = head_range(k);
 }
 
 SampleLayout Mixture::layout() const {

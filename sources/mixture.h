@@ -12,7 +12,6 @@
 #include "core/params.h"
 #include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
-#include "kernels/ops/training.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
 #include "sources/assignment.h"
@@ -28,16 +27,7 @@ namespace wellspring {
 
 /// How a source takes part.
 struct MixtureEntry {
-  double weight = 1;      ///< relative to the others'; replaced by a schedule
-  std::string head = {};  ///< sources of one head share a label space; "": one of its own
-  float loss_weight = 1;
-};
-
-/// One output head of the network: a label space.
-struct MixtureHead {
-  std::string name;
-  std::int32_t begin = 0;  ///< its first logit
-  std::vector<std::string> classes;
+  double weight = 1;  ///< relative to the others'; replaced by a schedule
 };
 
 class Mixture {
@@ -47,8 +37,7 @@ class Mixture {
       : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
   /// Errors (config): a name twice, a layout that no network reads together with the first's, a
-  /// head shared by different class lists, a weight that is negative or not finite, too many
-  /// sources.
+  /// weight that is negative or not finite, too many sources.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
   /// Weights over the run, linear between the points and held before the first and after the last;
   /// every point has a weight for every source, in their order. Errors (config) otherwise, where a
@@ -61,15 +50,6 @@ class Mixture {
   /// What a row of the batch holds: what all sources write, with room for the targets and latents
   /// of any.
   SampleLayout layout() const;
-
-  /// Heads in the order in which sources name them first; their classes lie side by side.
-  const std::vector<MixtureHead>& heads() const { return heads_; }
-  /// Logits of all heads together.
-  std::int32_t logits() const;
-  /// The head of each source, for the loss.
-  ops::HeadRange head_range(int source) const;
-  /// Fills `heads` [kMaxSources] of a LossSpec.
-  void fill_heads(ops::HeadRange* heads) const;
 
   /// Deals the slots of the whole run and reserves memory for this rank's share of them; `plan`
   /// must outlive the mixture, whose reading threads write to it. Which sample fills which row of
@@ -105,13 +85,9 @@ class Mixture {
   std::string summary() const;
 
  private:
-  std::size_t head_of(const Source& source, const std::string& name, const Place& place);
-
   std::uint64_t seed_;
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<MixtureEntry> entries_;
-  std::vector<std::size_t> head_of_source_;
-  std::vector<MixtureHead> heads_;
   std::vector<SchedulePoint> schedule_;
 
   Share share_;

@@ -26,7 +26,7 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kHeaderFile = "checkpoint.json";
 constexpr const char* kPrefix = "step-";
-constexpr const char* kModelFormat = "wellspring model 1";
+constexpr const char* kModelFormat = "wellspring model 2";
 constexpr const char* kStateFormat = "wellspring state 2";
 
 constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
@@ -65,11 +65,50 @@ class TensorList {
   std::vector<std::vector<std::uint8_t>> held_bytes_;
 };
 
-std::string heads_json(const std::vector<MixtureHead>& heads) {
+std::string heads_json(const std::vector<HeadSpec>& heads) {
   Json list = Json::array();
-  for (const MixtureHead& head : heads)
-    list.push_back({{"name", head.name}, {"classes", head.classes}});
+  for (const HeadSpec& head : heads) {
+    Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
+    if (head.loss != LossKind::regression) {
+      entry["classes"] = head.classes;
+    } else {
+      entry["targets"] = Json::array();
+      for (const HeadTarget& target : head.targets)
+        entry["targets"].push_back({{"name", target.name},
+                                    {"unit", target.unit},
+                                    {"low", target.low},
+                                    {"high", target.high}});
+    }
+    list.push_back(std::move(entry));
+  }
   return list.dump();
+}
+
+std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
+  try {
+    std::vector<HeadSpec> heads;
+    std::int32_t begin = 0;
+    for (const Json& entry : Json::parse(text)) {
+      HeadSpec head;
+      head.name = entry.at("name").get<std::string>();
+      head.loss = loss_named(entry.at("loss").get<std::string>());
+      head.begin = begin;
+      if (head.loss != LossKind::regression) {
+        head.classes = entry.at("classes").get<std::vector<std::string>>();
+      } else {
+        for (const Json& target : entry.at("targets"))
+          head.targets.push_back({target.at("name").get<std::string>(),
+                                  target.at("unit").get<std::string>(),
+                                  target.at("low").get<float>(), target.at("high").get<float>()});
+      }
+      begin += head.outputs();
+      heads.push_back(std::move(head));
+    }
+    return heads;
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::data, {fmt::format("{}: its heads cannot be read", file.string()), error.what(),
+                           "name a checkpoint that this version of the program wrote"});
+  }
 }
 
 /// As model files describe what a network reads.
@@ -222,6 +261,16 @@ const ArenaArray* array_of(const std::vector<ArenaArray>& arrays, const StateBlo
   return nullptr;
 }
 
+/// Whether the model file holds an array: the weights, or their average in their place.
+bool is_exported(const RunConfig& config, const ArenaArray& array) {
+  return array.prefix == (config.train.exports_average() ? "average." : "");
+}
+/// Of an array's tensors in its file.
+std::string prefix_of(const RunConfig& config, const ArenaArray& array) {
+  if (is_exported(config, array)) return "";
+  return array.prefix.empty() ? "trained." : array.prefix;
+}
+
 std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
   std::vector<std::uint8_t> bytes(block.bytes);
   stream.copy(bytes.data(), block.data, block.bytes, CopyDirection::device_to_host, "state");
@@ -231,7 +280,7 @@ std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
 
 /// Restores the blocks of the state file that are no arrays of the arena. Returns the names of
 /// those left as they were.
-std::vector<std::string> restore_blocks(const SafetensorsFile& file,
+std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunConfig& config,
                                         const ParameterArena& parameters,
                                         const std::vector<StateBlock>& state,
                                         const std::vector<std::string>& may_begin_anew,
@@ -241,7 +290,7 @@ std::vector<std::string> restore_blocks(const SafetensorsFile& file,
   std::set<std::string> known;
   for (const ArenaArray& array : arrays)
     for (const ParameterTensor& tensor : parameters.tensors())
-      known.insert(array.prefix + tensor.name);
+      known.insert(prefix_of(config, array) + tensor.name);
   for (const StateBlock& block : state) {
     if (block.persistence != Persistence::stored || array_of(arrays, block) != nullptr) continue;
     known.insert(block.name);
@@ -352,8 +401,9 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   for (const StateBlock& block : content.state) {
     if (block.persistence != Persistence::stored) continue;
     if (const ArenaArray* array = array_of(arrays, block))
-      (array->prefix.empty() ? model : rest)
-          .add(parameters, parameters.download(stream, array->data), array->prefix);
+      (is_exported(content.config, *array) ? model : rest)
+          .add(parameters, parameters.download(stream, array->data),
+               prefix_of(content.config, *array));
     else
       rest.add(block.name, download(stream, block));
   }
@@ -378,7 +428,7 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
                 {{"format", kModelFormat},
                  {"version", kVersion},
                  {"step", std::to_string(content.step)},
-                 {"config", content.config.to_yaml()},
+                 {"config", content.config.portable_yaml()},
                  {"heads", heads_json(content.heads)},
                  {"input", input_json(content.input)},
                  {"layout", "convolutions OIHW, activations NHWC"}});
@@ -410,11 +460,11 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
   check_configuration(checkpoint, header, config);
 
   for (const ArenaArray& array : parameters.arrays())
-    restore_array(array.prefix.empty() ? model : rest, parameters, array.prefix, array.data,
-                  stream);
+    restore_array(is_exported(config, array) ? model : rest, parameters, prefix_of(config, array),
+                  array.data, stream);
   parameters.refresh_working(stream);
   ResumeReport report;
-  report.begun_anew = restore_blocks(rest, parameters, state, may_begin_anew, stream);
+  report.begun_anew = restore_blocks(rest, config, parameters, state, may_begin_anew, stream);
   stream.synchronize();
   report.step = header["step"].get<std::uint64_t>();
   report.samples = header["samples"].get<SampleCounts>();
@@ -450,12 +500,7 @@ ModelDescription describe_model(const fs::path& model_file) {
   ModelDescription model;
   model.step = std::stoull(text("step"));
   model.config_yaml = text("config");
-  std::int32_t logits = 0;
-  for (const Json& head : Json::parse(text("heads"))) {
-    model.heads.push_back(
-        {head["name"].get<std::string>(), logits, head["classes"].get<std::vector<std::string>>()});
-    logits += static_cast<std::int32_t>(model.heads.back().classes.size());
-  }
+  model.heads = heads_from(text("heads"), model_file);
   model.input = input_from(text("input"), model_file);
   return model;
 }
@@ -476,9 +521,8 @@ namespace {
 
 /// Copies the logits of heads that both networks have; the others stay as they are in `values`.
 /// Returns false when there is none.
-bool keep_heads(const SafetensorsFile& file, const std::vector<MixtureHead>& there,
-                const std::vector<MixtureHead>& here, const ParameterTensor& tensor,
-                float* values) {
+bool keep_heads(const SafetensorsFile& file, const std::vector<HeadSpec>& there,
+                const std::vector<HeadSpec>& here, const ParameterTensor& tensor, float* values) {
   const TensorInfo* info = file.find(tensor.name);
   if (info == nullptr) return false;
   const std::vector<float> held = read_floats(file, *info);
@@ -486,10 +530,12 @@ bool keep_heads(const SafetensorsFile& file, const std::vector<MixtureHead>& the
   if (info->shape.empty() || static_cast<std::int64_t>(held.size()) / info->shape[0] != row)
     return false;
   bool any = false;
-  for (const MixtureHead& head : here)
-    for (const MixtureHead& other : there) {
-      if (other.name != head.name || other.classes != head.classes) continue;
-      const auto n = static_cast<std::int64_t>(head.classes.size()) * row;
+  for (const HeadSpec& head : here)
+    for (const HeadSpec& other : there) {
+      if (other.name != head.name || other.loss != head.loss || other.classes != head.classes ||
+          other.targets != head.targets)
+        continue;
+      const std::int64_t n = head.outputs() * row;
       std::copy_n(held.begin() + other.begin * row, n, values + head.begin * row);
       any = true;
     }
@@ -510,7 +556,7 @@ std::string TransferReport::to_string() const {
 }
 
 TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
-                                const std::vector<MixtureHead>& heads, ParameterArena& parameters,
+                                const std::vector<HeadSpec>& heads, ParameterArena& parameters,
                                 Stream& stream) {
   const ModelDescription model = describe_model(model_file);
   const SafetensorsFile file(model_file);
@@ -544,6 +590,7 @@ TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
           unfit.empty() ? "no tensor has the same name" : listed(unfit),
           "use the model section it was trained with; only the head may differ"});
   parameters.upload(stream, values, parameters.master());
+  parameters.begin_average(stream);
   parameters.refresh_working(stream);
   stream.synchronize();
   return report;

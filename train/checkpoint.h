@@ -18,12 +18,13 @@
 
 namespace wellspring {
 
-/// What a model file says of itself, so that it can be used without the run it came from.
+/// What a model file says of itself, so that it can be used without the run it came from. It names
+/// no place of the machine that made it.
 struct ModelDescription {
   std::uint64_t step = 0;
-  std::string config_yaml;         ///< as config.resolved.yaml
-  std::vector<MixtureHead> heads;  ///< label spaces, in the order of the logits
-  SampleLayout input;              ///< of one sample: what the network reads of it
+  std::string config_yaml;      ///< RunConfig::portable_yaml
+  std::vector<HeadSpec> heads;  ///< in the order of the outputs
+  SampleLayout input;           ///< of one sample: what the network reads of it
 };
 
 /// How many samples each data set has, by source: with another number all come in another order.
@@ -34,7 +35,7 @@ using SampleCounts = std::map<std::string, std::uint64_t>;
 struct CheckpointContent {
   const RunConfig& config;
   const ParameterArena& parameters;
-  const std::vector<MixtureHead>& heads;
+  const std::vector<HeadSpec>& heads;
   SampleLayout input;
   std::vector<StateBlock> state;  ///< MemoryPlan::state
   std::uint64_t step = 0;
@@ -98,10 +99,10 @@ struct TransferReport {
   std::string to_string() const;
 };
 /// Begins with another network's weights, wholly or but for the head. Heads that are kept need the
-/// same name and classes; others are reset. Error (config) where a tensor has another shape, or
-/// nothing fits.
+/// same name and loss, and classes or targets; others are reset. Error (config) where a tensor has
+/// another shape, or nothing fits.
 TransferReport transfer_weights(const std::filesystem::path& model_file, HeadInit head_init,
-                                const std::vector<MixtureHead>& heads, ParameterArena& parameters,
+                                const std::vector<HeadSpec>& heads, ParameterArena& parameters,
                                 Stream& stream);
 
 }  // namespace wellspring

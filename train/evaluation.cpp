@@ -4,6 +4,7 @@
 #include "sources/overlap.h"
 #include "train/checkpoint.h"
 #include "train/rates.h"
+#include "train/source_truth.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,6 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
     const SourceSpec& spec =
         config.data.sources[config.source_index(config.evaluation.sources[k].of)].spec;
     const Source& source = mixture_.source(i);
-    heads_[k] = task.head_for(spec.head, source.classes(), 1, source.name());
     head_names_.push_back(spec.head);
     samples_.push_back(source.size() > 0 ? source.size()
                                          : static_cast<std::uint64_t>(config.evaluation.samples));
@@ -35,8 +35,13 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   SampleLayout layout = mixture_.layout();
   layout.latents = std::max(layout.latents, task.layout().latents);
   batch_.plan(memory, "evaluation", config.train.batch, layout, task.compute());
-  sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1);
-  host_sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1, MemorySpace::host);
+  losses_.emplace(task.heads(),
+                  feed_heads(task.heads(), config.heads, held_out_truth(config, mixture_)),
+                  mixture_.size(), Share::whole(config.train.batch), task.compute(),
+                  HeadLosses::Mode::evaluate, memory, "evaluation");
+  const auto sums = static_cast<std::size_t>(losses_->layout().sums());
+  sums_ = memory.reserve<double>("evaluation", "sums", sums);
+  host_sums_ = memory.reserve<double>("evaluation", "sums", sums, MemorySpace::host);
   mixture_.plan(memory, config.train.batch, 1);
 }
 
@@ -51,7 +56,9 @@ std::vector<std::string> Evaluator::compare(const Mixture& training, int threads
 }
 
 void Evaluator::load(Stream& stream) {
-  if (!empty()) mixture_.load(stream);
+  if (empty()) return;
+  mixture_.load(stream);
+  losses_->load(stream);
 }
 
 EvaluationReport Evaluator::evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step) {
@@ -74,29 +81,38 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
         std::min(samples_[k] - first, static_cast<std::uint64_t>(batch.size)));
     mixture_.emit_range(stream, source, first, batch, count);
     task.forward({stream, batch, mixture_.slots(), nullptr, PassMode::evaluate});
-    task.loss(stream, batch, mixture_.slots(), heads_, 0);
-    ops::accumulate_evaluation(stream, count, mixture_.slots(), task.losses(), task.correct(),
-                               sums_.data());
+    losses_->enqueue(stream, batch, mixture_.slots(), task.outputs(), task.output_gradient());
+    ops::accumulate_evaluation(stream, losses_->measures(), count, mixture_.slots(), sums_.data());
   }
   stream.copy(host_sums_.data(), sums_.data(), sums_.bytes(), CopyDirection::device_to_host,
               "sums of the evaluation");
   stream.synchronize();
-  const ops::StepMetrics& sums = *host_sums_.data();
   EvaluationResult result;
   result.name = mixture_.source(source).name();
   result.head = head_names_[k];
-  result.samples = sums.source_count[k];
-  const double n = std::max<double>(1, sums.source_count[k]);
-  result.loss = sums.source_loss[k] / n;
-  result.accuracy = sums.source_correct[k] / n;
-  result.best_accuracy = best_[k];
+  result.samples =
+      static_cast<std::uint64_t>(samples_in(losses_->layout(), host_sums_.data(), source));
+  result.heads = losses_->report(host_sums_.data(), source);
+  for (const HeadReport& head : result.heads) result.loss += head.loss;
+  result.accuracy = accuracy_of(result.heads);
+  if (result.accuracy) result.best_accuracy = best_[k];
   result.trained_on = trained_on_[k];
   return result;
 }
 
 RunConfig config_of_checkpoint(const std::filesystem::path& where) {
   const std::filesystem::path file = find_model_file(where);
-  return RunConfig::parse(describe_model(file).config_yaml, file.string());
+  RunConfig config = RunConfig::parse(describe_model(file).config_yaml, file.string());
+  // Model files name no paths; a checkpoint that still lies in its run folder has them beside it.
+  const std::filesystem::path beside =
+      file.parent_path().parent_path().parent_path() / "config.resolved.yaml";
+  if (std::filesystem::exists(beside)) {
+    const RunConfig run = RunConfig::load(beside);
+    config.out = run.out;
+    config.data.root = run.data.root;
+    config.init.from = run.init.from;
+  }
+  return config;
 }
 
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
@@ -120,7 +136,6 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
   Evaluator held_out(config, std::move(mixture), task, memory);
   memory.commit();
-  task.load(stream);
   held_out.load(stream);
   load_weights(file, task.parameters(), stream);
   EvaluationReport report = held_out.evaluate(stream, task, model.step);

@@ -5,6 +5,7 @@
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 #include "sources/mixture.h"
+#include "train/head_losses.h"
 #include "train/observer.h"
 #include "train/run_config.h"
 #include "train/supervised_task.h"
@@ -20,7 +21,7 @@ namespace wellspring {
 class Evaluator {
  public:
   /// Plans. `mixture`: the held-out sources, RunConfig::open_held_out. Error (data) where a
-  /// source's classes are not those of its head.
+  /// source's classes are not those of its head; config where no head is for a source.
   Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
             MemoryPlan& memory);
   /// Looks for held-out rows that `training` has, too, and says what it found, a line each pair of
@@ -40,9 +41,9 @@ class Evaluator {
   std::vector<std::uint64_t> trained_on_;  ///< of them, as far as compare() found
   std::vector<std::string> head_names_;
   std::vector<std::optional<double>> best_;
-  ops::HeadRange heads_[kMaxSources];
+  std::optional<HeadLosses> losses_;  ///< none without sources
   BatchColumns batch_;
-  Planned<ops::StepMetrics> sums_, host_sums_;
+  Planned<double> sums_, host_sums_;
 };
 
 /// A trained network, made from a checkpoint alone or with another configuration's data: evaluates

@@ -20,29 +20,63 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+Json to_json(const std::vector<HeadReport>& heads) {
+  Json list = Json::array();
+  for (const HeadReport& head : heads) {
+    Json scores = Json::array();
+    for (const Score& score : head.scores)
+      scores.push_back({{"what", score.what}, {"value", score.value}, {"unit", score.unit}});
+    list.push_back({{"head", head.head}, {"loss", head.loss}, {"scores", std::move(scores)}});
+  }
+  return list;
+}
+
+std::vector<HeadReport> heads_from(const Json& list) {
+  std::vector<HeadReport> heads;
+  for (const Json& entry : list) {
+    HeadReport head{entry.at("head"), entry.at("loss"), {}};
+    for (const Json& score : entry.at("scores"))
+      head.scores.push_back({score.at("what"), score.at("value"), score.at("unit")});
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+/// Regressions have no accuracy.
+void add_accuracy(Json& object, const std::optional<double>& accuracy) {
+  if (accuracy) object["accuracy"] = *accuracy;
+}
+std::optional<double> accuracy_from(const Json& object) {
+  if (!object.contains("accuracy")) return std::nullopt;
+  return object["accuracy"].get<double>();
+}
+
 Json to_json(const SourceReport& source) {
-  return {{"name", source.name},
-          {"samples", source.samples},
-          {"wanted_share", source.wanted_share},
-          {"achieved_share", source.achieved_share},
-          {"loss", source.loss},
-          {"accuracy", source.accuracy}};
+  Json object = {{"name", source.name},
+                 {"samples", source.samples},
+                 {"wanted_share", source.wanted_share},
+                 {"achieved_share", source.achieved_share},
+                 {"loss", source.loss},
+                 {"heads", to_json(source.heads)}};
+  add_accuracy(object, source.accuracy);
+  return object;
 }
 
 Json to_json(const StepReport& report) {
   Json sources = Json::array();
   for (const SourceReport& source : report.sources) sources.push_back(to_json(source));
-  return {{"kind", "step"},
-          {"step", report.step},
-          {"steps", report.steps},
-          {"window", report.window},
-          {"loss", report.loss},
-          {"accuracy", report.accuracy},
-          {"gradient_norm", report.gradient_norm},
-          {"learning_rate", report.learning_rate},
-          {"sources", sources},
-          {"samples_per_second", report.samples_per_second},
-          {"clean", report.clean}};
+  Json object = {{"kind", "step"},
+                 {"step", report.step},
+                 {"steps", report.steps},
+                 {"window", report.window},
+                 {"loss", report.loss},
+                 {"gradient_norm", report.gradient_norm},
+                 {"learning_rate", report.learning_rate},
+                 {"sources", sources},
+                 {"samples_per_second", report.samples_per_second},
+                 {"clean", report.clean}};
+  add_accuracy(object, report.accuracy);
+  return object;
 }
 
 Json to_json(const EvaluationReport& report) {
@@ -52,7 +86,8 @@ Json to_json(const EvaluationReport& report) {
                        {"head", result.head},
                        {"samples", result.samples},
                        {"loss", result.loss},
-                       {"accuracy", result.accuracy}});
+                       {"heads", to_json(result.heads)}});
+    add_accuracy(results.back(), result.accuracy);
     if (result.best_accuracy) results.back()["best_accuracy"] = *result.best_accuracy;
   }
   return {{"kind", "evaluation"},
@@ -67,15 +102,15 @@ StepReport step_from(const Json& line) {
   report.steps = line.at("steps");
   report.window = line.at("window");
   report.loss = line.at("loss");
-  report.accuracy = line.at("accuracy");
+  report.accuracy = accuracy_from(line);
   report.gradient_norm = line.at("gradient_norm");
   report.learning_rate = line.at("learning_rate");
   report.samples_per_second = line.at("samples_per_second");
   report.clean = line.at("clean");
   for (const Json& source : line.at("sources"))
     report.sources.push_back({source.at("name"), source.at("samples"), source.at("wanted_share"),
-                              source.at("achieved_share"), source.at("loss"),
-                              source.at("accuracy")});
+                              source.at("achieved_share"), source.at("loss"), accuracy_from(source),
+                              heads_from(source.at("heads"))});
   return report;
 }
 
@@ -89,12 +124,21 @@ EvaluationReport evaluation_from(const Json& line) {
     result.head = entry.at("head");
     result.samples = entry.at("samples");
     result.loss = entry.at("loss");
-    result.accuracy = entry.at("accuracy");
+    result.accuracy = accuracy_from(entry);
+    result.heads = heads_from(entry.at("heads"));
     if (entry.contains("best_accuracy"))
       result.best_accuracy = entry["best_accuracy"].get<double>();
     report.results.push_back(std::move(result));
   }
   return report;
+}
+
+/// add(tag, value) for every score; the tag names the head where there are several.
+template <class Add>
+void for_each_score(const std::vector<HeadReport>& heads, Add add) {
+  for (const HeadReport& head : heads)
+    for (const Score& score : head.scores)
+      add(heads.size() > 1 ? head.head + "/" + score.what : score.what, score.value);
 }
 
 /// Removes the lines after `step`, and a last one without its end.
@@ -126,14 +170,16 @@ void MetricsLog::write(const StepReport& report) {
     events_.add_scalar(tag, step, now, static_cast<float>(value));
   };
   add("train/loss", report.loss);
-  add("train/accuracy", report.accuracy);
+  if (report.accuracy) add("train/accuracy", *report.accuracy);
   add("train/gradient_norm", report.gradient_norm);
   add("train/learning_rate", report.learning_rate);
   if (report.clean) add("throughput/samples_per_second", report.samples_per_second);
   for (const SourceReport& source : report.sources) {
     if (source.samples == 0) continue;
     add("source/" + source.name + "/loss", source.loss);
-    add("source/" + source.name + "/accuracy", source.accuracy);
+    for_each_score(source.heads, [&](const std::string& tag, double value) {
+      add("source/" + source.name + "/" + tag, value);
+    });
     add("source/" + source.name + "/share", source.achieved_share);
   }
 }
@@ -143,8 +189,10 @@ void MetricsLog::write(const EvaluationReport& report) {
   const double now = wall_time();
   for (const EvaluationResult& result : report.results) {
     const auto step = static_cast<std::int64_t>(report.step);
-    events_.add_scalar("held_out/" + result.name + "/accuracy", step, now,
-                       static_cast<float>(result.accuracy));
+    for_each_score(result.heads, [&](const std::string& tag, double value) {
+      events_.add_scalar("held_out/" + result.name + "/" + tag, step, now,
+                         static_cast<float>(value));
+    });
     events_.add_scalar("held_out/" + result.name + "/loss", step, now,
                        static_cast<float>(result.loss));
   }

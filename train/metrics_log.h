@@ -1,5 +1,4 @@
-// metrics.jsonl and TensorBoard events of a run folder. Called by the trainer and the report; host
-// only.
+// metrics.jsonl and TensorBoard events of a run folder. Host only.
 #pragma once
 
 #include "core/files.h"

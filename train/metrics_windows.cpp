@@ -2,46 +2,54 @@
 
 namespace wellspring {
 
-StepReport summarise_window(const WindowLines& window, const Mixture& mixture, std::int64_t batch,
-                            std::uint64_t steps) {
+namespace {
+
+/// One source's part of a window of `window` steps of `batch` samples, whose measures add up to
+/// `sums`.
+SourceReport summarise_source(const HeadLosses& losses, const std::vector<double>& sums,
+                              int source) {
+  SourceReport report;
+  report.samples = static_cast<std::uint64_t>(samples_in(losses.layout(), sums.data(), source));
+  report.heads = losses.report(sums.data(), source);
+  for (const HeadReport& head : report.heads) report.loss += head.loss;
+  report.accuracy = accuracy_of(report.heads);
+  return report;
+}
+
+}  // namespace
+
+StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
+                            const HeadLosses& losses, std::int64_t batch, std::uint64_t steps) {
   StepReport result;
   result.step = window.last;
   result.steps = steps;
   result.window = window.last - window.first;
-  double correct = 0, samples = 0;
-  const auto n = static_cast<std::size_t>(mixture.size());
-  result.sources.resize(n);
+  std::vector<double> sums(static_cast<std::size_t>(losses.layout().sums()), 0);
   for (std::uint64_t s = window.first; s < window.last; ++s) {
-    const ops::StepMetrics& line = window.line(s);
-    result.loss += static_cast<double>(line.loss);
-    for (std::size_t k = 0; k < n; ++k) {
-      SourceReport& source = result.sources[k];
-      source.samples += line.source_count[k];
-      source.loss += static_cast<double>(line.source_loss[k]);
-      source.accuracy += line.source_correct[k];
-      correct += line.source_correct[k];
-      samples += line.source_count[k];
-    }
+    result.loss += static_cast<double>(window.line(s).loss);
+    const std::span<const double> line = window.sums(s);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += line[i];
   }
   const ops::StepMetrics& last = window.line(window.last - 1);
   result.loss /= static_cast<double>(result.window);
-  result.accuracy = samples > 0 ? correct / samples : 0;
   result.gradient_norm = last.gradient_norm;
   result.learning_rate = last.learning_rate;
-  for (std::size_t k = 0; k < n; ++k) {
-    SourceReport& source = result.sources[k];
-    const int index = static_cast<int>(k);
-    source.name = mixture.source(index).name();
+  const auto samples = static_cast<double>(result.window * static_cast<std::uint64_t>(batch));
+  double correct = 0, judged = 0;
+  for (int k = 0; k < mixture.size(); ++k) {
+    SourceReport source = summarise_source(losses, sums, k);
+    source.name = mixture.source(k).name();
     const auto count = static_cast<double>(source.samples);
-    if (source.samples > 0) {
-      source.loss /= count;
-      source.accuracy /= count;
-    }
-    const double wanted = mixture.target(window.last, index) - mixture.target(window.first, index);
     source.wanted_share =
-        wanted / static_cast<double>(result.window * static_cast<std::uint64_t>(batch));
-    source.achieved_share = samples > 0 ? count / samples : 0;
+        (mixture.target(window.last, k) - mixture.target(window.first, k)) / samples;
+    source.achieved_share = count / samples;
+    if (source.accuracy) {
+      correct += *source.accuracy * count;
+      judged += count;
+    }
+    result.sources.push_back(std::move(source));
   }
+  if (judged > 0) result.accuracy = correct / judged;
   const auto timed = static_cast<double>(window.last - window.timed_from);
   result.samples_per_second =
       window.seconds > 0 ? timed * static_cast<double>(batch) / window.seconds : 0;
@@ -50,14 +58,17 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture, s
 }
 
 MetricsWindows::MetricsWindows(Device device, int threads, MemoryPlan& memory,
-                               const Planned<ops::StepMetrics>& ring, Sink sink)
+                               const PlannedRing& ring, Sink sink)
     : copy_stream_(device, threads),
       ring_(ring),
       sink_(std::move(sink)),
       windows_{Window(device), Window(device)} {
-  for (Window& window : windows_)
-    window.lines = memory.reserve<ops::StepMetrics>("metrics", "copy of the ring", ring.size(),
-                                                    MemorySpace::host);
+  for (Window& window : windows_) {
+    window.copy.lines = memory.reserve<ops::StepMetrics>("metrics", "copy of the ring",
+                                                         ring.lines.size(), MemorySpace::host);
+    window.copy.sums =
+        memory.reserve<double>("metrics", "copy of the sums", ring.sums.size(), MemorySpace::host);
+  }
 }
 
 void MetricsWindows::open(Stream& stream, std::uint64_t first, std::uint64_t now) {
@@ -80,8 +91,10 @@ void MetricsWindows::close(Stream& stream, std::uint64_t now) {
   window.last = now;
   window.end.record(stream);
   window.end.wait(copy_stream_);
-  copy_stream_.copy(window.lines.data(), ring_.data(), ring_.bytes(), CopyDirection::device_to_host,
-                    "metrics");
+  copy_stream_.copy(window.copy.lines.data(), ring_.lines.data(), ring_.lines.bytes(),
+                    CopyDirection::device_to_host, "metrics");
+  copy_stream_.copy(window.copy.sums.data(), ring_.sums.data(), ring_.sums.bytes(),
+                    CopyDirection::device_to_host, "metrics");
   window.copied.record(copy_stream_);
   window.pending = true;
   open_ = 1 - open_;
@@ -99,7 +112,9 @@ void MetricsWindows::give_out(Window& window) {
   if (!window.pending) return;
   window.pending = false;
   window.copied.synchronize();
-  sink_({window.first, window.last, std::span(window.lines.data(), window.lines.size()),
+  const PlannedRing& copy = window.copy;
+  sink_({window.first, window.last, std::span(copy.lines.data(), copy.lines.size()),
+         std::span(copy.sums.data(), copy.sums.size()),
          window.end.milliseconds_since(window.begin) / 1000, window.timed_from, window.clean});
 }
 

@@ -1,5 +1,4 @@
-// What a training run tells its owner while it goes: plain reports, no printing. Implemented by the
-// command line and tests; host only.
+// What a training run tells its owner while it goes: plain reports, no printing. Host only.
 #pragma once
 
 #include "kernels/step_graph.h"
@@ -33,14 +32,29 @@ struct PlanReport {
   std::vector<std::string> notes;  ///< "loaded 12 tensors, reset 2 (head.weight, head.bias)"
 };
 
+/// How good a head is on some samples, in one number.
+struct Score {
+  std::string what;  ///< "accuracy", "rmse of x", "mae of x"
+  double value = 0;
+  std::string unit = {};  ///< "" for shares and where dimensionless
+};
+
+/// One head on some samples of one source.
+struct HeadReport {
+  std::string head;
+  double loss = 0;  ///< weighted, mean over the samples
+  std::vector<Score> scores;
+};
+
 /// One source within a window of steps.
 struct SourceReport {
   std::string name;
   std::uint64_t samples = 0;
   double wanted_share = 0;  ///< of the window's samples, from the configured weights
   double achieved_share = 0;
-  double loss = 0;  ///< mean over its samples; 0 without samples
-  double accuracy = 0;
+  double loss = 0;  ///< of all its heads, mean over its samples; 0 without samples
+  std::optional<double> accuracy;  ///< of its first head that has one
+  std::vector<HeadReport> heads = {};
 };
 
 /// The steps since the last report.
@@ -49,7 +63,7 @@ struct StepReport {
   std::uint64_t steps = 0;   ///< of the whole run
   std::uint64_t window = 0;  ///< steps in the window
   double loss = 0;           ///< mean over the window
-  double accuracy = 0;       ///< over all sources
+  std::optional<double> accuracy;  ///< over all sources that have one
   float gradient_norm = 0;   ///< of the last step, before clipping
   float learning_rate = 0;   ///< of the last step
   double samples_per_second = 0;
@@ -63,10 +77,11 @@ struct EvaluationResult {
   std::string head;
   std::uint64_t samples = 0;
   std::uint64_t trained_on = 0;  ///< of them at least; 0: none was found among the training data
-  double loss = 0;
-  double accuracy = 0;
+  double loss = 0;                 ///< of all its heads, mean over its samples
+  std::optional<double> accuracy;  ///< of its first head that has one
   /// What no classifier can exceed, where the generator knows it in closed form.
   std::optional<double> best_accuracy;
+  std::vector<HeadReport> heads = {};
 };
 
 struct EvaluationReport {

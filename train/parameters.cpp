@@ -108,7 +108,8 @@ ParameterId ParameterArena::find(const ParameterTensor& asked) const {
   throw std::logic_error("there is no parameter '" + asked.name + "' to share");
 }
 
-void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer) {
+void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer,
+                          bool keep_average) {
   planned_ = true;
   compute_ = compute;
   std::int64_t end = 0;
@@ -139,6 +140,7 @@ void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::Optimize
     first_ = memory.reserve_state<float>("optimizer", "first moment", n);
   if (optimizer.state_arrays() > 1)
     second_ = memory.reserve_state<float>("optimizer", "second moment", n);
+  if (keep_average) average_ = memory.reserve_state<float>("optimizer", "averaged weights", n);
 }
 
 std::int64_t ParameterArena::count() const {
@@ -177,6 +179,7 @@ std::vector<ArenaArray> ParameterArena::arrays() const {
   std::vector<ArenaArray> arrays = {{"", master_.data()}};
   if (first_) arrays.push_back({"first.", first_.data()});
   if (second_) arrays.push_back({"second.", second_.data()});
+  if (average_) arrays.push_back({"average.", average_.data()});
   return arrays;
 }
 
@@ -192,6 +195,11 @@ ops::ParameterView ParameterArena::view() const {
   return view;
 }
 
+void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks) const {
+  ranks.all_reduce(stream, matrix_gradient_.data(), compute_, matrices_);
+  ranks.all_reduce(stream, vector_gradient_.data(), DType::f32, vectors_);
+}
+
 void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(length()), 0.0f);
   if (first_) upload(stream, values, first_.data());
@@ -201,8 +209,21 @@ void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {
     std::copy(initial.begin(), initial.end(), values.begin() + tensor.offset);
   }
   upload(stream, values, master_.data());
+  begin_average(stream);
   refresh_working(stream);
   stream.synchronize();
+}
+
+void ParameterArena::begin_average(Stream& stream) {
+  if (!average_) return;
+  stream.copy(average_.data(), master_.data(), average_.bytes(), CopyDirection::on_device,
+              "begin average");
+}
+
+void ParameterArena::swap_average(Stream& stream) {
+  WS_EXPECT(average_);
+  ops::swap_arrays(stream, length(), master_.data(), average_.data());
+  refresh_working(stream);
 }
 
 void ParameterArena::refresh_working(Stream& stream) {

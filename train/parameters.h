@@ -2,6 +2,7 @@
 // and a checkpoint one pass. Called by models, trainer and checkpoints; host only.
 #pragma once
 
+#include "kernels/communicator.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/training.h"
 #include "kernels/stream.h"
@@ -80,7 +81,9 @@ class ParameterArena {
                      Initial initial);
   ParameterId vector(std::string name, std::int64_t n, Initial initial);
 
-  void plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer);
+  /// `keep_average`: room for a moving average of all values.
+  void plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer,
+            bool keep_average = false);
 
   /// Parameters and buffers alike: what a model file holds.
   std::span<const ParameterTensor> tensors() const { return tensors_; }
@@ -98,15 +101,22 @@ class ParameterArena {
   float* master() const { return master_.data(); }  ///< [length] f32
   float* first_moment() const { return first_ ? first_.data() : nullptr; }
   float* second_moment() const { return second_ ? second_.data() : nullptr; }
-  /// The weights and what the optimizer keeps of them.
+  float* average() const { return average_ ? average_.data() : nullptr; }
+  /// The weights, what the optimizer keeps of them, and their average.
   std::vector<ArenaArray> arrays() const;
   ops::ParameterView view() const;
+  /// Enqueues the sum of every gradient over all ranks.
+  void reduce_gradients(Stream& stream, Communicator& ranks) const;
 
   /// Writes every tensor as it begins: a pure function of (seed, name), so that adding a layer
   /// moves no other. Zeroes the optimizer's moments. Blocks.
   void initialise(Stream& stream, std::uint64_t seed);
   /// Brings the working copy to the masters' values.
   void refresh_working(Stream& stream);
+  /// Where there is an average: it begins at the weights.
+  void begin_average(Stream& stream);
+  /// The average takes the weights' place and they its own; again brings both back, to the bit.
+  void swap_average(Stream& stream);
 
   /// Copies of whole arrays ([length]) between host and device. Block.
   std::vector<float> download(Stream& stream, const float* array) const;
@@ -117,7 +127,7 @@ class ParameterArena {
   std::int64_t matrices_ = 0, vectors_ = 0, buffers_ = 0;
   bool planned_ = false;
   DType compute_ = DType::f32;
-  Planned<float> master_, first_, second_, vector_gradient_;
+  Planned<float> master_, first_, second_, average_, vector_gradient_;
   Planned<std::byte> working_, matrix_gradient_;
 };
 

@@ -3,10 +3,12 @@
 #include "core/base64.h"
 #include "core/text.h"
 #include "train/chart.h"
+#include "train/heads.h"
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <optional>
 
 namespace wellspring {
 namespace {
@@ -35,38 +37,73 @@ std::string percent(double fraction) {
   return fmt::format("{:.2f} %", 100 * fraction);
 }
 
-/// A series a source, out of what `value` takes from each source's part of a line.
+/// Series by name, in the order in which they appear first.
+class SeriesList {
+ public:
+  void add(const std::string& name, std::uint64_t step, double value) {
+    auto found = std::find_if(lines_.begin(), lines_.end(),
+                              [&](const ChartSeries& line) { return line.name == name; });
+    if (found == lines_.end()) {
+      lines_.emplace_back();
+      found = lines_.end() - 1;
+      found->name = name;
+    }
+    found->points.emplace_back(static_cast<double>(step), value);
+  }
+  std::vector<ChartSeries> take() { return std::move(lines_); }
+  std::vector<ChartSeries> take_held_out() {
+    for (ChartSeries& line : lines_) line.dashed = line.marked = true;
+    return take();
+  }
+
+ private:
+  std::vector<ChartSeries> lines_;
+};
+
+/// A series a source, out of what `value` takes from each source's part of a line; no point where
+/// there is no value.
 template <class Value>
 std::vector<ChartSeries> by_source(const MetricsHistory& history, Value value) {
-  std::map<std::string, ChartSeries> series;
-  std::vector<std::string> order;
+  SeriesList lines;
   for (const StepReport& report : history.steps)
     for (const SourceReport& source : report.sources) {
       if (source.samples == 0) continue;
-      if (series.find(source.name) == series.end()) order.push_back(source.name);
-      ChartSeries& line = series[source.name];
-      line.name = source.name;
-      line.points.emplace_back(static_cast<double>(report.step), value(source));
+      if (const std::optional<double> y = value(source)) lines.add(source.name, report.step, *y);
     }
-  std::vector<ChartSeries> result;
-  for (const std::string& name : order) result.push_back(series[name]);
-  return result;
+  return lines.take();
 }
 
 template <class Value>
 std::vector<ChartSeries> held_out(const MetricsHistory& history, Value value) {
-  std::map<std::string, ChartSeries> series;
-  std::vector<std::string> order;
+  SeriesList lines;
   for (const EvaluationReport& report : history.evaluations)
-    for (const EvaluationResult& result : report.results) {
-      if (series.find(result.name) == series.end()) order.push_back(result.name);
-      ChartSeries& line = series[result.name];
-      line.name = result.name + ", held out";
-      line.dashed = line.marked = true;
-      line.points.emplace_back(static_cast<double>(report.step), value(result));
-    }
-  std::vector<ChartSeries> lines;
-  for (const std::string& name : order) lines.push_back(series[name]);
+    for (const EvaluationResult& result : report.results)
+      if (const std::optional<double> y = value(result))
+        lines.add(result.name + ", held out", report.step, *y);
+  return lines.take_held_out();
+}
+
+/// A series for each root mean square error of a source's regressions.
+void add_errors(SeriesList& lines, const std::string& source, const std::vector<HeadReport>& heads,
+                std::uint64_t step, const char* suffix) {
+  for (const HeadReport& head : heads)
+    for (const Score& score : head.scores)
+      if (score.what.starts_with("rmse"))
+        lines.add(fmt::format("{}: {}{}{}", source, score.what,
+                              score.unit.empty() ? "" : ", " + score.unit, suffix),
+                  step, score.value);
+}
+
+std::vector<ChartSeries> errors(const MetricsHistory& history) {
+  SeriesList training, held;
+  for (const StepReport& report : history.steps)
+    for (const SourceReport& source : report.sources)
+      add_errors(training, source.name, source.heads, report.step, "");
+  for (const EvaluationReport& report : history.evaluations)
+    for (const EvaluationResult& result : report.results)
+      add_errors(held, result.name, result.heads, report.step, ", held out");
+  std::vector<ChartSeries> lines = training.take();
+  for (ChartSeries& line : held.take_held_out()) lines.push_back(std::move(line));
   return lines;
 }
 
@@ -108,13 +145,15 @@ std::string charts(const ReportInput& input) {
   std::string out = "<h2>Curves</h2>\n<div class=\"charts\">\n";
   const auto add = [&out](const Chart& chart) { out += "<div>" + to_svg(chart) + "</div>\n"; };
   add({"Loss", "step", "loss",
-       joined(by_source(history, [](const SourceReport& s) { return s.loss; }),
-              held_out(history, [](const EvaluationResult& r) { return r.loss; })),
+       joined(by_source(history, [](const SourceReport& s) { return std::optional(s.loss); }),
+              held_out(history, [](const EvaluationResult& r) { return std::optional(r.loss); })),
        true});
-  add({"Accuracy", "step", "accuracy",
-       joined(by_source(history, [](const SourceReport& s) { return s.accuracy; }),
-              held_out(history, [](const EvaluationResult& r) { return r.accuracy; })),
-       true});
+  const std::vector<ChartSeries> accuracies =
+      joined(by_source(history, [](const SourceReport& s) { return s.accuracy; }),
+             held_out(history, [](const EvaluationResult& r) { return r.accuracy; }));
+  if (!accuracies.empty()) add({"Accuracy", "step", "accuracy", accuracies, true});
+  const std::vector<ChartSeries> distances = errors(history);
+  if (!distances.empty()) add({"Errors of regressions", "step", "error", distances, true});
   add({"Learning rate",
        "step",
        "learning rate",
@@ -128,7 +167,8 @@ std::string charts(const ReportInput& input) {
        true});
   if (input.plan.sources.size() > 1)
     add({"Share of the samples", "step", "share",
-         by_source(history, [](const SourceReport& s) { return s.achieved_share; }), true});
+         by_source(history, [](const SourceReport& s) { return std::optional(s.achieved_share); }),
+         true});
   return out + "</div>\n";
 }
 
@@ -143,10 +183,10 @@ std::string results(const ReportInput& input) {
   row("training time of this process", human_duration(finish.training_seconds));
   if (finish.evaluation)
     for (const EvaluationResult& result : finish.evaluation->results) {
-      std::string text = fmt::format("{} accuracy, loss {:.4f}, {} samples",
-                                     percent(result.accuracy), result.loss, result.samples);
+      std::string text = scores_text(result.heads);
       if (result.best_accuracy)
-        text += fmt::format("; best possible {}", percent(*result.best_accuracy));
+        text += fmt::format(" (best possible accuracy {})", percent(*result.best_accuracy));
+      text += fmt::format("; loss {:.4f}, {} samples", result.loss, result.samples);
       if (result.trained_on > 0) text += fmt::format("; {} of them trained on", result.trained_on);
       row(result.name + ", held out", text);
     }

@@ -1,5 +1,5 @@
 // report.html of a run: curves, throughput, plan, configuration and preview in one file that needs
-// nothing else. Called by the trainer; host only.
+// nothing else. Host only.
 #pragma once
 
 #include "train/metrics_log.h"

@@ -1,7 +1,11 @@
 #include "train/run_config.h"
 
+#include "sources/procedural.h"
 #include "train/model.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <stdexcept>
 
 namespace wellspring {
@@ -42,6 +46,12 @@ const ParamTable<TrainConfig>& train_table() {
           .required()
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
                 "largest L2 norm of the gradient; 0: off")
+          .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
+                "decay, a step, of a moving average of the weights, shorter at first; 0: none",
+                "Polyak & Juditsky 1992")
+          .choice("weights", &TrainConfig::weights,
+                  {{"average", WeightChoice::average}, {"trained", WeightChoice::trained}},
+                  "which weights are evaluated and go into model files, where there is an average")
           .integer("log_every", &TrainConfig::log_every, {1, 100000}, "steps",
                    "between lines of metrics")
           .may_change()
@@ -90,6 +100,30 @@ ModelConfig read_model(const ConfigNode& node) {
   return model;
 }
 
+/// The label spaces that sources name, each once, in their order.
+std::vector<std::string> label_spaces(const DataConfig& data) {
+  std::vector<std::string> spaces;
+  for (const SourceConfig& source : data.sources)
+    if (std::count(spaces.begin(), spaces.end(), source.spec.head) == 0)
+      spaces.push_back(source.spec.head);
+  return spaces;
+}
+
+/// Generated samples of training have ids below those of evaluation.
+void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const DataConfig& data) {
+  constexpr std::uint64_t kIds = ProceduralSource::kFirstEvaluationSample;
+  const auto generated = [](const SourceConfig& source) {
+    return source.spec.kind == SourceKind::generator;
+  };
+  if (static_cast<std::uint64_t>(train.steps) <= kIds / static_cast<std::uint64_t>(train.batch) ||
+      !std::any_of(data.sources.begin(), data.sources.end(), generated))
+    return;
+  node.refuse(fmt::format("{} steps of {} samples", train.steps, train.batch),
+              "generated samples from id 2^48 on are held out for evaluation, and these could reach "
+              "them",
+              "use fewer steps");
+}
+
 SourceContext context_of(const RunConfig& config, const SourceConfig& source) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
@@ -124,9 +158,10 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   config.data = read_data(root.section("data"));
   config.evaluation = read_evaluation(root.section("eval"), config.data);
   config.model = read_model(root.section("model"));
-  config.loss = read_loss(root.section("loss"));
+  config.heads = read_heads(root, label_spaces(config.data), names_of(config.data));
   config.optimizer = read_optimizer(root.section("optimizer"));
   config.train = root.section("train").read(train_table());
+  check_sample_ids(root.section("train"), config.train, config.data);
   config.init = root.section("init").read(init_table());
   document.finish();
   return config;
@@ -141,7 +176,7 @@ std::vector<ConfigEntry> RunConfig::entries() const {
     writer.table(model_table(), model);
     writer.lines(make_model(model.name, model.params)->parameters_yaml());
   });
-  write_loss(writer, loss);
+  write_heads(writer, heads);
   write_optimizer(writer, optimizer);
   writer.section("train", [&] { writer.table(train_table(), train); });
   writer.section("init", [&] { writer.table(init_table(), init); });
@@ -150,6 +185,15 @@ std::vector<ConfigEntry> RunConfig::entries() const {
 
 std::string RunConfig::to_yaml() const {
   return config_yaml(config_settings(entries()));
+}
+
+std::string RunConfig::portable_yaml() const {
+  std::vector<ConfigEntry> settings = config_settings(entries());
+  std::erase_if(settings, [](const ConfigEntry& entry) {
+    const std::string path = entry.path_text();
+    return path == "out" || path == "data.root" || path == "init.from";
+  });
+  return config_yaml(settings);
 }
 
 std::string RunConfig::identity_yaml() const {
@@ -182,7 +226,7 @@ Mixture RunConfig::open_training() const {
     SourceSpec spec = source.spec;
     if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();
     mixture.add(make_source(spec, context_of(*this, source)),
-                {spec.weight, spec.head, spec.loss_weight}, spec.place);
+                {spec.weight}, spec.place);
   }
   mixture.set_schedule(data.schedule);
   return mixture;
@@ -204,7 +248,7 @@ Mixture RunConfig::open_held_out() const {
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
-    mixture.add(make_source(spec, context_of(*this, source)), {1, spec.head, 1}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source)), {1}, spec.place);
   }
   return mixture;
 }
@@ -217,7 +261,7 @@ std::vector<ConfigSection> config_sections() {
   append(data_sections());
   append(evaluation_sections());
   append({{"model", "", model_table().rows(), "those of `wellspring describe MODEL`"}});
-  append(loss_sections());
+  append(head_sections());
   append(optimizer_sections());
   append({{"train", "", train_table().rows(), ""}, {"init", "", init_table().rows(), ""}});
   return sections;

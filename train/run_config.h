@@ -10,7 +10,7 @@
 #include "sources/data_config.h"
 #include "sources/mixture.h"
 #include "train/evaluation_config.h"
-#include "train/loss_config.h"
+#include "train/head_config.h"
 #include "train/optimizer_config.h"
 
 #include <cstdint>
@@ -29,10 +29,17 @@ struct ModelConfig {
 
 enum class Precision : std::uint8_t { automatic, f32, bf16 };
 
+/// Of a run that keeps an average of its weights.
+enum class WeightChoice : std::uint8_t { average, trained };
+
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t steps = 0;
   double clip = 1;
+  double ema = 0;                                ///< decay of the average; 0: there is none
+  WeightChoice weights = WeightChoice::average;  ///< evaluated and exported
+  /// Whether evaluation and model files take the average.
+  bool exports_average() const { return ema > 0 && weights == WeightChoice::average; }
   std::int64_t log_every = 20;
   std::int64_t checkpoint_every = 0;
   std::int64_t keep = 2;
@@ -58,7 +65,7 @@ struct RunConfig {
   DataConfig data;
   EvaluationConfig evaluation;
   ModelConfig model;
-  LossConfig loss;
+  std::vector<HeadConfig> heads;
   OptimizerConfig optimizer;
   TrainConfig train;
   InitConfig init;
@@ -75,6 +82,9 @@ struct RunConfig {
   std::vector<ConfigEntry> entries() const;
   /// The same as YAML that reads back to the same configuration.
   std::string to_yaml() const;
+  /// The same without the paths of this machine: run folder, root of the data, where the weights
+  /// began. What a model file holds, so that equal runs make equal files.
+  std::string portable_yaml() const;
   /// The part of it that the weights of a given step depend on: what a resumed run must share.
   std::string identity_yaml() const;
 

@@ -1,5 +1,7 @@
 #include "train/step.h"
 
+#include "train/source_truth.h"
+
 #include <cmath>
 
 namespace wellspring {
@@ -10,6 +12,7 @@ void TrainingStep::enqueue(Stream& stream) {
   forward(stream);
   loss(stream);
   backward(stream);
+  reduce(stream);
   optimize(stream);
   end(stream);
 }
@@ -19,6 +22,7 @@ void TrainingStep::enqueue_resident(Stream& stream) {
   forward(stream);
   loss(stream);
   backward(stream);
+  reduce(stream);
   optimize(stream);
   end(stream);
 }
@@ -42,15 +46,20 @@ Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
   return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
 }
 
-/// The loss of each sample and the gradient of the network's outputs.
+/// The loss of each sample by each of its heads, and the gradient of the network's outputs.
 void TrainingStep::loss(Stream& stream) {
-  task_.loss(stream, batch(), mixture_.slots(), heads_, label_smoothing_);
+  losses_.enqueue(stream, batch(), mixture_.slots(), task_.outputs(), task_.output_gradient());
 }
 
 /// The gradient of every parameter.
 void TrainingStep::backward(Stream& stream) {
   const BatchView batch = this->batch();
   task_.backward(pass(stream, batch));
+}
+
+/// The gradient of the whole batch, of which each rank has a share.
+void TrainingStep::reduce(Stream& stream) {
+  task_.parameters().reduce_gradients(stream, ranks_);
 }
 
 /// The norm of the gradient, clipping, and the update of masters and working copy in one pass.
@@ -60,8 +69,7 @@ void TrainingStep::optimize(Stream& stream) {
 
 /// A line of metrics into the ring, and the counter moves on.
 void TrainingStep::end(Stream& stream) {
-  ops::collect_metrics(stream, batch().size, mixture_.slots(), task_.losses(), task_.correct(),
-                       state_.data(), ring_.data(), static_cast<std::uint32_t>(ring_.size()));
+  ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), state_.data(), ring_.view());
   ops::end_step(stream, state_.data());
 }
 
@@ -70,13 +78,16 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
     : mixture_(mixture),
       task_(task),
       schedule_(learning_rate_schedule(config)),
-      label_smoothing_(static_cast<float>(config.loss.label_smoothing)) {
-  mixture.fill_heads(heads_);
+      losses_(task.heads(), feed_heads(task.heads(), config.heads, training_truth(config, mixture)),
+              mixture.size(), Share::whole(config.train.batch), task.compute(),
+              HeadLosses::Mode::train, memory, "activations") {
   batch_.plan_state(memory, "data", config.train.batch, task.layout(), task.compute());
   state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
   // Two windows: one is copied out while the other is filled.
-  ring_ = memory.reserve_state<ops::StepMetrics>(
-      "metrics", "ring", static_cast<std::size_t>(2 * config.train.log_every));
+  const auto lines = static_cast<std::size_t>(2 * config.train.log_every);
+  ring_.lines = memory.reserve_state<ops::StepMetrics>("metrics", "ring", lines);
+  ring_.sums = memory.reserve_state<double>(
+      "metrics", "sums of the ring", lines * static_cast<std::size_t>(losses_.layout().sums()));
 }
 
 ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {

@@ -2,12 +2,15 @@
 // only.
 #pragma once
 
+#include "kernels/communicator.h"
 #include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
 #include "sources/mixture.h"
+#include "train/head_losses.h"
+#include "train/metrics_windows.h"
 #include "train/run_config.h"
 #include "train/supervised_task.h"
 
@@ -17,8 +20,11 @@ namespace wellspring {
 /// left it, so a step may be enqueued, or recorded once and replayed.
 class TrainingStep {
  public:
-  /// Plans the batch, the counters and the ring of metrics. `mixture` and `task` outlive it.
+  /// Plans the batch, the losses, the counters and the ring of metrics. `mixture` and `task`
+  /// outlive it.
   TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task, MemoryPlan& memory);
+  /// After commit: uploads what the losses need.
+  void load(Stream& stream) { losses_.load(stream); }
 
   /// Enqueues all of it.
   void enqueue(Stream& stream);
@@ -27,8 +33,8 @@ class TrainingStep {
 
   BatchView batch() const { return batch_.view(); }
   const Planned<StepState>& state() const { return state_; }
-  /// A line a step, the step modulo its size.
-  const Planned<ops::StepMetrics>& ring() const { return ring_; }
+  const PlannedRing& ring() const { return ring_; }
+  const HeadLosses& losses() const { return losses_; }
 
  private:
   void begin(Stream& stream);
@@ -36,6 +42,7 @@ class TrainingStep {
   void forward(Stream& stream);
   void loss(Stream& stream);
   void backward(Stream& stream);
+  void reduce(Stream& stream);
   void optimize(Stream& stream);
   void end(Stream& stream);
   Pass pass(Stream& stream, const BatchView& batch) const;
@@ -43,11 +50,11 @@ class TrainingStep {
   Mixture& mixture_;
   SupervisedTask& task_;
   ops::ScheduleSpec schedule_;
-  float label_smoothing_;
-  ops::HeadRange heads_[kMaxSources];
+  SingleRank ranks_;
+  HeadLosses losses_;
   BatchColumns batch_;
   Planned<StepState> state_;
-  Planned<ops::StepMetrics> ring_;
+  PlannedRing ring_;
 };
 
 /// The learning rate's schedule of a run.

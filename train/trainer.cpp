@@ -7,6 +7,7 @@
 #include "train/rates.h"
 #include "train/run_folder.h"
 #include "train/signals.h"
+#include "train/source_truth.h"
 #include "train/step.h"
 #include "train/step_runner.h"
 
@@ -23,11 +24,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Has another size in a run that is resumed with another log_every, and may.
-constexpr const char* kRingBlock = "metrics/ring";
+/// Have another size in a run that is resumed with another log_every, and may.
+const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
 
-SupervisedTask::Input task_input(const Mixture& mixture) {
-  return {mixture.layout(), mixture.heads()};
+SupervisedTask::Input task_input(const RunConfig& config, const Mixture& mixture) {
+  return {mixture.layout(), make_heads(config.heads, training_truth(config, mixture))};
 }
 
 SampleCounts sample_counts(const Mixture& mixture) {
@@ -137,7 +138,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       stream_(device_, static_cast<int>(config.threads)),
       memory_(device_),
       mixture_(training ? *std::move(training) : config.open_training()),
-      task_(config, stream_, memory_, config.compute_type(device_), task_input(mixture_)),
+      task_(config, stream_, memory_, config.compute_type(device_), task_input(config, mixture_)),
       evaluator_(config, config.open_held_out(), task_, memory_),
       step_(config, mixture_, task_, memory_),
       windows_(device_, static_cast<int>(config.threads), memory_, step_.ring(),
@@ -150,7 +151,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads()))
     plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
-  task_.load(stream_);
+  step_.load(stream_);
   evaluator_.load(stream_);
   set_weights();
   describe_plan();
@@ -195,7 +196,7 @@ void Trainer::Impl::set_weights() {
 
 void Trainer::Impl::resume(const fs::path& checkpoint) {
   const ResumeReport resumed = resume_checkpoint(checkpoint, config, task_.parameters(),
-                                                 memory_.state(), {kRingBlock}, stream_);
+                                                 memory_.state(), kRingBlocks, stream_);
   require_same_data(resumed.samples, mixture_, checkpoint);
   step = resumed.step;
   plan.notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
@@ -298,7 +299,8 @@ void Trainer::Impl::train_until(std::uint64_t last) {
 void Trainer::Impl::on_window(const WindowLines& window) {
   for (std::uint64_t s = window.first; s < window.last; ++s)
     if (const auto flag = window.line(s).nonfinite; flag != 0) fail_nonfinite(flag - 1);
-  StepReport report = summarise_window(window, mixture_, config.train.batch, steps());
+  StepReport report =
+      summarise_window(window, mixture_, step_.losses(), config.train.batch, steps());
   // The first steps of a process choose kernels and record the graph.
   if (window.first <= first_step_ + StepRunner::kWarmUpSteps) report.clean = false;
   if (report.clean) rates_.push_back(report.samples_per_second);
@@ -310,11 +312,15 @@ EvaluationReport Trainer::Impl::evaluate() {
   const auto begin = Clock::now();
   windows_.flush(stream_);
   EvaluationReport result;
+  const bool averaged = config.train.exports_average();
+  if (averaged) task_.parameters().swap_average(stream_);
   try {
     result = evaluator_.evaluate(stream_, task_, step);
   } catch (const Error& error) {
+    if (averaged) task_.parameters().swap_average(stream_);
     fail_data(error);
   }
+  if (averaged) task_.parameters().swap_average(stream_);
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
   observer_.on_evaluation(result);
   last_evaluation_ = result;

@@ -5,29 +5,47 @@
 namespace wellspring::ops {
 namespace {
 
-/// Rows are narrow (some tens of logits), so a team is four warps.
+/// Rows are narrow (some tens of outputs), so a team is four warps.
 constexpr TeamShape kRowTeam{128, kReduceLanes * sizeof(float)};
+
+template <class T>
+HeadRows<T> rows_of(const HeadSlice& head, const LossInput& in, const LossResult& out) {
+  return {
+      head, in.outputs, in.slots, in.weights, out.loss, out.scores, static_cast<T*>(out.gradient)};
+}
 
 }  // namespace
 
-void softmax_cross_entropy(Stream& stream, const LossSpec& spec, const float* logits,
-                           const Slot* slots, const std::int32_t* labels, const float* weights,
-                           float* loss, std::uint8_t* correct, void* dlogits) {
-  visit_float(spec.gradient, [&]<class T>(T) {
-    league(stream, "softmax_cross_entropy", spec.batch, kRowTeam,
-           SoftmaxCrossEntropy<T>{spec, logits, slots, labels, weights, loss, correct,
-                                  static_cast<T*>(dlogits)});
+void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                           const std::int32_t* labels, float smoothing, const LossResult& out) {
+  visit_float(head.gradient, [&]<class T>(T) {
+    league(stream, "softmax_cross_entropy", head.batch, kRowTeam,
+           SoftmaxCrossEntropy<T>{rows_of<T>(head, in, out), labels, smoothing});
   });
 }
 
-void mean_squared_error(Stream& stream, const MseSpec& spec, const float* prediction,
-                        const float* latents, const std::int32_t* target_index, const float* shift,
-                        const float* scale, const float* weights, float* loss,
-                        std::uint8_t* correct, void* dprediction) {
-  visit_float(spec.gradient, [&]<class T>(T) {
-    league(stream, "mean_squared_error", spec.batch, kRowTeam,
-           MeanSquaredError<T>{spec, prediction, latents, target_index, shift, scale, weights, loss,
-                               correct, static_cast<T*>(dprediction)});
+void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                        const float* targets, std::int32_t target_width, float smoothing,
+                        const LossResult& out) {
+  visit_float(head.gradient, [&]<class T>(T) {
+    league(stream, "soft_cross_entropy", head.batch, kRowTeam,
+           SoftCrossEntropy<T>{rows_of<T>(head, in, out), targets, target_width, smoothing});
+  });
+}
+
+void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                           const float* targets, std::int32_t target_width, const LossResult& out) {
+  visit_float(head.gradient, [&]<class T>(T) {
+    league(stream, "sigmoid_cross_entropy", head.batch, kRowTeam,
+           SigmoidCrossEntropy<T>{rows_of<T>(head, in, out), targets, target_width});
+  });
+}
+
+void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
+                   const RegressionTargets& truth, const LossResult& out) {
+  visit_float(head.gradient, [&]<class T>(T) {
+    league(stream, "squared_error", head.batch, kRowTeam,
+           SquaredError<T>{rows_of<T>(head, in, out), truth});
   });
 }
 

@@ -3,5 +3,9 @@
 
 WS_CUDA_TEAM(wellspring::ops::SoftmaxCrossEntropy<float>);
 WS_CUDA_TEAM(wellspring::ops::SoftmaxCrossEntropy<wellspring::bf16>);
-WS_CUDA_TEAM(wellspring::ops::MeanSquaredError<float>);
-WS_CUDA_TEAM(wellspring::ops::MeanSquaredError<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::SoftCrossEntropy<float>);
+WS_CUDA_TEAM(wellspring::ops::SoftCrossEntropy<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::SigmoidCrossEntropy<float>);
+WS_CUDA_TEAM(wellspring::ops::SigmoidCrossEntropy<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::SquaredError<float>);
+WS_CUDA_TEAM(wellspring::ops::SquaredError<wellspring::bf16>);

@@ -1,5 +1,4 @@
-// Losses with their gradients: a team makes one row of the batch. Called by kernels/ops/loss.cpp;
-// host and device.
+// Losses with their gradients: a team makes one row of the batch, for one head. Host and device.
 #pragma once
 
 #include "kernels/dtype.h"
@@ -15,45 +14,75 @@
 
 namespace wellspring::ops {
 
-/// Cross-entropy of one head. With z the head's logits less their largest, K classes, label k and
-/// smoothing s (Szegedy et al. 2016, section 7: s / K is spread over all classes):
+/// What every loss has: its head's slice of the outputs and of their gradient, and where the row's
+/// loss and scores go. `T`: type of the gradient.
+template <class T>
+struct HeadRows {
+  HeadSlice head;
+  const float* outputs;
+  const Slot* slots;
+  const float* weights;
+  float* loss;
+  float* scores;
+  T* gradient;
+
+  /// Whether the sample in `row` has this head.
+  WS_INLINE bool holds(std::int64_t row) const {
+    return ((head.sources >> slots[row].source) & 1u) != 0;
+  }
+  /// The head's outputs, and where their gradient goes.
+  WS_INLINE const float* own(std::int64_t row) const {
+    return outputs + row * head.width + head.begin;
+  }
+  WS_INLINE T* own_gradient(std::int64_t row) const {
+    return gradient + row * head.width + head.begin;
+  }
+  /// Of a row's loss; its gradient's factor is this over the global batch.
+  WS_INLINE float weight(std::int64_t row) const {
+    return weights[row] * head.weight[slots[row].source];
+  }
+  WS_INLINE float factor(std::int64_t row) const {
+    return weight(row) / static_cast<float>(head.mean_over());
+  }
+  WS_INLINE void score(std::int64_t row, std::int32_t index, float value) const {
+    scores[index * head.batch + row] = value;
+  }
+  /// The row teaches nothing: gradient and scores 0, and `loss`.
+  template <class Team>
+  WS_HD void leave_out(Team& team, std::int64_t row, std::int32_t score_count, float value) const {
+    T* own = own_gradient(row);
+    team_for(team, 0, head.outputs, [=](std::int64_t i) { own[i] = T(0.0f); });
+    if (team.rank() != 0) return;
+    loss[row] = value;
+    for (std::int32_t i = 0; i < score_count; ++i) score(row, i, 0);
+  }
+};
+
+/// Cross-entropy against a label. With z the head's logits less their largest, K classes, label k
+/// and smoothing s (Szegedy et al. 2016, section 7: s / K is spread over all classes):
 ///
 ///   loss   = (1 - s) (log sum exp z - z_k) + s (log sum exp z - mean z)
 ///   dlogit = softmax(z) - (1 - s) [k] - s / K
 ///
-/// both times the sample's and the head's weight, the gradient also over the batch. Taking the
+/// both times the sample's and the source's weight, the gradient also over the batch. Taking the
 /// largest away keeps every exponential in [0, 1], however large the logits. A label outside of the
 /// head is an error upstream: its loss is NaN, so that the run stops, and its gradient 0.
 template <class T>
 struct SoftmaxCrossEntropy {
-  LossSpec spec;
-  const float* logits;
-  const Slot* slots;
+  HeadRows<T> rows;
   const std::int32_t* labels;
-  const float* weights;
-  float* loss;
-  std::uint8_t* correct;
-  T* dlogits;
+  float smoothing;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
     float* lanes = team.template scratch<float>(kReduceLanes);
-    const HeadRange head = spec.heads[slots[row].source];
-    const std::int32_t label = labels[row];
-    T* gradient = dlogits + row * spec.width;
-    const bool labelled = label >= 0 && label < head.classes;
-    if (head.classes == 0 || !labelled) {
-      team_for(team, 0, spec.width, [=](std::int64_t i) { gradient[i] = T(0.0f); });
-      if (team.rank() == 0) {
-        loss[row] = head.classes == 0 ? 0.0f : std::numeric_limits<float>::quiet_NaN();
-        correct[row] = 0;
-      }
-      return;
-    }
+    const std::int32_t label = labels[row], classes = rows.head.outputs;
+    if (!rows.holds(row)) return rows.leave_out(team, row, 1, 0);
+    if (label < 0 || label >= classes)
+      return rows.leave_out(team, row, 1, std::numeric_limits<float>::quiet_NaN());
 
-    const float* own = logits + row * spec.width + head.begin;
+    const float* own = rows.own(row);
     const float own_label = own[label];
-    const std::int32_t classes = head.classes;
     const float largest =
         team_max<Team, float>(team, lanes, classes, -std::numeric_limits<float>::infinity(),
                               [=](std::int64_t k) { return own[k]; });
@@ -66,64 +95,159 @@ struct SoftmaxCrossEntropy {
       const bool beats = k < label ? !(own[k] < own_label) : !(own[k] <= own_label);
       return beats ? 1.0f : 0.0f;
     });
-    const float smoothing = spec.label_smoothing;
-    const float spread = smoothing / static_cast<float>(classes);
-    const float weight = weights[row] * head.loss_weight;
-    const float factor = weight / static_cast<float>(spec.mean_over());
-    const std::int32_t begin = head.begin, end = head.begin + classes, hit = begin + label;
-    const float* all = logits + row * spec.width;
-    team_for(team, 0, spec.width, [=](std::int64_t i) {
-      const float target = (i == hit ? 1.0f - smoothing : 0.0f) + spread;
-      const float share = math::exp(all[i] - largest) / sum;
-      const bool inside = (i >= begin) & (i < end);
-      gradient[i] = T(inside ? factor * (share - target) : 0.0f);
+    const float s = smoothing, spread = s / static_cast<float>(classes);
+    const float factor = rows.factor(row);
+    T* gradient = rows.own_gradient(row);
+    team_for(team, 0, classes, [=](std::int64_t k) {
+      const float target = (k == label ? 1.0f - s : 0.0f) + spread;
+      gradient[k] = T(factor * (math::exp(own[k] - largest) / sum - target));
     });
     if (team.rank() == 0) {
       const float log_sum = math::log(sum);
       const float mean_z = sum_z / static_cast<float>(classes);
-      loss[row] = weight * ((1.0f - smoothing) * (log_sum - (own_label - largest)) +
-                            smoothing * (log_sum - mean_z));
-      correct[row] = better == 0.0f ? 1 : 0;
+      rows.loss[row] = rows.weight(row) *
+                       ((1.0f - s) * (log_sum - (own_label - largest)) + s * (log_sum - mean_z));
+      rows.score(row, 0, better == 0.0f ? 1.0f : 0.0f);
     }
   }
 };
 
-/// Mean squared error over the targets of a row.
+/// Cross-entropy against probabilities t of the classes, as mixed samples have them. With z and s
+/// as above, u = (1 - s) t + s / K and U the sum of u (1 where t adds up to 1):
+///
+///   loss   = U log sum exp z - sum u z
+///   dlogit = U softmax(z) - u
+///
+/// The score is 1 where the largest logit belongs to the likeliest class, the first among equals.
 template <class T>
-struct MeanSquaredError {
-  MseSpec spec;
-  const float* prediction;
-  const float* latents;
-  const std::int32_t* target_index;
-  const float* shift;
-  const float* scale;
-  const float* weights;
-  float* loss;
-  std::uint8_t* correct;
-  T* dprediction;
+struct SoftCrossEntropy {
+  HeadRows<T> rows;
+  const float* targets;  ///< [batch, target_width], the head's classes first
+  std::int32_t target_width;
+  float smoothing;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
     float* lanes = team.template scratch<float>(kReduceLanes);
-    const float* predicted = prediction + row * spec.targets;
-    const float* truth = latents + row * spec.latent_stride;
-    const std::int32_t* index = target_index;
-    const float *centre = shift, *inverse_width = scale;
+    const std::int32_t classes = rows.head.outputs;
+    if (!rows.holds(row)) return rows.leave_out(team, row, 1, 0);
+
+    const float* own = rows.own(row);
+    const float* given = targets + row * target_width;
+    const float s = smoothing, spread = s / static_cast<float>(classes);
+    const auto wanted = [=](std::int64_t k) { return (1.0f - s) * given[k] + spread; };
+    const float lowest = -std::numeric_limits<float>::infinity();
+    const float largest =
+        team_max<Team, float>(team, lanes, classes, lowest, [=](std::int64_t k) { return own[k]; });
+    const float sum = team_sum<Team, float>(
+        team, lanes, classes, [=](std::int64_t k) { return math::exp(own[k] - largest); });
+    const float total = team_sum<Team, float>(team, lanes, classes, wanted);
+    const float inner = team_sum<Team, float>(
+        team, lanes, classes, [=](std::int64_t k) { return wanted(k) * (own[k] - largest); });
+    const float likeliest = team_max<Team, float>(team, lanes, classes, lowest,
+                                                  [=](std::int64_t k) { return given[k]; });
+    // Classes below 2^24, so their numbers are exact.
+    const float guess = -team_max<Team, float>(team, lanes, classes, lowest, [=](std::int64_t k) {
+      return own[k] == largest ? -static_cast<float>(k) : lowest;
+    });
+    const float truth = -team_max<Team, float>(team, lanes, classes, lowest, [=](std::int64_t k) {
+      return given[k] == likeliest ? -static_cast<float>(k) : lowest;
+    });
+    const float factor = rows.factor(row);
+    T* gradient = rows.own_gradient(row);
+    team_for(team, 0, classes, [=](std::int64_t k) {
+      gradient[k] = T(factor * (total * (math::exp(own[k] - largest) / sum) - wanted(k)));
+    });
+    if (team.rank() == 0) {
+      rows.loss[row] = rows.weight(row) * (total * math::log(sum) - inner);
+      rows.score(row, 0, guess == truth ? 1.0f : 0.0f);
+    }
+  }
+};
+
+/// Binary cross-entropy of each output against its own target t in [0, 1], mean over the outputs:
+///
+///   loss   = max(z, 0) - z t + log(1 + exp(-|z|))
+///   dlogit = sigmoid(z) - t
+///
+/// in which no exponential overflows. The score is the share of outputs on the right side of 0.
+template <class T>
+struct SigmoidCrossEntropy {
+  HeadRows<T> rows;
+  const float* targets;  ///< [batch, target_width], the head's outputs first
+  std::int32_t target_width;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t row) const {
+    float* lanes = team.template scratch<float>(kReduceLanes);
+    const std::int32_t labels = rows.head.outputs;
+    if (!rows.holds(row)) return rows.leave_out(team, row, 1, 0);
+
+    const float* own = rows.own(row);
+    const float* given = targets + row * target_width;
+    const float sum = team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) {
+      const float z = own[k], size = z < 0 ? -z : z;
+      return (z > 0 ? z : 0.0f) - z * given[k] + math::log(1.0f + math::exp(-size));
+    });
+    const float right = team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) {
+      return (own[k] > 0) == (given[k] > 0.5f) ? 1.0f : 0.0f;
+    });
+    const float count = static_cast<float>(labels);
+    const float factor = rows.factor(row) / count;
+    T* gradient = rows.own_gradient(row);
+    team_for(team, 0, labels, [=](std::int64_t k) {
+      const float z = own[k], e = math::exp(z < 0 ? z : -z);
+      const float share = (z < 0 ? e : 1.0f) / (1.0f + e);
+      gradient[k] = T(factor * (share - given[k]));
+    });
+    if (team.rank() == 0) {
+      rows.loss[row] = rows.weight(row) * (sum / count);
+      rows.score(row, 0, right / count);
+    }
+  }
+};
+
+/// Squared error of scaled targets, mean over the targets: (y - (t - shift) scale)^2. Scores 2k and
+/// 2k + 1 are the square and the size of target k's error in its own unit.
+template <class T>
+struct SquaredError {
+  HeadRows<T> rows;
+  RegressionTargets truth;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t row) const {
+    float* lanes = team.template scratch<float>(kReduceLanes);
+    const std::int32_t targets = rows.head.outputs;
+    if (!rows.holds(row)) return rows.leave_out(team, row, 2 * targets, 0);
+
+    const float* own = rows.own(row);
+    const std::int32_t* column =
+        truth.column + static_cast<std::int64_t>(rows.slots[row].source) * targets;
+    const float *latents = truth.latents, *given = truth.targets;
+    const std::int64_t first_latent = row * truth.latent_width,
+                       first_target = row * truth.target_width;
+    const float *shift = truth.shift, *scale = truth.scale;
     const auto error = [=](std::int64_t k) {
-      return predicted[k] - (truth[index[k]] - centre[k]) * inverse_width[k];
+      const std::int32_t at = column[k];
+      const float value = at >= 0 ? latents[first_latent + at] : given[first_target - 1 - at];
+      return own[k] - (value - shift[k]) * scale[k];
     };
-    const float sum = team_sum<Team, float>(team, lanes, spec.targets, [=](std::int64_t k) {
+    const float sum = team_sum<Team, float>(team, lanes, targets, [=](std::int64_t k) {
       const float e = error(k);
       return e * e;
     });
-    const float targets = static_cast<float>(spec.targets);
-    const float factor = 2.0f * weights[row] / (static_cast<float>(spec.mean_over()) * targets);
-    T* gradient = dprediction + row * spec.targets;
-    team_for(team, 0, spec.targets, [=](std::int64_t k) { gradient[k] = T(factor * error(k)); });
-    if (team.rank() == 0) {
-      loss[row] = weights[row] * (sum / targets);
-      correct[row] = 0;
-    }
+    const float count = static_cast<float>(targets);
+    const float factor = 2.0f * rows.factor(row) / count;
+    T* gradient = rows.own_gradient(row);
+    float* scores = rows.scores + row;
+    const std::int64_t batch = rows.head.batch;
+    team_for(team, 0, targets, [=](std::int64_t k) {
+      const float e = error(k), in_unit = e / scale[k];
+      gradient[k] = T(factor * e);
+      scores[2 * k * batch] = in_unit * in_unit;
+      scores[(2 * k + 1) * batch] = in_unit < 0 ? -in_unit : in_unit;
+    });
+    if (team.rank() == 0) rows.loss[row] = rows.weight(row) * (sum / count);
   }
 };
 

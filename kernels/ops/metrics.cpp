@@ -10,17 +10,15 @@ constexpr TeamShape kMetricTeam{kMetricLanes, kMetricScratch};
 
 }  // namespace
 
-void collect_metrics(Stream& stream, std::int64_t batch, const Slot* slots, const float* loss,
-                     const std::uint8_t* correct, StepState* state, StepMetrics* ring,
-                     std::uint32_t ring_size) {
-  league(stream, "collect_metrics", 1, kMetricTeam,
-         CollectMetrics{batch, slots, loss, correct, state, ring, ring_size});
+void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots, StepState* state,
+                     const MetricsRing& ring) {
+  league(stream, "collect_metrics", 1, kMetricTeam, CollectMetrics{measures, slots, state, ring});
 }
 
-void accumulate_evaluation(Stream& stream, std::int64_t valid, const Slot* slots, const float* loss,
-                           const std::uint8_t* correct, StepMetrics* sums) {
+void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_t valid,
+                           const Slot* slots, double* sums) {
   league(stream, "accumulate_evaluation", 1, kMetricTeam,
-         AccumulateEvaluation{valid, slots, loss, correct, sums});
+         AccumulateEvaluation{measures, valid, slots, sums});
 }
 
 }  // namespace wellspring::ops

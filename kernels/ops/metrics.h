@@ -1,5 +1,5 @@
-// Loss and accuracy of a batch by source, in a fixed order: one team for the whole batch. Called by
-// kernels/ops/metrics.cpp; host and device.
+// Losses and scores of a batch summed by source, in a fixed order: one team for the whole batch.
+// Host and device.
 #pragma once
 
 #include "kernels/emission/batch.h"
@@ -14,98 +14,89 @@
 
 namespace wellspring::ops {
 
-/// Loss, hits and samples of each source.
-struct SourceSums {
-  float loss[kMaxSources];
-  std::uint32_t correct[kMaxSources];
-  std::uint32_t count[kMaxSources];
-};
-
 /// Row b belongs to lane b % 64, whose rows are added in order; then the lanes are. Part of every
 /// metric's bits.
 inline constexpr int kMetricLanes = 64;
-inline constexpr std::size_t kMetricScratch = kMetricLanes * sizeof(SourceSums);
+inline constexpr std::size_t kMetricScratch = kMetricLanes * kMaxSources * sizeof(double);
 
-/// lanes[0] = the sums over rows [0, batch).
-template <class Team>
-WS_HD void sum_by_source(Team& team, SourceSums* lanes, std::int64_t batch, const Slot* slots,
-                         const float* loss, const std::uint8_t* correct) {
+/// add(source, sum) once for each source: the sum of value(row) over its rows in [0, batch). Called
+/// by all members of the team; `lanes`: kMetricLanes * kMaxSources of scratch.
+template <class Team, class Value, class Add>
+WS_HD void sum_by_source(Team& team, double* lanes, std::int64_t batch, const Slot* slots,
+                         std::int32_t sources, Value value, Add add) {
   for (int l = team.rank(); l < kMetricLanes; l += team.size()) {
-    SourceSums& lane = lanes[l];
-    for (int s = 0; s < kMaxSources; ++s) {
-      lane.loss[s] = 0;
-      lane.correct[s] = 0;
-      lane.count[s] = 0;
-    }
-    for (std::int64_t row = l; row < batch; row += kMetricLanes) {
-      const std::uint32_t s = slots[row].source;
-      lane.loss[s] += loss[row];
-      lane.correct[s] += correct[row];
-      lane.count[s] += 1;
-    }
+    double* lane = lanes + l * kMaxSources;
+    for (int s = 0; s < sources; ++s) lane[s] = 0;
+    for (std::int64_t row = l; row < batch; row += kMetricLanes)
+      lane[slots[row].source] += value(row);
   }
   team.sync();
-  for (int s = team.rank(); s < kMaxSources; s += team.size()) {
-    for (int l = 1; l < kMetricLanes; ++l) {
-      lanes[0].loss[s] += lanes[l].loss[s];
-      lanes[0].correct[s] += lanes[l].correct[s];
-      lanes[0].count[s] += lanes[l].count[s];
-    }
+  for (int s = team.rank(); s < sources; s += team.size()) {
+    double sum = 0;
+    for (int l = 0; l < kMetricLanes; ++l) sum += lanes[l * kMaxSources + s];
+    add(s, sum);
   }
   team.sync();
 }
 
+/// Sums every measure over rows [0, rows), and counts them; `add(index, sum)` gets each once, with
+/// its place among metric_sums().
+template <class Team, class Add>
+WS_HD void sum_measures(Team& team, double* lanes, const Measures& measures, std::int64_t rows,
+                        const Slot* slots, Add add) {
+  const std::int32_t sources = measures.sources;
+  for (std::int32_t m = 0; m <= measures.count; ++m) {
+    const float* values = measures.values + m * measures.batch;
+    const bool counts = m == measures.count;
+    sum_by_source(
+        team, lanes, rows, slots, sources,
+        [=](std::int64_t row) { return counts ? 1.0 : static_cast<double>(values[row]); },
+        [=](std::int32_t source, double sum) { add(m * sources + source, sum); });
+  }
+}
+
 struct CollectMetrics {
-  std::int64_t batch;
+  Measures measures;
   const Slot* slots;
-  const float* loss;
-  const std::uint8_t* correct;
   StepState* state;
-  StepMetrics* ring;
-  std::uint32_t ring_size;
+  MetricsRing ring;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t) const {
-    SourceSums* lanes = team.template scratch<SourceSums>(kMetricLanes);
-    sum_by_source(team, lanes, batch, slots, loss, correct);
+    double* lanes = team.template scratch<double>(kMetricLanes * kMaxSources);
+    const std::uint64_t index = state->step % ring.size;
+    double* sums = ring.sums +
+                   static_cast<std::int64_t>(index) * metric_sums(measures.count, measures.sources);
+    sum_measures(team, lanes, measures, measures.batch, slots,
+                 [=](std::int32_t at, double sum) { sums[at] = sum; });
     if (team.rank() != 0) return;
-    const SourceSums& sums = lanes[0];
-    float total = 0;
-    for (int s = 0; s < kMaxSources; ++s) total += sums.loss[s];
-    state->loss = total / static_cast<float>(batch);
+    double total = 0;
+    for (std::int32_t i = 0; i < measures.losses * measures.sources; ++i) total += sums[i];
+    state->loss = static_cast<float>(total / static_cast<double>(measures.batch));
     if (!is_finite(state->loss) && state->nonfinite == 0) {
       state->nonfinite = static_cast<std::uint32_t>(state->step) + 1;
     }
-    StepMetrics& line = ring[state->step % ring_size];
+    StepMetrics& line = ring.lines[index];
     line.step = state->step;
     line.loss = state->loss;
     line.gradient_norm = state->gradient_norm;
     line.learning_rate = state->learning_rate;
     line.nonfinite = state->nonfinite;
-    for (int s = 0; s < kMaxSources; ++s) {
-      line.source_loss[s] = sums.loss[s];
-      line.source_correct[s] = sums.correct[s];
-      line.source_count[s] = sums.count[s];
-    }
   }
 };
 
 struct AccumulateEvaluation {
+  Measures measures;
   std::int64_t valid;
   const Slot* slots;
-  const float* loss;
-  const std::uint8_t* correct;
-  StepMetrics* total;
+  double* sums;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t) const {
-    SourceSums* lanes = team.template scratch<SourceSums>(kMetricLanes);
-    sum_by_source(team, lanes, valid, slots, loss, correct);
-    for (int s = team.rank(); s < kMaxSources; s += team.size()) {
-      total->source_loss[s] += lanes[0].loss[s];
-      total->source_correct[s] += lanes[0].correct[s];
-      total->source_count[s] += lanes[0].count[s];
-    }
+    double* lanes = team.template scratch<double>(kMetricLanes * kMaxSources);
+    double* all = sums;
+    sum_measures(team, lanes, measures, valid, slots,
+                 [=](std::int32_t at, double sum) { all[at] += sum; });
   }
 };
 

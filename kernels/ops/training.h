@@ -1,6 +1,6 @@
 // The operations that close a training step: loss, metrics, gradient norm, optimizer, schedule and
-// the counter. All of them read what changes from device memory (StepState). Called by train/; host
-// only; everything runs as map or team functors on host and device alike.
+// the counter. All of them read what changes from device memory (StepState). Host only; everything
+// runs as map or team functors on host and device alike.
 #pragma once
 
 #include "kernels/dtype.h"
@@ -13,67 +13,106 @@
 
 namespace wellspring::ops {
 
-/// The slice of the logits that belongs to a source's label space: one head of the network.
-struct HeadRange {
-  std::int32_t begin = 0;    ///< first logit
-  std::int32_t classes = 0;  ///< how many
-  float loss_weight = 1;     ///< multiplies the loss of this source's samples
-};
-
-struct LossSpec {
+/// One head of a network: a slice of every row's outputs, and the sources whose samples have it.
+/// Samples of other sources get loss, scores and gradient 0 from it.
+struct HeadSlice {
   std::int64_t batch = 1;
-  std::int64_t global_batch = 0;  ///< rows on all ranks, which the mean is taken over; 0: batch
-  std::int32_t width = 1;         ///< logits a row, all heads together
-  float label_smoothing = 0;      ///< [0, 1); Szegedy et al. 2016, section 7
-  HeadRange heads[kMaxSources];   ///< by source index
-  DType gradient = DType::f32;    ///< of the logits' gradient
+  std::int64_t global_batch = 0;   ///< rows on all ranks, which the mean is over; 0: batch
+  std::int32_t width = 1;          ///< outputs a row, all heads together
+  std::int32_t begin = 0;          ///< the head's first
+  std::int32_t outputs = 1;        ///< how many it has
+  DType gradient = DType::f32;     ///< of the outputs' gradient
+  std::uint32_t sources = 0;       ///< bit s: samples of source s have this head
+  float weight[kMaxSources] = {};  ///< multiplies the loss of a source's samples
   WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 
-/// Mean over the global batch of sample weight * head weight * cross-entropy of the sample's own
-/// head; logits of other heads get gradient 0. Writes loss [batch], correct [batch] (0/1, first
-/// maximum wins) and dlogits [batch, width].
-void softmax_cross_entropy(Stream& stream, const LossSpec& spec, const float* logits,
-                           const Slot* slots, const std::int32_t* labels, const float* weights,
-                           float* loss, std::uint8_t* correct, void* dlogits);
-
-/// Mean over batch and targets of weight * (prediction - (target - shift) * scale)^2. `shift` and
-/// `scale` [targets] are device arrays that bring every target to about [-1, 1]; `target` reads
-/// `target_index` [targets] columns of the latents. correct is 0.
-struct MseSpec {
-  std::int64_t batch = 1;
-  std::int64_t global_batch = 0;  ///< as LossSpec
-  std::int32_t targets = 1;
-  std::int64_t latent_stride = 1;
-  DType gradient = DType::f32;
-  WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
+/// What every loss reads, all on the device.
+struct LossInput {
+  const float* outputs = nullptr;  ///< [batch, width]
+  const Slot* slots = nullptr;     ///< [batch]
+  const float* weights = nullptr;  ///< [batch] of the samples
 };
-void mean_squared_error(Stream& stream, const MseSpec& spec, const float* prediction,
-                        const float* latents, const std::int32_t* target_index, const float* shift,
-                        const float* scale, const float* weights, float* loss,
-                        std::uint8_t* correct, void* dprediction);
 
-/// One line of the device ring: what a step reports.
+/// What every loss writes, for every row of the batch.
+struct LossResult {
+  float* loss = nullptr;     ///< [batch] sample weight * source weight * loss
+  float* scores = nullptr;   ///< [scores, batch] how good the row's outputs are, see each loss
+  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; the head's slice
+};
+
+/// Class: cross-entropy against the row's label, a share `smoothing` of it spread over all classes.
+/// One score: 1 where the label's logit is the largest (the first among equals), else 0.
+void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                           const std::int32_t* labels, float smoothing, const LossResult& out);
+
+/// Soft label: cross-entropy against the probabilities in the first columns of `targets` [batch,
+/// target_width]. One score: 1 where the largest logit belongs to the likeliest class.
+void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                        const float* targets, std::int32_t target_width, float smoothing,
+                        const LossResult& out);
+
+/// Several labels: binary cross-entropy of each output against the same column of `targets`, 0 or 1
+/// or between; mean over the outputs. One score: the share of outputs on the right side.
+void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                           const float* targets, std::int32_t target_width, const LossResult& out);
+
+/// Where a regression finds its targets. `shift` and `scale` bring each to about [-1, 1], which is
+/// what the network learns: (t - shift) * scale.
+struct RegressionTargets {
+  const float* latents = nullptr;  ///< [batch, latent_width]; null where no column is one
+  std::int64_t latent_width = 0;
+  const float* targets = nullptr;  ///< [batch, target_width]; null where no column is one
+  std::int64_t target_width = 0;
+  /// [kMaxSources, outputs] on the device, by source: c >= 0: column c of the latents; c < 0:
+  /// column -1 - c of the targets.
+  const std::int32_t* column = nullptr;
+  const float* shift = nullptr;  ///< [outputs] on the device
+  const float* scale = nullptr;
+};
+
+/// Regression: squared error of the scaled targets, mean over them. Two scores a target: the square
+/// and the size of its error in the target's own unit.
+void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
+                   const RegressionTargets& truth, const LossResult& out);
+
+/// The head of a step's line of metrics.
 struct StepMetrics {
   std::uint64_t step = 0;
   float loss = 0;
   float gradient_norm = 0;
   float learning_rate = 0;
   std::uint32_t nonfinite = 0;
-  float source_loss[kMaxSources] = {};  ///< summed over the step's samples of each source
-  std::uint32_t source_correct[kMaxSources] = {};
-  std::uint32_t source_count[kMaxSources] = {};
 };
 
-/// Reduces loss and correct over the batch in a fixed order: fills ring[state->step % ring_size],
-/// state->loss and the non-finite flag (sticky).
-void collect_metrics(Stream& stream, std::int64_t batch, const Slot* slots, const float* loss,
-                     const std::uint8_t* correct, StepState* state, StepMetrics* ring,
-                     std::uint32_t ring_size);
-/// Sums of evaluation: adds the batch to one StepMetrics (counts, correct, losses) on the device.
-/// Only the first `valid` rows count.
-void accumulate_evaluation(Stream& stream, std::int64_t valid, const Slot* slots, const float* loss,
-                           const std::uint8_t* correct, StepMetrics* sums);
+/// What each sample of a batch measured: the losses of all heads, then their scores.
+struct Measures {
+  std::int64_t batch = 1;
+  std::int32_t count = 0;         ///< arrays
+  std::int32_t losses = 0;        ///< how many of them, the first, add up to the sample's loss
+  std::int32_t sources = 1;       ///< of the mixture
+  const float* values = nullptr;  ///< [count, batch]
+};
+
+/// Sums a line: [count + 1, sources], a row a measure and then the number of samples.
+constexpr std::int64_t metric_sums(std::int32_t measures, std::int32_t sources) {
+  return std::int64_t{measures + 1} * sources;
+}
+
+/// The device's ring of metrics: line step % size.
+struct MetricsRing {
+  StepMetrics* lines = nullptr;  ///< [size]
+  double* sums = nullptr;        ///< [size, metric_sums]
+  std::uint32_t size = 1;
+};
+
+/// Sums the batch's measures by source in a fixed order: fills the step's line, state->loss (mean
+/// of the total loss) and the non-finite flag (sticky).
+void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots, StepState* state,
+                     const MetricsRing& ring);
+/// Adds the sums over the first `valid` rows to `sums` [metric_sums].
+void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_t valid,
+                           const Slot* slots, double* sums);
 
 /// Flat parameter arenas. Matrices (decayed) come first, then vectors (biases, normalisation; not
 /// decayed): the optimizer is one launch over both.
@@ -108,6 +147,13 @@ struct OptimizerSpec {
 /// correction uses state->step + 1. Writes master and working copy in one pass.
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
+
+/// Moves `average` [n] towards `weights` [n]: a decaying mean of the weights of all steps so far, see
+/// kernels/ops/averaging.h. After optimizer_step.
+void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
+                     float* average, const StepState* state);
+/// Exchanges two arrays of n values.
+void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b);
 
 /// Linear warm-up from 0 to `peak` over `warmup` steps, then a half cosine down to `floor` at
 /// `total` (Loshchilov & Hutter 2017, eq. 5, one cycle).

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -25,91 +27,150 @@ std::vector<Slot> slots_of(const std::vector<std::uint32_t>& sources) {
   return slots;
 }
 
-/// The loss of one row, in double precision.
-double cross_entropy(const HeadRange& head, const double* logits, int label, double smoothing) {
-  const double* own = logits + head.begin;
-  const double largest = *std::max_element(own, own + head.classes);
-  double sum = 0, spread = 0;
-  for (int k = 0; k < head.classes; ++k) sum += std::exp(own[k] - largest);
-  const double log_sum = largest + std::log(sum);
-  for (int k = 0; k < head.classes; ++k) spread += (log_sum - own[k]) / head.classes;
-  return (1 - smoothing) * (log_sum - own[label]) + smoothing * spread;
+/// Cross-entropy of logits against probabilities, in double precision.
+double cross_entropy(const double* logits, const Doubles& wanted) {
+  const auto n = static_cast<std::ptrdiff_t>(wanted.size());
+  const double largest = *std::max_element(logits, logits + n);
+  double sum = 0, loss = 0;
+  for (std::ptrdiff_t k = 0; k < n; ++k) sum += std::exp(logits[k] - largest);
+  for (std::size_t k = 0; k < wanted.size(); ++k)
+    loss += wanted[k] * (largest + std::log(sum) - logits[k]);
+  return loss;
+}
+
+Doubles smoothed(Doubles wanted, double smoothing) {
+  for (double& p : wanted) p = (1 - smoothing) * p + smoothing / static_cast<double>(wanted.size());
+  return wanted;
+}
+
+/// A batch of rows with three heads' worth of outputs, of which one is looked at.
+struct Rows {
+  HeadSlice head;
+  std::vector<float> outputs;
+  std::vector<Slot> slots;
+  std::vector<float> weights;
+  std::int32_t scores = 1;
+
+  std::size_t batch() const { return static_cast<std::size_t>(head.batch); }
+  bool holds(std::size_t row) const { return ((head.sources >> slots[row].source) & 1u) != 0; }
+  double weight(std::size_t row) const {
+    return static_cast<double>(weights[row]) * static_cast<double>(head.weight[slots[row].source]);
+  }
+  std::size_t own(std::size_t row) const {
+    return row * static_cast<std::size_t>(head.width) + static_cast<std::size_t>(head.begin);
+  }
+};
+
+/// Six samples of three sources; the second has no such head, one sample weighs nothing.
+Rows six_rows(std::int32_t outputs, DType gradient) {
+  Rows rows;
+  rows.head.batch = 6;
+  rows.head.width = outputs + 5;
+  rows.head.begin = 2;
+  rows.head.outputs = outputs;
+  rows.head.gradient = gradient;
+  rows.head.sources = 0b101;
+  rows.head.weight[0] = 1;
+  rows.head.weight[1] = 7;
+  rows.head.weight[2] = 0.25f;
+  rows.outputs = random_values<float>(static_cast<std::size_t>(6 * rows.head.width), 1, -4, 4);
+  rows.slots = slots_of({0, 1, 2, 0, 0, 2});
+  rows.weights = {1, 2, 1, 0, 0.5f, 1};
+  return rows;
 }
 
 class LossTest : public test::OperationTest {
  protected:
   struct Result {
-    std::vector<float> loss;
-    std::vector<std::uint8_t> correct;
+    std::vector<float> loss, scores;
     Doubles gradient;
   };
-  Result run(LossSpec spec, const std::vector<float>& logits, const std::vector<Slot>& slots,
-             const std::vector<std::int32_t>& labels, const std::vector<float>& weights) {
-    const auto n = static_cast<std::size_t>(spec.batch);
-    const Buffer<float> device_logits = buffer(logits), device_weights = buffer(weights),
-                        loss = buffer<float>(n);
-    const Buffer<Slot> device_slots = buffer(slots);
+  using Call = std::function<void(const LossInput&, const LossResult&)>;
+
+  Result run(const Rows& rows, const Call& call) {
+    const Buffer<float> outputs = buffer(rows.outputs), weights = buffer(rows.weights),
+                        loss = buffer<float>(rows.batch()),
+                        scores =
+                            buffer<float>(rows.batch() * static_cast<std::size_t>(rows.scores));
+    const Buffer<Slot> slots = buffer(rows.slots);
+    return visit_float(rows.head.gradient, [&]<class T>(T) {
+      // What other heads wrote must stay.
+      const Buffer<T> gradient = buffer(std::vector<T>(rows.outputs.size(), T(9.0f)));
+      call({outputs, slots, weights}, {loss, scores, gradient});
+      return Result{loss.values(), scores.values(), in_double(gradient.values())};
+    });
+  }
+
+  Result run_class(const Rows& rows, const std::vector<std::int32_t>& labels, float smoothing = 0) {
     const Buffer<std::int32_t> device_labels = buffer(labels);
-    const Buffer<std::uint8_t> correct = buffer<std::uint8_t>(n);
-    return visit_float(spec.gradient, [&]<class T>(T) {
-      const Buffer<T> gradient = buffer<T>(logits.size());
-      softmax_cross_entropy(stream(), spec, device_logits, device_slots, device_labels,
-                            device_weights, loss, correct, gradient);
-      return Result{loss.values(), correct.values(), in_double(gradient.values())};
+    return run(rows, [&](const LossInput& in, const LossResult& out) {
+      softmax_cross_entropy(stream(), rows.head, in, device_labels, smoothing, out);
     });
   }
   Result run_single(const std::vector<float>& logits, std::int32_t label, float smoothing = 0) {
-    LossSpec spec;
-    spec.width = static_cast<std::int32_t>(logits.size());
-    spec.heads[0] = {0, spec.width, 1};
-    spec.label_smoothing = smoothing;
-    return run(spec, logits, slots_of({0}), {label}, {1});
+    Rows rows;
+    rows.head.width = rows.head.outputs = static_cast<std::int32_t>(logits.size());
+    rows.head.sources = 1;
+    rows.head.weight[0] = 1;
+    rows.outputs = logits;
+    rows.slots = slots_of({0});
+    rows.weights = {1};
+    return run_class(rows, {label}, smoothing);
+  }
+
+  /// Loss and gradient against `row_loss` of a row's own outputs, unweighted and in double
+  /// precision; the gradient by finite differences of the mean.
+  void expect_agrees(const Rows& rows, const Result& result,
+                     const std::function<double(const double*, std::size_t)>& row_loss) {
+    const Doubles z = in_double(rows.outputs);
+    const auto weighted = [&](const Doubles& v, std::size_t row) {
+      if (!rows.holds(row) || rows.weight(row) == 0) return 0.0;
+      return rows.weight(row) * row_loss(v.data() + rows.own(row), row);
+    };
+    Doubles expected(rows.batch());
+    for (std::size_t row = 0; row < rows.batch(); ++row) expected[row] = weighted(z, row);
+    const double u = test::rounding(DType::f32);
+    // Some ten roundings of numbers below 16, and the error of exp and log, 2 ULP each.
+    expect_within(result.loss, expected, 16 * 16 * u, "loss");
+    const auto mean = [&](const Doubles& v) {
+      double sum = 0;
+      for (std::size_t row = 0; row < rows.batch(); ++row)
+        sum += weighted(v, row) / static_cast<double>(rows.batch());
+      return sum;
+    };
+    Doubles gradient = test::gradient(mean, z);
+    const auto width = static_cast<std::size_t>(rows.head.width);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const auto column = static_cast<std::int32_t>(i % width) - rows.head.begin;
+      if (column < 0 || column >= rows.head.outputs) gradient[i] = 9;
+    }
+    expect_within(result.gradient, gradient, 16 * u + test::rounding(rows.head.gradient) + 1e-9,
+                  "gradient");
+    for (std::size_t row = 0; row < rows.batch(); ++row) {
+      if (rows.holds(row)) continue;
+      EXPECT_EQ(result.loss[row], 0) << row;
+      for (std::int32_t s = 0; s < rows.scores; ++s)
+        EXPECT_EQ(result.scores[static_cast<std::size_t>(s) * rows.batch() + row], 0) << row;
+    }
   }
 };
 
-// Two heads side by side, a weight of zero, weighted heads: loss against double precision, gradient
-// against finite differences of the mean loss.
-TEST_P(LossTest, CrossEntropyAgreesWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, ClassAgreesWithDoublePrecisionAndFiniteDifferences) {
   for (const float smoothing : {0.0f, 0.1f}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
-      LossSpec spec;
-      spec.batch = 6;
-      spec.width = 9;
-      spec.label_smoothing = smoothing;
-      spec.gradient = dtype;
-      spec.heads[0] = {0, 4, 1};
-      spec.heads[1] = {4, 5, 0.25f};
-      const auto logits = random_values<float>(54, 1, -4, 4);
-      const std::vector<Slot> slots = slots_of({0, 1, 1, 0, 0, 1});
-      const std::vector<std::int32_t> labels = {3, 4, 0, 0, 2, 1};
-      const std::vector<float> weights = {1, 2, 1, 0, 0.5f, 1};
-      const Result result = run(spec, logits, slots, labels, weights);
-
-      const Doubles z = in_double(logits);
-      const auto row_loss = [&](const Doubles& v, std::size_t row) {
-        const HeadRange& head = spec.heads[slots[row].source];
-        return static_cast<double>(weights[row]) * static_cast<double>(head.loss_weight) *
-               cross_entropy(head, v.data() + row * 9, labels[row], static_cast<double>(smoothing));
-      };
-      Doubles expected(6);
-      for (std::size_t row = 0; row < 6; ++row) expected[row] = row_loss(z, row);
-      const double u = test::rounding(DType::f32);
-      // Some ten roundings of numbers below 16, and the error of exp and log, 2 ULP each.
-      expect_within(result.loss, expected, 16 * 16 * u, "loss");
-      const auto mean = [&](const Doubles& v) {
-        double sum = 0;
-        for (std::size_t row = 0; row < 6; ++row) sum += row_loss(v, row) / 6;
-        return sum;
-      };
-      expect_within(result.gradient, test::gradient(mean, z), 16 * u + test::rounding(dtype) + 1e-9,
-                    "gradient");
-      for (std::size_t i = 27; i < 36; ++i) EXPECT_EQ(result.gradient[i], 0) << "weight 0";
-      for (std::size_t i = 4; i < 9; ++i) EXPECT_EQ(result.gradient[i], 0) << "the other head";
+      const Rows rows = six_rows(4, dtype);
+      const std::vector<std::int32_t> labels = {3, 77, 0, 0, 2, 1};  // 77: of another head
+      const Result result = run_class(rows, labels, smoothing);
+      expect_agrees(rows, result, [&](const double* z, std::size_t row) {
+        Doubles wanted(4, 0);
+        wanted[static_cast<std::size_t>(labels[row])] = 1;
+        return cross_entropy(z, smoothed(wanted, static_cast<double>(smoothing)));
+      });
+      const Doubles z = in_double(rows.outputs);
       for (std::size_t row = 0; row < 6; ++row) {
-        const HeadRange& head = spec.heads[slots[row].source];
-        const double* own = z.data() + row * 9 + head.begin;
-        const auto best = std::max_element(own, own + head.classes) - own;
-        EXPECT_EQ(result.correct[row], best == labels[row] ? 1 : 0) << row;
+        const double* own = z.data() + rows.own(row);
+        const bool right = std::max_element(own, own + 4) - own == labels[row];
+        EXPECT_EQ(result.scores[row], rows.holds(row) && right ? 1 : 0) << row;
       }
     }
   }
@@ -119,20 +180,20 @@ TEST_P(LossTest, HugeLogitsStayFinite) {
   for (const float smoothing : {0.0f, 0.1f}) {
     const Result right = run_single({1e30f, -1e30f, 0}, 0, smoothing);
     EXPECT_TRUE(std::isfinite(right.loss[0]));
-    EXPECT_EQ(right.correct[0], 1);
+    EXPECT_EQ(right.scores[0], 1);
     const Result wrong = run_single({3e4f, -3e4f, 0}, 1, smoothing);
     EXPECT_NEAR(wrong.loss[0],
                 6e4 * (1 - static_cast<double>(smoothing)) + 3e4 * static_cast<double>(smoothing),
                 1e-2);
-    EXPECT_EQ(wrong.correct[0], 0);
+    EXPECT_EQ(wrong.scores[0], 0);
     for (const double g : wrong.gradient) EXPECT_TRUE(std::isfinite(g));
   }
 }
 
 TEST_P(LossTest, FirstOfEqualLogitsWins) {
-  EXPECT_EQ(run_single({1, 2, 2, 0}, 1).correct[0], 1);
-  EXPECT_EQ(run_single({1, 2, 2, 0}, 2).correct[0], 0);
-  EXPECT_EQ(run_single({0, 0}, 0).correct[0], 1);
+  EXPECT_EQ(run_single({1, 2, 2, 0}, 1).scores[0], 1);
+  EXPECT_EQ(run_single({1, 2, 2, 0}, 2).scores[0], 0);
+  EXPECT_EQ(run_single({0, 0}, 0).scores[0], 1);
   EXPECT_NEAR(run_single({0, 0}, 0).loss[0], std::log(2.0), 1e-7);
 }
 
@@ -141,7 +202,7 @@ TEST_P(LossTest, NotANumberIsNotHidden) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (std::int32_t label = 0; label < 3; ++label) {
     EXPECT_TRUE(std::isnan(run_single({0, nan, 1}, label).loss[0])) << label;
-    EXPECT_EQ(run_single({nan, nan, nan}, label).correct[0], 0) << label;
+    EXPECT_EQ(run_single({nan, nan, nan}, label).scores[0], 0) << label;
     EXPECT_FALSE(std::isfinite(run_single({0, infinity, 1}, label).loss[0])) << label;
   }
 }
@@ -154,93 +215,175 @@ TEST_P(LossTest, LabelOutsideOfTheHeadIsNotANumber) {
   }
 }
 
-TEST_P(LossTest, SourceWithoutHeadHasNoLoss) {
-  LossSpec spec;
-  spec.width = 3;
-  spec.heads[0] = {0, 3, 1};
-  const Result result = run(spec, {1, 2, 3}, slots_of({5}), {0}, {1});
-  EXPECT_EQ(result.loss[0], 0);
-  EXPECT_EQ(result.correct[0], 0);
-  for (const double g : result.gradient) EXPECT_EQ(g, 0);
+/// Probabilities of `classes` classes for `rows` rows, wider by one unused column.
+std::vector<float> probabilities(std::size_t rows, std::size_t classes, std::uint64_t seed) {
+  std::vector<float> values = random_values<float>(rows * (classes + 1), seed, 0, 1);
+  for (std::size_t row = 0; row < rows; ++row) {
+    float* own = values.data() + row * (classes + 1);
+    const float sum = std::accumulate(own, own + classes, 0.0f);
+    for (std::size_t k = 0; k < classes; ++k) own[k] /= sum;
+  }
+  return values;
 }
 
-TEST_P(LossTest, MeanSquaredErrorAgreesWithDoublePrecisionAndFiniteDifferences) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    MseSpec spec;
-    spec.batch = 3;
-    spec.targets = 2;
-    spec.latent_stride = 4;
-    spec.gradient = dtype;
-    const auto prediction = random_values<float>(6, 1), latents = random_values<float>(12, 2, 0, 9);
-    const std::vector<std::int32_t> index = {3, 1};
-    const std::vector<float> shift = {4.5f, 4}, scale = {0.25f, 0.2f}, weights = {1, 0, 2};
-    const Buffer<float> p = buffer(prediction), l = buffer(latents), s = buffer(shift),
-                        c = buffer(scale), w = buffer(weights), loss = buffer<float>(3);
-    const Buffer<std::int32_t> i = buffer(index);
-    const Buffer<std::uint8_t> correct = buffer(std::vector<std::uint8_t>(3, 9));
-    const auto row_loss = [&](const Doubles& v, std::size_t row) {
-      double sum = 0;
-      for (std::size_t k = 0; k < 2; ++k) {
-        const double target =
-            (static_cast<double>(latents[row * 4 + static_cast<std::size_t>(index[k])]) -
-             static_cast<double>(shift[k])) *
-            static_cast<double>(scale[k]);
-        sum += std::pow(v[row * 2 + k] - target, 2) / 2;
-      }
-      return sum * static_cast<double>(weights[row]);
-    };
-    visit_float(dtype, [&]<class T>(T) {
-      const Buffer<T> gradient = buffer<T>(6);
-      mean_squared_error(stream(), spec, p, l, i, s, c, w, loss, correct, gradient);
-      const Doubles v = in_double(prediction);
-      expect_within(loss.values(), {row_loss(v, 0), row_loss(v, 1), row_loss(v, 2)}, 2e-6, "loss");
-      const auto mean = [&](const Doubles& at) {
-        return (row_loss(at, 0) + row_loss(at, 1) + row_loss(at, 2)) / 3;
+TEST_P(LossTest, SoftLabelAgreesWithDoublePrecisionAndFiniteDifferences) {
+  for (const float smoothing : {0.0f, 0.1f}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Rows rows = six_rows(4, dtype);
+      const std::vector<float> targets = probabilities(6, 4, 5);
+      const Buffer<float> device_targets = buffer(targets);
+      const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+        soft_cross_entropy(stream(), rows.head, in, device_targets, 5, smoothing, out);
+      });
+      const auto wanted = [&](std::size_t row) {
+        const float* own = targets.data() + row * 5;
+        return Doubles(own, own + 4);
       };
-      // Predictions and targets below 2: factors below 2, some five roundings.
-      expect_within(gradient.values(), test::gradient(mean, v),
-                    16 * test::rounding(DType::f32) + 2 * test::rounding(dtype) + 1e-9, "gradient");
+      expect_agrees(rows, result, [&](const double* z, std::size_t row) {
+        return cross_entropy(z, smoothed(wanted(row), static_cast<double>(smoothing)));
+      });
+      const Doubles z = in_double(rows.outputs);
+      for (std::size_t row = 0; row < 6; ++row) {
+        const double* own = z.data() + rows.own(row);
+        const Doubles t = wanted(row);
+        const bool right = std::max_element(own, own + 4) - own ==
+                           std::max_element(t.begin(), t.end()) - t.begin();
+        EXPECT_EQ(result.scores[row], rows.holds(row) && right ? 1 : 0) << row;
+      }
+    }
+  }
+}
+
+// A label is a probability of 1.
+TEST_P(LossTest, SoftLabelsOfOneClassAreLabels) {
+  const Rows rows = six_rows(4, DType::f32);
+  const std::vector<std::int32_t> labels = {3, 0, 0, 1, 2, 1};
+  std::vector<float> targets(24, 0);
+  for (std::size_t row = 0; row < 6; ++row)
+    targets[row * 4 + static_cast<std::size_t>(labels[row])] = 1;
+  const Buffer<float> device_targets = buffer(targets);
+  const Result hard = run_class(rows, labels, 0.1f);
+  const Result soft = run(rows, [&](const LossInput& in, const LossResult& out) {
+    soft_cross_entropy(stream(), rows.head, in, device_targets, 4, 0.1f, out);
+  });
+  // Both sum K numbers below 16 in another order.
+  expect_within(soft.loss, in_double(hard.loss), 8 * 16 * test::rounding(DType::f32), "loss");
+  EXPECT_EQ(soft.scores, hard.scores);
+}
+
+TEST_P(LossTest, SeveralLabelsAgreeWithDoublePrecisionAndFiniteDifferences) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Rows rows = six_rows(3, dtype);
+    // 0 and 1, and something between, as mixed samples have it; one column more than the head.
+    std::vector<float> targets = random_values<float>(24, 3, 0, 1);
+    for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
+    const Buffer<float> device_targets = buffer(targets);
+    const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+      sigmoid_cross_entropy(stream(), rows.head, in, device_targets, 4, out);
     });
-    EXPECT_EQ(correct.values(), (std::vector<std::uint8_t>{0, 0, 0}));
+    expect_agrees(rows, result, [&](const double* z, std::size_t row) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 3; ++k) {
+        const double p = 1 / (1 + std::exp(-z[k])), t = static_cast<double>(targets[row * 4 + k]);
+        sum -= t * std::log(p) + (1 - t) * std::log(1 - p);
+      }
+      return sum / 3;
+    });
+    for (std::size_t row = 0; row < 6; ++row) {
+      int right = 0;
+      for (std::size_t k = 0; k < 3; ++k)
+        right += (rows.outputs[rows.own(row) + k] > 0) == (targets[row * 4 + k] > 0.5f);
+      EXPECT_EQ(result.scores[row], rows.holds(row) ? static_cast<float>(right) / 3.0f : 0) << row;
+    }
+  }
+}
+
+TEST_P(LossTest, HugeOutputsOfSeveralLabelsStayFinite) {
+  Rows rows = six_rows(2, DType::f32);
+  std::fill(rows.outputs.begin(), rows.outputs.end(), 3e4f);
+  const Buffer<float> targets = buffer(std::vector<float>(12, 0));
+  const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+    sigmoid_cross_entropy(stream(), rows.head, in, targets, 2, out);
+  });
+  EXPECT_NEAR(result.loss[0], 3e4, 1e-2);
+  for (const double g : result.gradient) EXPECT_TRUE(std::isfinite(g));
+}
+
+TEST_P(LossTest, RegressionAgreesWithDoublePrecisionAndFiniteDifferences) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Rows rows = six_rows(2, dtype);
+    rows.scores = 4;
+    const std::vector<float> latents = random_values<float>(24, 2, 0, 9),
+                             targets = random_values<float>(18, 4, -5, 5);
+    // Source 0 has both among its latents, source 2 one of them in the target column.
+    std::vector<std::int32_t> column(2 * kMaxSources, 1 << 20);
+    column[0] = 3, column[1] = 1;
+    column[4] = 0, column[5] = -3;
+    const std::vector<float> shift = {4.5f, 1}, scale = {0.25f, -0.2f};
+    const Buffer<float> l = buffer(latents), t = buffer(targets), a = buffer(shift),
+                        b = buffer(scale);
+    const Buffer<std::int32_t> c = buffer(column);
+    const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+      squared_error(stream(), rows.head, in, {l, 4, t, 3, c, a, b}, out);
+    });
+    const auto error = [&](const double* y, std::size_t row, std::size_t k) {
+      const std::int32_t at = column[rows.slots[row].source * 2 + k];
+      const float value = at >= 0 ? latents[row * 4 + static_cast<std::size_t>(at)]
+                                  : targets[row * 3 + static_cast<std::size_t>(-1 - at)];
+      return y[k] - static_cast<double>(value - shift[k]) * static_cast<double>(scale[k]);
+    };
+    expect_agrees(rows, result, [&](const double* y, std::size_t row) {
+      return (std::pow(error(y, row, 0), 2) + std::pow(error(y, row, 1), 2)) / 2;
+    });
+    const Doubles y = in_double(rows.outputs);
+    for (std::size_t row = 0; row < 6; ++row) {
+      if (!rows.holds(row)) continue;
+      for (std::size_t k = 0; k < 2; ++k) {
+        const double in_unit =
+            error(y.data() + rows.own(row), row, k) / static_cast<double>(scale[k]);
+        // Errors below 7, five times as large in the unit; four roundings each.
+        const double tolerance = 35 * 8 * test::rounding(DType::f32);
+        EXPECT_NEAR(result.scores[2 * k * 6 + row], in_unit * in_unit, 2 * 35 * tolerance);
+        EXPECT_NEAR(result.scores[(2 * k + 1) * 6 + row], std::abs(in_unit), tolerance);
+      }
+    }
   }
 }
 
 WS_ON_EVERY_BACKEND(LossTest);
 
 TEST(LossTeams, SameBitsForAnyTeamSize) {
-  LossSpec spec;
-  spec.batch = 3;
-  spec.width = 300;
-  spec.heads[0] = {0, 290, 1};
-  spec.heads[1] = {290, 10, 1};
-  spec.label_smoothing = 0.1f;
-  const auto logits = random_values<float>(900, 1, -5, 5);
-  const std::vector<Slot> slots = slots_of({0, 1, 0});
+  HeadSlice head;
+  head.batch = 3;
+  head.width = 310;
+  head.begin = 7;
+  head.outputs = 290;
+  head.sources = 0b101;
+  head.weight[0] = 1;
+  head.weight[2] = 0.5f;
+  const auto outputs = random_values<float>(930, 1, -5, 5),
+             given = random_values<float>(930, 2, 0, 1);
+  const std::vector<Slot> slots = slots_of({0, 1, 2});
   const std::vector<std::int32_t> labels = {289, 3, -1};
   const std::vector<float> weights = {1, 2, 1};
-  std::vector<float> loss(3), gradient(900);
-  std::vector<std::uint8_t> correct(3);
+  std::vector<float> loss(3), scores(3 * 2 * 290), gradient(930);
+  const HeadRows<float> rows = {head,        outputs.data(), slots.data(),   weights.data(),
+                                loss.data(), scores.data(),  gradient.data()};
   using wellspring::test::bytes_of;
-  wellspring::test::expect_equal_for_all_team_sizes(
-      SoftmaxCrossEntropy<float>{spec, logits.data(), slots.data(), labels.data(), weights.data(),
-                                 loss.data(), correct.data(), gradient.data()},
-      3, {128, kReduceLanes * sizeof(float)},
-      {bytes_of(loss), bytes_of(correct), bytes_of(gradient)});
-
-  MseSpec regression;
-  regression.batch = 3;
-  regression.targets = 300;
-  regression.latent_stride = 300;
-  const auto latents = random_values<float>(900, 2);
-  std::vector<std::int32_t> index(300);
-  std::iota(index.rbegin(), index.rend(), 0);
-  const std::vector<float> shift(300, 0.5f), scale(300, 2.0f);
-  wellspring::test::expect_equal_for_all_team_sizes(
-      MeanSquaredError<float>{regression, logits.data(), latents.data(), index.data(), shift.data(),
-                              scale.data(), weights.data(), loss.data(), correct.data(),
-                              gradient.data()},
-      3, {128, kReduceLanes * sizeof(float)},
-      {bytes_of(loss), bytes_of(correct), bytes_of(gradient)});
+  const auto check = [&](const auto& functor) {
+    wellspring::test::expect_equal_for_all_team_sizes(
+        functor, 3, {128, kReduceLanes * sizeof(float)},
+        {bytes_of(loss), bytes_of(scores), bytes_of(gradient)});
+  };
+  check(SoftmaxCrossEntropy<float>{rows, labels.data(), 0.1f});
+  check(SoftCrossEntropy<float>{rows, given.data(), 310, 0.1f});
+  check(SigmoidCrossEntropy<float>{rows, given.data(), 310});
+  std::vector<std::int32_t> column(std::size_t{kMaxSources} * 290);
+  for (std::size_t i = 0; i < column.size(); ++i)
+    column[i] = static_cast<std::int32_t>(i % 290) * (i % 2 == 0 ? 1 : -1);
+  const std::vector<float> shift(290, 0.5f), scale(290, 2.0f);
+  check(SquaredError<float>{
+      rows, {given.data(), 310, given.data(), 310, column.data(), shift.data(), scale.data()}});
 }
 
 }  // namespace

@@ -15,18 +15,34 @@ using test::Buffer;
 using test::random_values;
 
 constexpr std::size_t kBatch = 200;  // more than three rows a lane, and not a multiple
+constexpr std::size_t kSources = 3;
+constexpr std::size_t kMeasures = 4;  // two losses, two scores
+constexpr std::size_t kSums = (kMeasures + 1) * kSources;
 
 struct Batch {
   std::vector<Slot> slots = std::vector<Slot>(kBatch);
-  std::vector<float> loss = random_values<float>(kBatch, 1, 0, 3);
-  std::vector<std::uint8_t> correct = std::vector<std::uint8_t>(kBatch);
+  std::vector<float> values = random_values<float>(kBatch * kMeasures, 1, 0, 3);
   Batch() {
-    for (std::size_t i = 0; i < kBatch; ++i) {
-      slots[i].source = i % 7 == 0 ? 15 : static_cast<std::uint32_t>(i % 2);
-      correct[i] = i % 3 == 0;
-    }
+    for (std::size_t i = 0; i < kBatch; ++i)
+      slots[i].source = i % 7 == 0 ? 2 : static_cast<std::uint32_t>(i % 2);
+  }
+  /// The sums of rows [0, rows), in double precision and another order.
+  std::vector<double> sums(std::size_t rows) const {
+    std::vector<double> result(kSums, 0);
+    for (std::size_t m = 0; m <= kMeasures; ++m)
+      for (std::size_t i = 0; i < rows; ++i)
+        result[m * kSources + slots[i].source] +=
+            m == kMeasures ? 1.0 : static_cast<double>(values[m * kBatch + i]);
+    return result;
   }
 };
+
+Measures measures_of(const float* values) {
+  return {.batch = kBatch, .count = kMeasures, .losses = 2, .sources = kSources, .values = values};
+}
+
+/// Sums of 200 numbers below 3 in double precision, in another order.
+constexpr double kSumTolerance = 200 * 600 * 0x1p-53;
 
 class MetricsTest : public test::OperationTest {};
 
@@ -37,84 +53,71 @@ TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
   state.gradient_norm = 3;
   state.learning_rate = 0.5f;
   const Buffer<Slot> slots = buffer(batch.slots);
-  const Buffer<float> loss = buffer(batch.loss);
-  const Buffer<std::uint8_t> correct = buffer(batch.correct);
+  const Buffer<float> values = buffer(batch.values);
   const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
-  const Buffer<StepMetrics> ring = buffer(std::vector<StepMetrics>(8));
-  collect_metrics(stream(), kBatch, slots, loss, correct, device_state, ring, 8);
+  const Buffer<StepMetrics> lines = buffer(std::vector<StepMetrics>(8));
+  const Buffer<double> sums = buffer(std::vector<double>(8 * kSums, -1));
+  collect_metrics(stream(), measures_of(values), slots, device_state, {lines, sums, 8});
 
-  double sum[kMaxSources] = {}, total = 0;
-  std::uint32_t hits[kMaxSources] = {}, count[kMaxSources] = {};
-  for (std::size_t i = 0; i < kBatch; ++i) {
-    const std::uint32_t s = batch.slots[i].source;
-    sum[s] += static_cast<double>(batch.loss[i]);
-    total += static_cast<double>(batch.loss[i]) / kBatch;
-    hits[s] += batch.correct[i];
-    ++count[s];
-  }
-  const StepMetrics line = ring.values()[1000003 % 8];
+  const std::vector<double> expected = batch.sums(kBatch), found = sums.values();
+  const StepMetrics line = lines.values()[1000003 % 8];
   EXPECT_EQ(line.step, 1000003u);
   EXPECT_EQ(line.gradient_norm, 3);
   EXPECT_EQ(line.learning_rate, 0.5f);
   EXPECT_EQ(line.nonfinite, 0u);
-  // 4 terms a lane, 64 lanes, 16 sources: 84 roundings of values below 3.
-  EXPECT_NEAR(line.loss, total, 84 * 0x1p-24 * 3);
+  double total = 0;
+  for (std::size_t i = 0; i < 2 * kSources; ++i) total += expected[i] / kBatch;
+  EXPECT_NEAR(line.loss, total, 8 * 0x1p-24);  // rounded to float once; below 8
   EXPECT_EQ(device_state.values()[0].loss, line.loss);
-  for (int s = 0; s < kMaxSources; ++s) {
-    EXPECT_NEAR(line.source_loss[s], sum[s], 68 * 0x1p-24 * sum[s]) << s;
-    EXPECT_EQ(line.source_correct[s], hits[s]) << s;
-    EXPECT_EQ(line.source_count[s], count[s]) << s;
-  }
-  for (std::size_t i = 0; i < 8; ++i) {
-    if (i == 1000003 % 8) continue;
-    EXPECT_EQ(ring.values()[i].source_count[0], 0u) << "line " << i;
-  }
+  for (std::size_t i = 0; i < kSums; ++i)
+    EXPECT_NEAR(found[1000003 % 8 * kSums + i], expected[i], kSumTolerance) << i;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (i / kSums != 1000003 % 8) EXPECT_EQ(found[i], -1) << "of another line";
 }
 
 TEST_P(MetricsTest, NonFiniteLossIsRememberedByItsFirstStep) {
   Batch batch;
-  batch.loss[77] = std::numeric_limits<float>::quiet_NaN();
+  batch.values[kBatch + 77] = std::numeric_limits<float>::quiet_NaN();  // of the second head
   StepState state;
   state.step = 41;
   const Buffer<Slot> slots = buffer(batch.slots);
-  const Buffer<float> loss = buffer(batch.loss);
-  const Buffer<std::uint8_t> correct = buffer(batch.correct);
+  const Buffer<float> values = buffer(batch.values);
   const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
-  const Buffer<StepMetrics> ring = buffer(std::vector<StepMetrics>(4));
-  collect_metrics(stream(), kBatch, slots, loss, correct, device_state, ring, 4);
+  const Buffer<StepMetrics> lines = buffer(std::vector<StepMetrics>(4));
+  const Buffer<double> sums = buffer<double>(4 * kSums);
+  collect_metrics(stream(), measures_of(values), slots, device_state, {lines, sums, 4});
   EXPECT_EQ(device_state.values()[0].nonfinite, 42u);
-  EXPECT_EQ(ring.values()[1].nonfinite, 42u);
+  EXPECT_EQ(lines.values()[1].nonfinite, 42u);
   state = device_state.values()[0];
   state.step = 50;
   const Buffer<StepState> later = buffer(std::vector<StepState>{state});
-  collect_metrics(stream(), kBatch, slots, loss, correct, later, ring, 4);
+  collect_metrics(stream(), measures_of(values), slots, later, {lines, sums, 4});
   EXPECT_EQ(later.values()[0].nonfinite, 42u) << "the first step must stay";
+}
+
+// A score is no loss: what it holds stops nothing.
+TEST_P(MetricsTest, ScoresAreNotPartOfTheLoss) {
+  Batch batch;
+  batch.values[2 * kBatch + 5] = std::numeric_limits<float>::infinity();
+  const Buffer<Slot> slots = buffer(batch.slots);
+  const Buffer<float> values = buffer(batch.values);
+  const Buffer<StepState> state = buffer(std::vector<StepState>(1));
+  const Buffer<StepMetrics> lines = buffer(std::vector<StepMetrics>(4));
+  const Buffer<double> sums = buffer<double>(4 * kSums);
+  collect_metrics(stream(), measures_of(values), slots, state, {lines, sums, 4});
+  EXPECT_EQ(state.values()[0].nonfinite, 0u);
 }
 
 TEST_P(MetricsTest, EvaluationAddsUpValidRowsOnly) {
   const Batch batch;
   const Buffer<Slot> slots = buffer(batch.slots);
-  const Buffer<float> loss = buffer(batch.loss);
-  const Buffer<std::uint8_t> correct = buffer(batch.correct);
-  const Buffer<StepMetrics> sums = buffer(std::vector<StepMetrics>(1));
-  accumulate_evaluation(stream(), kBatch, slots, loss, correct, sums);
-  accumulate_evaluation(stream(), 5, slots, loss, correct, sums);
-  std::uint32_t count[kMaxSources] = {}, hits[kMaxSources] = {};
-  double total[kMaxSources] = {};
-  for (const std::size_t valid : {kBatch, std::size_t{5}}) {
-    for (std::size_t i = 0; i < valid; ++i) {
-      const std::uint32_t s = batch.slots[i].source;
-      ++count[s];
-      hits[s] += batch.correct[i];
-      total[s] += static_cast<double>(batch.loss[i]);
-    }
-  }
-  const StepMetrics result = sums.values()[0];
-  for (int s = 0; s < kMaxSources; ++s) {
-    EXPECT_EQ(result.source_count[s], count[s]) << s;
-    EXPECT_EQ(result.source_correct[s], hits[s]) << s;
-    EXPECT_NEAR(result.source_loss[s], total[s], 70 * 0x1p-24 * total[s]) << s;
-  }
+  const Buffer<float> values = buffer(batch.values);
+  const Buffer<double> sums = buffer(std::vector<double>(kSums, 0));
+  accumulate_evaluation(stream(), measures_of(values), kBatch, slots, sums);
+  accumulate_evaluation(stream(), measures_of(values), 5, slots, sums);
+  const std::vector<double> all = batch.sums(kBatch), five = batch.sums(5), found = sums.values();
+  for (std::size_t i = 0; i < kSums; ++i)
+    EXPECT_NEAR(found[i], all[i] + five[i], 2 * kSumTolerance) << i;
 }
 
 WS_ON_EVERY_BACKEND(MetricsTest);
@@ -122,16 +125,16 @@ WS_ON_EVERY_BACKEND(MetricsTest);
 TEST(MetricsTeams, SameBitsForAnyTeamSize) {
   const Batch batch;
   std::vector<StepState> state(1);
-  std::vector<StepMetrics> ring(2);
+  std::vector<StepMetrics> lines(2);
+  std::vector<double> sums(2 * kSums);
   using wellspring::test::bytes_of;
+  const Measures measures = measures_of(batch.values.data());
   wellspring::test::expect_equal_for_all_team_sizes(
-      CollectMetrics{kBatch, batch.slots.data(), batch.loss.data(), batch.correct.data(),
-                     state.data(), ring.data(), 2},
-      1, {kMetricLanes, kMetricScratch}, {bytes_of(state), bytes_of(ring)});
+      CollectMetrics{measures, batch.slots.data(), state.data(), {lines.data(), sums.data(), 2}}, 1,
+      {kMetricLanes, kMetricScratch}, {bytes_of(state), bytes_of(lines), bytes_of(sums)});
   wellspring::test::expect_equal_for_all_team_sizes(
-      AccumulateEvaluation{kBatch, batch.slots.data(), batch.loss.data(), batch.correct.data(),
-                           ring.data()},
-      1, {kMetricLanes, kMetricScratch}, {bytes_of(ring)});
+      AccumulateEvaluation{measures, kBatch, batch.slots.data(), sums.data()}, 1,
+      {kMetricLanes, kMetricScratch}, {bytes_of(sums)});
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ struct PlannedRun {
 
   explicit PlannedRun(std::uint64_t seed = 1) : mixture(seed) {
     mixture.add(fake("shapes", {.classes = {"a", "b", "c"}, .latents = 2}), {});
-    mixture.add(fake("noise", {.classes = {"n"}}), {.loss_weight = 0.5f});
-    mixture.add(fake("real", {.classes = {"a", "b", "c"}, .size = 50}), {.head = "shapes"});
+    mixture.add(fake("noise", {.classes = {"n"}}), {});
+    mixture.add(fake("real", {.classes = {"a", "b", "c"}, .size = 50}), {});
     mixture.set_schedule({{0, {0.8, 0.2, 0}}, {0.5, {0.5, 0.1, 0.4}}, {1, {0, 0, 1}}});
     mixture.plan(memory, kBatch, kSteps);
     state = memory.reserve<StepState>("state", "step", 1);
@@ -156,23 +156,6 @@ TEST(Mixture, ReplaysFromTheStepCounterAlone) {
   }
 }
 
-TEST(Mixture, LaysHeadsSideBySide) {
-  PlannedRun run;
-  ASSERT_EQ(run.mixture.heads().size(), 2u);
-  EXPECT_EQ(run.mixture.heads()[0].name, "shapes");
-  EXPECT_EQ(run.mixture.heads()[1].name, "noise");
-  EXPECT_EQ(run.mixture.logits(), 4);
-  ops::HeadRange heads[kMaxSources];
-  run.mixture.fill_heads(heads);
-  EXPECT_EQ(heads[0].begin, 0);
-  EXPECT_EQ(heads[0].classes, 3);
-  EXPECT_EQ(heads[1].begin, 3);
-  EXPECT_EQ(heads[1].classes, 1);
-  EXPECT_FLOAT_EQ(heads[1].loss_weight, 0.5f);
-  EXPECT_EQ(heads[2].begin, 0);  // shares the head of "shapes"
-  EXPECT_EQ(heads[2].classes, 3);
-}
-
 TEST(Mixture, EvaluatesARangeInPlainOrder) {
   PlannedRun run;
   HostBatch batch(8, run.mixture.layout());
@@ -206,10 +189,6 @@ TEST(MixtureErrors, Sources) {
                {"run.yaml:7:3", "weight -1"});
   expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = std::nan("")}, place); }),
                {"weight nan"});
-  expect_parts(config_error([&] {
-                 mixture.add(fake("b", {.classes = {"b", "a"}}), {.head = "a"}, place);
-               }),
-               {"run.yaml:7:3", "shares head 'a'", "[b, a] instead of [a, b]"});
   Mixture full(1);
   for (int k = 0; k < kMaxSources; ++k) full.add(fake("s" + std::to_string(k)), {});
   expect_parts(config_error([&] { full.add(fake("more"), {}, place); }), {"at most 16"});

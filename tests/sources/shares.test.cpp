@@ -155,7 +155,20 @@ Gradients learn(Mixture sources, Communicator& ranks) {
   const Share share = share_of(kBatch, ranks);
   RankRun run(std::move(sources), share);
   const auto in = static_cast<std::size_t>(run.mixture.layout().elements());
-  const auto out = static_cast<std::size_t>(run.mixture.logits());
+  std::size_t out = 0;  // a head a source, side by side
+  std::vector<ops::HeadSlice> heads;
+  for (int k = 0; k < run.mixture.size(); ++k) {
+    ops::HeadSlice head;
+    head.batch = share.rows;
+    head.global_batch = share.global_batch;
+    head.begin = static_cast<std::int32_t>(out);
+    head.outputs = static_cast<std::int32_t>(run.mixture.source(k).classes().size());
+    head.sources = 1u << k;
+    head.weight[k] = 1;
+    out += run.mixture.source(k).classes().size();
+    heads.push_back(head);
+  }
+  for (ops::HeadSlice& head : heads) head.width = static_cast<std::int32_t>(out);
   const auto rows = static_cast<std::size_t>(share.rows);
   ops::DenseSpec dense_spec{.rows = share.rows,
                             .in = static_cast<int>(in),
@@ -164,25 +177,21 @@ Gradients learn(Mixture sources, Communicator& ranks) {
   const auto dense = ops::Dense::plan(dense_spec, run.stream);
   std::vector<std::byte> scratch(dense->workspace_bytes());
   const ops::Workspace workspace{scratch.data(), scratch.size()};
-  std::vector<float> w(in * out), bias(out, 0.1f), logits(rows * out), loss(rows);
+  std::vector<float> w(in * out), bias(out, 0.1f), logits(rows * out), losses(rows * heads.size()),
+      scores(rows);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::sin(static_cast<float>(i));
-  std::vector<std::uint8_t> correct(rows);
   Gradients result;
   result.logits.resize(rows * out);
   result.weights.resize(in * out);
-  ops::LossSpec spec;
-  spec.batch = share.rows;
-  spec.global_batch = share.global_batch;
-  spec.width = static_cast<std::int32_t>(out);
-  spec.label_smoothing = 0.1f;
-  run.mixture.fill_heads(spec.heads);
 
   const BatchView batch = run.batch->view();
   const auto graph = StepGraph::record(run.stream, [&](Stream& stream) {
     run.mixture.emit(stream, run.state.data(), batch);
     dense->forward(stream, batch.x, w.data(), bias.data(), logits.data(), workspace);
-    ops::softmax_cross_entropy(stream, spec, logits.data(), run.mixture.slots(), batch.label,
-                               batch.weight, loss.data(), correct.data(), result.logits.data());
+    for (std::size_t h = 0; h < heads.size(); ++h)
+      ops::softmax_cross_entropy(
+          stream, heads[h], {logits.data(), run.mixture.slots(), batch.weight}, batch.label, 0.1f,
+          {losses.data() + h * rows, scores.data(), result.logits.data()});
     dense->backward_weights(stream, batch.x, result.logits.data(), result.weights.data(), nullptr,
                             workspace);
     ranks.all_reduce(stream, result.weights.data(), DType::f32,
@@ -195,7 +204,8 @@ Gradients learn(Mixture sources, Communicator& ranks) {
     graph->launch(run.stream);
     run.mixture.after_step(run.stream, step);
   }
-  result.loss = loss;
+  result.loss.assign(rows, 0.0f);
+  for (std::size_t i = 0; i < losses.size(); ++i) result.loss[i % rows] += losses[i];
   result.magnitude.assign(in * out, 0.0);
   const std::span<float> x = run.batch->x();
   for (std::size_t r = 0; r < rows; ++r) {

@@ -1,0 +1,41 @@
+// The moving average of a network's weights. Host and device.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/step_state.h"
+
+#include <cstdint>
+
+namespace wellspring::ops {
+
+/// average += (1 - keep) (weight - average), with keep = min(decay, (1 + t) / (10 + t)) at step t:
+/// the average of a young run looks back over a tenth of it, not at its beginning (as TensorFlow's
+/// ExponentialMovingAverage with num_updates). Where the update was skipped, weights and average
+/// meet again.
+struct AverageWeights {
+  float decay;
+  const float* weights;
+  float* average;
+  const StepState* state;
+
+  WS_HD void operator()(std::int64_t i) const {
+    const float t = static_cast<float>(state->step);
+    const float young = (1.0f + t) / (10.0f + t);
+    const float keep = young < decay ? young : decay;
+    average[i] += (1.0f - keep) * (weights[i] - average[i]);
+  }
+};
+
+/// Exchanges two arrays.
+struct SwapArrays {
+  float* a;
+  float* b;
+
+  WS_HD void operator()(std::int64_t i) const {
+    const float kept = a[i];
+    a[i] = b[i];
+    b[i] = kept;
+  }
+};
+
+}  // namespace wellspring::ops

@@ -1,0 +1,171 @@
+// The committed run of gaussian_linear against the closed form of its posterior.
+#include "generators/events/gaussian_linear.h"
+
+#include "kernels/emission/batch_columns.h"
+#include "tests/train/training_testing.h"
+#include "train/checkpoint.h"
+#include "train/heads.h"
+#include "train/source_truth.h"
+#include "train/supervised_task.h"
+
+#include <Eigen/Dense>
+
+#include <cmath>
+
+namespace wellspring {
+namespace {
+
+constexpr int kN = GaussianLinear::kParameters;
+using Matrix = Eigen::Matrix<double, kN, kN>;
+using Vector = Eigen::Matrix<double, kN, 1>;
+
+/// The posterior of configs/gaussian_linear.yaml.
+struct Posterior {
+  Matrix map, covariance, gain;  ///< mean = gain x
+  explicit Posterior(const GaussianLinear::Params& params) : map(Matrix::Zero()) {
+    for (int i = 0; i < kN; ++i)
+      for (int j = 0; j <= i; ++j) map(i, j) = std::pow(params.mixing, i - j);
+    const double precision = 1 / (params.noise * params.noise);
+    covariance = (Matrix::Identity() + precision * map.transpose() * map).inverse();
+    gain = precision * covariance * map.transpose();
+  }
+};
+
+/// Samples that training never saw, and what a trained network says of them.
+struct Predictions {
+  std::vector<Vector> x, mean, square;  ///< in the units of the latents
+};
+
+Predictions predict(const RunConfig& config, const std::filesystem::path& folder, int batches) {
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  Mixture mixture = config.open_held_out();
+  const ModelDescription model = describe_model(find_model_file(folder));
+  SupervisedTask task(config, stream, memory, DType::f32, {mixture.layout(), model.heads});
+  BatchColumns columns;
+  columns.plan(memory, "test", config.train.batch, mixture.layout(), DType::f32);
+  mixture.plan(memory, config.train.batch, 1);
+  memory.commit();
+  mixture.load(stream);
+  load_weights(find_model_file(folder), task.parameters(), stream);
+
+  Predictions all;
+  const BatchView batch = columns.view();
+  for (int b = 0; b < batches; ++b) {
+    mixture.emit_range(stream, 0, static_cast<std::uint64_t>(b * batch.size), batch, batch.size);
+    task.forward({stream, batch, mixture.slots(), nullptr, PassMode::evaluate});
+    for (std::int64_t row = 0; row < batch.size; ++row) {
+      Vector x, mean, square;
+      for (int i = 0; i < kN; ++i) {
+        // A head's output is (t - middle) * 2 / width of the target's range.
+        const auto unscaled = [&](std::size_t head) {
+          const HeadTarget& t = model.heads[head].targets[static_cast<std::size_t>(i)];
+          const double y = task.outputs()[row * 2 * kN + static_cast<std::int64_t>(head) * kN + i];
+          return 0.5 * (y * (t.high - t.low) + t.high + t.low);
+        };
+        x(i) = static_cast<const float*>(batch.x)[row * kN + i];
+        mean(i) = unscaled(0);
+        square(i) = unscaled(1);
+      }
+      all.x.push_back(x);
+      all.mean.push_back(mean);
+      all.square.push_back(square);
+    }
+  }
+  return all;
+}
+
+// A regression on N samples with p weights is off, in the mean square, by about p / N of the
+// variance V of what it regresses, given x (the excess of least squares: p V / N). Every sample is
+// seen once here, by an optimiser that forgets: three times that is allowed. V is S_ii of theta_i, and
+// Var(theta_i^2 | x) = 2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii in the mean, of its square.
+TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> on_the_cpu = {"device=cpu", "threads=1", "eval.every=0",
+                                               "train.checkpoint_every=0",
+                                               "out=" + folder.path().string()};
+  const RunConfig config =
+      RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml", on_the_cpu);
+  TrainObserver observer;
+  Trainer trainer(config, observer, test::quick());
+  const EvaluationResult result = trainer.run().evaluation->results.at(0);
+  EXPECT_FALSE(result.accuracy.has_value()) << "a regression has none";
+  ASSERT_EQ(result.heads.size(), 2u);
+
+  const Posterior posterior({.mixing = 0.5, .noise = 0.5});
+  const double samples =
+      static_cast<double>(config.train.batch) * static_cast<double>(config.train.steps);
+  const double excess = 3 * static_cast<double>(trainer.plan().parameters) / samples;
+  const Predictions predictions = predict(config, folder.path(), 20);
+  const auto n = static_cast<double>(predictions.x.size());
+  for (int i = 0; i < kN; ++i) {
+    const double s = posterior.covariance(i, i);
+    const double square_variance = 2 * s * s + 4 * (1 - s) * s;
+    double mean_error = 0, square_error = 0, variance = 0;
+    for (std::size_t k = 0; k < predictions.x.size(); ++k) {
+      const double m = (posterior.gain * predictions.x[k])(i);
+      mean_error += std::pow(predictions.mean[k](i) - m, 2) / n;
+      square_error += std::pow(predictions.square[k](i) - (m * m + s), 2) / n;
+      variance += (predictions.square[k](i) - std::pow(predictions.mean[k](i), 2)) / n;
+    }
+    EXPECT_LT(mean_error, excess * s) << "theta" << i;
+    EXPECT_LT(square_error, excess * square_variance) << "theta" << i;
+    // The variance, averaged over x, inherits the two errors' means, each no larger than its root
+    // mean square; the mean's enters as 2 m times it, and E|m|^2 = 1 - s (Cauchy and Schwarz).
+    const double bound = std::sqrt(excess * square_variance) + 2 * std::sqrt((1 - s) * excess * s) +
+                         excess * s;
+    EXPECT_NEAR(variance, s, bound) << "theta" << i;
+
+    // What evaluation says: the posterior's own spread, the excess, and 200000 samples' scatter (five
+    // standard errors of a mean of squares: its terms' variance is 2 s^2).
+    const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
+    EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
+    const double scatter = 5 * s * std::sqrt(2.0 / 200000);
+    EXPECT_GT(rmse.value * rmse.value, s - scatter);
+    EXPECT_LT(rmse.value * rmse.value, s * (1 + excess) + scatter);
+  }
+}
+
+// The generator follows its law: of N samples every product of two has the mean that the law gives.
+// A product of two normal numbers has a variance below 3 times that of both together; five and a
+// half standard errors fail falsely once in 26 million, 64 comparisons once in 400,000.
+TEST(GaussianLinearRun, SamplesHaveTheCovarianceOfTheLaw) {
+  const RunConfig config = RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml",
+                                           std::vector<std::string>{"device=cpu"});
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  Mixture mixture = config.open_training();
+  constexpr std::int64_t kRows = 100000;
+  BatchColumns columns;
+  columns.plan(memory, "test", kRows, mixture.layout(), DType::f32);
+  mixture.plan(memory, kRows, 1);
+  memory.commit();
+  mixture.load(stream);
+  const BatchView batch = columns.view();
+  mixture.emit_range(stream, 0, 0, batch, kRows);
+  const Posterior posterior({.mixing = 0.5, .noise = 0.5});
+  Eigen::Matrix<double, 2 * kN, 2 * kN> law, found;
+  law.topLeftCorner<kN, kN>().setIdentity();
+  law.bottomLeftCorner<kN, kN>() = posterior.map;
+  law.topRightCorner<kN, kN>() = posterior.map.transpose();
+  law.bottomRightCorner<kN, kN>() =
+      posterior.map * posterior.map.transpose() + 0.25 * Matrix::Identity();
+  found.setZero();
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    Eigen::Matrix<double, 2 * kN, 1> v;
+    for (int i = 0; i < kN; ++i) {
+      const float theta = batch.latents[row * GaussianLinear::kLatents + i];
+      ASSERT_EQ(batch.latents[row * GaussianLinear::kLatents + kN + i], theta * theta);
+      v(i) = theta;
+      v(kN + i) = static_cast<const float*>(batch.x)[row * kN + i];
+    }
+    found += v * v.transpose() / static_cast<double>(kRows);
+  }
+  for (int i = 0; i < 2 * kN; ++i)
+    for (int j = 0; j < 2 * kN; ++j)
+      EXPECT_NEAR(found(i, j), law(i, j),
+                  5.5 * std::sqrt(3 * law(i, i) * law(j, j) / static_cast<double>(kRows)));
+}
+
+}  // namespace
+}  // namespace wellspring
