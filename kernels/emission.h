@@ -24,6 +24,7 @@
 #pragma once
 
 #include "kernels/batch.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/launch.h"
 #include "kernels/macros.h"
 #include "kernels/view.h"
@@ -32,20 +33,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string_view>
-
-/// Before a loop over the pixels of a run: a SIMD loop on the host, unrolled registers on a device.
-/// WS_LANES_SUM(n): the same for a loop that adds to the integer n.
-#if WS_DEVICE_CODE
-#define WS_LANES _Pragma("unroll")
-#define WS_LANES_SUM(n) _Pragma("unroll")
-#elif defined(__CUDACC__)
-#define WS_LANES
-#define WS_LANES_SUM(n)
-#else
-#define WS_LANES _Pragma("omp simd")
-#define WS_LANES_SUM(n) WS_LANES_TEXT(omp simd reduction(+ : n))
-#define WS_LANES_TEXT(text) _Pragma(#text)
-#endif
 
 namespace wellspring {
 
