@@ -25,7 +25,8 @@ class GeneratorBench {
       : generator_(entry.make({}, kSide)),
         stream_(device),
         memory_(device),
-        image_(entry.kind == SampleKind::image) {
+        image_(entry.kind == SampleKind::image),
+        plan_(AugmentationPlan::identity(generator_->layout().shape())) {
     const Shape size = launch_size(device);
     BatchColumns columns;
     columns.plan(memory_, "bench", image_ ? size.images : size.events, generator_->layout(),
@@ -45,7 +46,7 @@ class GeneratorBench {
     stream_.synchronize();
   }
 
-  void run() { generator_->emit(stream_, slots_, 0, 1, ViewSpec{}, batch_); }
+  void run() { generator_->emit(stream_, slots_, 0, 1, plan_, batch_); }
   void wait() { stream_.synchronize(); }
 
   std::size_t sample_bytes() const {
@@ -67,6 +68,7 @@ class GeneratorBench {
   BatchView batch_;
   Slot* slots_ = nullptr;
   bool image_;
+  AugmentationPlan plan_;
 };
 
 }  // namespace

@@ -29,8 +29,10 @@ namespace detail {
 void expect_batch(const GeneratorInfo& info, const SampleLayout& layout, const BatchView& batch);
 /// Error (config) unless `size` is a sensible side of an image.
 void expect_size(const std::string& name, int size);
-/// Error (config) unless `view` is the identity.
-void expect_no_view(const std::string& name, const ViewSpec& view);
+/// Error (config) unless `plan` does nothing.
+void expect_no_augmentation(const std::string& name, const AugmentationPlan& plan);
+/// How latents in this order move with pictures of one shape.
+LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape);
 
 template <class F>
 typename F::Params read_params(const std::vector<ParamSetting>& settings) {
@@ -76,6 +78,7 @@ class ImageGenerator final : public FunctorGenerator<F> {
   ImageGenerator(const typename F::Params& params, int size)
       : FunctorGenerator<F>(params, SampleLayout::image(size, size, 3)) {
     detail::expect_size(this->info().name, size);
+    roles_ = detail::latent_roles(this->info().latents, this->layout().shape());
   }
 
   static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) {
@@ -83,11 +86,14 @@ class ImageGenerator final : public FunctorGenerator<F> {
   }
 
   void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
-            const ViewSpec& view, const BatchView& batch) const override {
+            const AugmentationPlan& plan, const BatchView& batch) const override {
     detail::expect_batch(this->info(), this->layout(), batch);
     emit_images(stream, this->info().name, this->functor(), this->layout().shape(), slots, source,
-                seed, view, batch);
+                seed, plan, roles_, batch);
   }
+
+ private:
+  LatentRoles roles_;
 };
 
 template <class F>
@@ -101,9 +107,9 @@ class EventGenerator final : public FunctorGenerator<F> {
   }
 
   void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
-            const ViewSpec& view, const BatchView& batch) const override {
+            const AugmentationPlan& plan, const BatchView& batch) const override {
     detail::expect_batch(this->info(), this->layout(), batch);
-    detail::expect_no_view(this->info().name, view);
+    detail::expect_no_augmentation(this->info().name, plan);
     emit_events(stream, this->info().name, this->functor(), slots, source, seed, batch);
   }
 };

@@ -4,9 +4,10 @@
 #pragma once
 
 #include "core/params.h"
+#include "kernels/emission/augmentation.h"
 #include "kernels/emission/batch.h"
+#include "kernels/emission/latent_map.h"
 #include "kernels/stream.h"
-#include "kernels/view.h"
 
 #include <cstdint>
 #include <memory>
@@ -24,10 +25,12 @@ struct LatentInfo {
   std::string name;
   std::string unit;         ///< "" where dimensionless
   float low = 0, high = 1;  ///< the range it lies in, ends included
+  LatentRole role = LatentRole::fixed;  ///< how it moves with the picture; a position_y follows its
+                                        ///< position_x, and "image side" is a unit of fractions
 };
 
-/// How many blocks of random numbers (Philox: four words each) a sample takes at most. Its view
-/// takes kViewWords more of each part. Pixels beyond the border that fill up a run count as well.
+/// How many blocks of random numbers (Philox: four words each) a sample takes at most, without its
+/// augmentation. Pixels beyond the border that fill up a run count as well.
 struct DrawBudget {
   std::int64_t part = 0;   ///< to draw the scene, or event, and to prepare for the pixels of a part
   std::int64_t pixel = 0;  ///< to colour one pixel
@@ -42,7 +45,7 @@ struct GeneratorInfo {
   std::vector<std::string> classes;  ///< label i means classes[i]
   std::vector<LatentInfo> latents;
   std::vector<std::string> features;  ///< names of an event's features; empty for images
-  float low = 0, high = 1;            ///< range of the values of x under the identity view
+  float low = 0, high = 1;            ///< range of the values of x under the identity
   DrawBudget draws;
 };
 
@@ -58,13 +61,15 @@ class Generator {
   /// form.
   virtual std::optional<double> best_accuracy() const { return std::nullopt; }
 
-  /// Enqueues one launch that fills every slot whose `source` equals `source`: x (through `view`),
-  /// label, latents and weight. Slot b goes to row b. Sample bytes are a pure function of
-  /// (generator, parameters, seed, slot.sample, view, slot.ordinal).
+  /// Enqueues one launch that fills every slot whose `source` equals `source`: x (as `plan`
+  /// has it), label, latents and weight. Slot b goes to row b. Sample bytes are a pure function of
+  /// (generator, parameters, seed, slot.sample, plan, slot.ordinal). Latents are those of what is
+  /// seen: geometry maps them by their roles.
   /// `slots`: device array [batch.size]. batch.layout must have the same input as layout(), and
-  /// room for the latents unless they are not wanted; events take no view.
+  /// room for the latents unless they are not wanted; `plan` is for images of its shape, and empty
+  /// for events.
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
-                    const ViewSpec& view, const BatchView& batch) const = 0;
+                    const AugmentationPlan& plan, const BatchView& batch) const = 0;
 };
 
 /// How the registry knows a generator before it has parameters.

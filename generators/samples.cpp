@@ -40,9 +40,10 @@ HostSamples SampleReader::make(std::uint64_t first, std::int64_t count) {
     stream_.copy(slots_.data(), host_slots_.data(), slots_.bytes(), CopyDirection::host_to_device,
                  "slots");
   }
+  const AugmentationPlan plan = AugmentationPlan::identity(generator_.layout().shape());
   BatchView batch = batch_.view(), host = host_batch_.view();
   batch.size = host.size = count;
-  generator_.emit(stream_, slots_.data(), 0, seed_, ViewSpec{}, batch);
+  generator_.emit(stream_, slots_.data(), 0, seed_, plan, batch);
   if (on_device) {
     const auto from = columns_of(batch), to = columns_of(host);
     for (std::size_t i = 0; i < from.size(); ++i) {

@@ -17,24 +17,41 @@
 //
 //     static constexpr int kTile;                       side of the square tile made by one team
 //     static std::size_t scratch_bytes();
-//     template <class Team> Prepared prepare(Team&, const Scene&, const View&, PixelTile) const;
+//     template <class Team> Prepared prepare(Team&, const Scene&, const Augmentation&, PixelTile) const;
 //     template <int N> void shade(const Scene&, const Prepared&, const PixelRun<N>&, ColourRun<N>&)
 //
 // Results must not depend on N, on the tile or on the size of the team.
 #pragma once
 
 #include "kernels/emission/batch.h"
+#include "kernels/emission/colour.h"
+#include "kernels/emission/latent_map.h"
 #include "kernels/emission/lanes.h"
+#include "kernels/emission/augmentation.h"
 #include "kernels/launch.h"
 #include "kernels/macros.h"
-#include "kernels/view.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace wellspring {
+
+/// Colours in [0, 1], linear operations only.
+struct Rgb {
+  float r = 0, g = 0, b = 0;
+};
+
+/// Where a pixel is looked up, in units of source pixels: the centre of the top-left pixel is
+/// (0.5, 0.5). `footprint` is the side of the output pixel in source pixels (1 without zoom): the
+/// width over which edges are anti-aliased.
+struct PixelCoordinate {
+  float x = 0, y = 0;
+  float footprint = 1;
+};
 
 /// Which sample is being made, as its functor sees it. Generators use `rng` and `shape` alone.
 struct SampleKey {
@@ -91,9 +108,9 @@ concept PreparesTiles = requires {
 };
 /// Stored images: what their scene is depends on how it is looked at.
 template <class F>
-concept DrawsUnderView = requires(const F& image, const SampleKey& key, const View& view,
+concept DrawsAugmented = requires(const F& image, const SampleKey& key, const Augmentation& seen,
                                   Truth<F::kLatents>& truth) {
-  image.draw(key, view, truth);
+  image.draw(key, seen, truth);
 };
 
 namespace detail {
@@ -109,52 +126,28 @@ namespace detail {
 #endif
 
 template <int N>
-WS_INLINE PixelRun<N> place_run(const View& view, const PixelTile& tile, int x, int y) {
+WS_INLINE PixelRun<N> place_run(const Augmentation& seen, const PixelTile& tile, int x, int y) {
   PixelRun<N> run;
-  run.footprint = view.footprint;
+  run.footprint = seen.footprint;
   run.column = x - tile.x0;
   run.row = y - tile.y0;
-  const float dy = (static_cast<float>(y) + 0.5f) - view.centre_y;
-  const float row_x = view.m01 * dy, row_y = view.m11 * dy;
+  const float dy = (static_cast<float>(y) + 0.5f) - seen.centre_y;
+  const float row_x = math::fma(seen.m01, dy, seen.origin_x);
+  const float row_y = math::fma(seen.m11, dy, seen.origin_y);
   WS_LANES
   for (int i = 0; i < N; ++i) {
-    const float dx = (static_cast<float>(x + i) + 0.5f) - view.centre_x;
-    run.x[i] = (view.m00 * dx + row_x) + view.origin_x;
-    run.y[i] = (view.m10 * dx + row_y) + view.origin_y;
+    const float dx = (static_cast<float>(x + i) + 0.5f) - seen.centre_x;
+    run.x[i] = math::fma(seen.m00, dx, row_x);
+    run.y[i] = math::fma(seen.m10, dx, row_y);
+  }
+  if (!seen.projective) return run;
+  WS_LANES
+  for (int i = 0; i < N; ++i) {
+    const float depth = seen.depth((static_cast<float>(x + i) + 0.5f) - seen.centre_x, dy);
+    run.x[i] = run.x[i] / depth;
+    run.y[i] = run.y[i] / depth;
   }
   return run;
-}
-
-template <int N>
-WS_INLINE void apply_colour(const View& view, ColourRun<N>& colour) {
-  if (view.saturation != 1) {
-    // Weights of luma, ITU-R BT.601.
-    WS_LANES
-    for (int i = 0; i < N; ++i) {
-      const float luma = 0.299f * colour.r[i] + 0.587f * colour.g[i] + 0.114f * colour.b[i];
-      colour.r[i] = luma + view.saturation * (colour.r[i] - luma);
-      colour.g[i] = luma + view.saturation * (colour.g[i] - luma);
-      colour.b[i] = luma + view.saturation * (colour.b[i] - luma);
-    }
-  }
-  WS_LANES
-  for (int i = 0; i < N; ++i) {
-    colour.r[i] = view.gain[0] * colour.r[i] + view.bias[0];
-    colour.g[i] = view.gain[1] * colour.g[i] + view.bias[1];
-    colour.b[i] = view.gain[2] * colour.b[i] + view.bias[2];
-  }
-}
-
-template <int N>
-WS_INLINE void erase_square(const View& view, int x, int y, ColourRun<N>& colour) {
-  if (y < view.erase_y0 || y >= view.erase_y1) return;
-  WS_LANES
-  for (int i = 0; i < N; ++i) {
-    const bool inside = x + i >= view.erase_x0 && x + i < view.erase_x1;
-    colour.r[i] = inside ? 0.f : colour.r[i];
-    colour.g[i] = inside ? 0.f : colour.g[i];
-    colour.b[i] = inside ? 0.f : colour.b[i];
-  }
 }
 
 #if WS_DEVICE_CODE
@@ -227,7 +220,7 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
 template <class F>
 struct SharedSample {
   typename F::Scene scene;
-  View view;
+  Augmentation seen;
 };
 
 /// The latents of sample `b`; the rest of its row is 0.
@@ -277,7 +270,8 @@ struct ImageEmitter {
   const Slot* slots;
   std::uint32_t source;
   std::uint64_t seed;
-  ViewSpec spec;
+  AugmentationPlan plan;
+  LatentRoles roles;
   BatchView batch;
   SampleShape looked_at;
   Tiling tiling;
@@ -290,26 +284,29 @@ struct ImageEmitter {
     if (slot.source != source) return;  // the same for every member, so none waits in vain
     auto* shared = team.template scratch<detail::SharedSample<F>>(1);
     // Both take hundreds of dependent instructions: on a GPU, warps of their own draw them at once.
-    const int viewer = !DrawsUnderView<F> && team.size() > kWarp ? kWarp : 0;
-    if (team.rank() == viewer) {
-      shared->view = draw_view(spec, looked_at, batch.layout.shape(), {seed, slot.ordinal});
+    const int augmenter = !DrawsAugmented<F> && team.size() > kWarp ? kWarp : 0;
+    if (team.rank() == augmenter) {
+      shared->seen = draw_augmentation(plan, {seed, slot.ordinal});
     }
+    Truth<F::kLatents> truth;
     if (team.rank() == 0) {
-      Truth<F::kLatents> truth;
       const SampleKey key{{seed, slot.sample}, slot, looked_at};
-      if constexpr (DrawsUnderView<F>) {
-        shared->scene = image.draw(key, shared->view, truth);  // stored images
+      if constexpr (DrawsAugmented<F>) {
+        shared->scene = image.draw(key, shared->seen, truth);  // stored images
       } else {
         shared->scene = image.draw(key, truth);
       }
-      if (part == 0) write_truth(b, truth);
     }
     team.sync();
     const detail::SharedSample<F>& sample = *shared;
+    if (part == 0 && team.rank() == 0) {
+      if (plan.geometry_count > 0) map_latents(sample.seen, roles, truth.latents);
+      write_truth(b, truth);
+    }
     const PixelTile tile = tiling.tile(part, batch.layout.shape());
     T* const x = static_cast<T*>(batch.x) + b * batch.layout.elements();
     if constexpr (PreparesTiles<F>) {
-      const auto prepared = image.prepare(team, sample.scene, sample.view, tile);
+      const auto prepared = image.prepare(team, sample.scene, sample.seen, tile);
       paint(team, sample, tile, x, [&](const auto& run, auto& colour) {
         image.shade(sample.scene, prepared, run, colour);
       });
@@ -347,11 +344,14 @@ struct ImageEmitter {
       const int row = i / across, column = (i - row * across) * kRun;
       const int px = tile.x0 + column, py = tile.y0 + row;
       const int count = tile.width - column < kRun ? tile.width - column : kRun;
-      const PixelRun<kRun> run = detail::place_run<kRun>(sample.view, tile, px, py);
+      const PixelRun<kRun> run = detail::place_run<kRun>(sample.seen, tile, px, py);
       ColourRun<kRun> colour;
       shade(run, colour);
-      detail::apply_colour(sample.view, colour);
-      detail::erase_square(sample.view, px, py, colour);
+      apply_colour(sample.seen, 0, sample.seen.colour_before_blur, colour.r, colour.g, colour.b);
+      if (!plan.blurs()) {
+        normalise(sample.seen, colour.r, colour.g, colour.b);
+        erase_square(sample.seen, px, py, colour.r, colour.g, colour.b);
+      }
       detail::store_run(
           colour, batch.layout.channels, count,
           x + (static_cast<std::int64_t>(py) * batch.layout.width + px) * batch.layout.channels);
@@ -366,20 +366,24 @@ struct ImageEmitter {
 };
 
 /// Enqueues the emission of every slot whose source is `source`. `looked_at`: shape of what the
-/// functor describes; equal to the layout's shape for formulas.
+/// functor describes; equal to the layout's shape for formulas. `plan` is made for these two. Where
+/// it blurs, x gets the colours as they are in front of the blur.
 template <class F>
 void emit_images(Stream& stream, std::string_view name, const F& image, SampleShape looked_at,
-                 const Slot* slots, std::uint32_t source, std::uint64_t seed, const ViewSpec& view,
-                 const BatchView& batch) {
+                 const Slot* slots, std::uint32_t source, std::uint64_t seed,
+                 const AugmentationPlan& plan, const LatentRoles& roles, const BatchView& batch) {
   // On a CPU, a team a sample.
   const SampleShape shape = batch.layout.shape();
+  if (plan.source != frame_of(looked_at) || plan.out != frame_of(shape)) {
+    throw std::logic_error(std::string(name) + ": the augmentation is planned for other sizes");
+  }
   const int sample_pixels = shape.height * shape.width;
   const int band_pixels = stream.device().is_cuda() ? detail::kDeviceBandPixels : sample_pixels;
   const Tiling tiling = detail::tiling_of<F>(shape, band_pixels);
   const TeamShape team{detail::members_of(tiling), detail::scratch_of<F>()};
   visit_float(batch.dtype, [&]<class T>(T) {
     league(stream, name, batch.size * tiling.count(), team,
-           ImageEmitter<F, T>{image, slots, source, seed, view, batch, looked_at, tiling});
+           ImageEmitter<F, T>{image, slots, source, seed, plan, roles, batch, looked_at, tiling});
   });
 }
 

@@ -20,13 +20,13 @@ std::string ProceduralSource::summary() const {
 
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                             const BatchView& batch) {
-  generator_->emit(stream, slots, index, settings_.seed, settings_.train_view, batch);
+  generator_->emit(stream, slots, index, settings_.seed, settings_.training, batch);
 }
 
 void ProceduralSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                   std::uint64_t /*first*/, std::int64_t /*count*/,
                                   const BatchView& batch) {
-  generator_->emit(stream, slots, index, settings_.seed, settings_.evaluation_view, batch);
+  generator_->emit(stream, slots, index, settings_.seed, settings_.evaluation, batch);
 }
 
 }  // namespace wellspring

@@ -19,8 +19,7 @@ class ProceduralSource final : public Source {
 
   struct Settings {
     std::uint64_t seed = 0;
-    ViewSpec train_view;
-    ViewSpec evaluation_view;
+    AugmentationPlan training, evaluation;  ///< for images of the generator's size
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);
 

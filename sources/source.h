@@ -4,7 +4,6 @@
 #include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
-#include "kernels/view.h"
 #include "sources/assignment.h"
 #include "sources/order.h"
 

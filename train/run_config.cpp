@@ -140,11 +140,6 @@ const ParamTable<InitConfig>& init_table() {
 // ---------------------------------------------------------------------------------------------
 // Reading
 
-void read_view(const ConfigNode& node, ViewParams& view) {
-  node.read(view_table(), view);
-  to_view_spec(view, node.place());  // checks what no row can check alone
-}
-
 std::vector<ParamSetting> settings_without(const ConfigNode& node, const std::string& key) {
   std::vector<ParamSetting> settings = node.settings();
   std::erase_if(settings, [&](const ParamSetting& setting) { return setting.name == key; });
@@ -163,7 +158,7 @@ SourceKind read_kind(const ConfigNode& node) {
   return holder.kind;
 }
 
-SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const ViewParams& view,
+SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const Augmentations& shared,
                          std::int64_t limit_per_class) {
   SourceConfig source;
   SourceSpec& spec = source.spec;
@@ -181,11 +176,15 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const V
     make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
   }
   if (is_event(spec)) {
-    if (node.has("view")) node.refuse("a view of events", "only images are looked at");
+    for (const char* const key : {"augment", "normalise", "padding"})
+      if (node.has(key))
+        node.refuse(fmt::format("{} beside events", key), "only images are augmented");
     return source;
   }
-  source.view = view;
-  read_view(node.section("view"), source.view);
+  source.augmentations = shared;
+  read_augmentations(node, source.augmentations);
+  const int size = static_cast<int>(data.size);
+  plan_augmentation(source.augmentations, {size, size}, {size, size});
   return source;
 }
 
@@ -272,8 +271,8 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
 
 DataConfig read_data(const ConfigNode& node) {
   DataConfig data = node.read(data_table());
-  ViewParams view;
-  read_view(node.section("view"), view);
+  Augmentations shared_augmentations;
+  read_augmentations(node, shared_augmentations);
   SourceSpec shared;  // limit_per_class may stand once for all data sets
   if (const auto limit = node.scalar("limit_per_class"))
     source_table(SourceKind::files).set(shared, "limit_per_class", limit->value, limit->place);
@@ -284,7 +283,7 @@ DataConfig read_data(const ConfigNode& node) {
     node.refuse(fmt::format("{} sources", nodes.size()),
                 fmt::format("a mixture holds at most {}", kMaxSources));
   for (const ConfigNode& source : nodes) {
-    data.sources.push_back(read_source(source, data, view, shared.limit_per_class));
+    data.sources.push_back(read_source(source, data, shared_augmentations, shared.limit_per_class));
     const std::vector<std::string> names = names_of(data);
     if (std::count(names.begin(), names.end(), names.back()) > 1)
       source.refuse(fmt::format("a second source is called '{}'", names.back()));
@@ -397,7 +396,7 @@ std::string source_yaml(const SourceConfig& source, int size, Extent extent) {
     const std::string params = make_generator(spec.generator, size, spec.params)->parameters_yaml();
     if (!params.empty()) out += fmt::format("{:6}params:\n", "") + settings_yaml(params, 8);
   }
-  if (!is_event(spec)) out += fmt::format("{:6}view:\n", "") + view_table().to_yaml(source.view, 8);
+  if (!is_event(spec)) out += augmentations_yaml(source.augmentations, kIndent);
   return as_element(out, kIndent - 2);
 }
 
@@ -455,11 +454,8 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
   context.seed = config.seed;
-  context.train_view = to_view_spec(source.view, source.spec.place);
-  ViewParams normalisation;
-  normalisation.mean = source.view.mean;
-  normalisation.std = source.view.std;
-  context.evaluation_view = to_view_spec(normalisation, source.spec.place);
+  context.training = source.augmentations;
+  context.evaluation = source.augmentations.without_list();
   return context;
 }
 
@@ -571,7 +567,8 @@ std::vector<ConfigSection> config_sections() {
   };
   return {{"", run_table().rows()},
           {"data", data_table().rows()},
-          {"data.view", view_table().rows()},
+          {"data", padding_table().rows()},
+          {"data.normalise", normalisation_table().rows()},
           {"data.sources[] of kind generator", source_table(SourceKind::generator).rows()},
           {"data.sources[] of kind files", source_table(SourceKind::files).rows()},
           {"eval", evaluation_table().rows()},

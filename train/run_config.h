@@ -7,7 +7,7 @@
 #include "kernels/dtype.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_graph.h"
-#include "kernels/view_params.h"
+#include "kernels/emission/augmentation_ops.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
 
@@ -23,7 +23,7 @@ namespace wellspring {
 /// A source as sources/source_spec.h describes it, and how its samples are looked at.
 struct SourceConfig {
   SourceSpec spec;
-  ViewParams view;
+  Augmentations augmentations;  ///< of samples that are learnt from
 };
 
 /// One point of the mixture's schedule; linear between points.

@@ -106,8 +106,8 @@ struct Noise {
   }
 
  private:
-  /// The words of the source pixel at (x, y). The lattice has no border: views that look past the
-  /// image see more of the same. Period 65536 pixels.
+  /// The words of the source pixel at (x, y). The lattice has no border: a look past the
+  /// image sees more of the same. Period 65536 pixels.
   WS_INLINE static Philox4 lattice(const Scene& scene, float x, float y) {
     const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(x)));
     const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(y)));

@@ -7,6 +7,7 @@
 // whatever else the list holds and wherever it stands in it.
 #pragma once
 
+#include "kernels/emission/batch.h"
 #include "kernels/emission/homography.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
@@ -68,6 +69,10 @@ struct AugmentStep {
   friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
 };
 
+constexpr FrameSize frame_of(SampleShape shape) {
+  return {shape.width, shape.height};
+}
+
 /// What may happen to the samples of a source. The default does nothing, to images of any size.
 struct AugmentationPlan {
   FrameSize source, out;  ///< of what is looked at, and of what is made
@@ -79,8 +84,20 @@ struct AugmentationPlan {
   AugmentStep blur, erase, mixup, cutmix;  ///< op none where not in the list
   std::int32_t blur_radius = 0;            ///< pixels on each side that take part
   Padding padding = Padding::zero;
+  std::uint32_t view = 0;  ///< which of several looks at the same samples, below 2^16
   float mean[3] = {0, 0, 0};     ///< subtracted, per channel, in units of [0, 1] intensity
   float inv_std[3] = {1, 1, 1};  ///< multiplied after
+
+  /// Does nothing to an image of that size; a larger source is scaled to cover the output.
+  static constexpr AugmentationPlan identity(FrameSize source, FrameSize out) {
+    AugmentationPlan plan;
+    plan.source = source;
+    plan.out = out;
+    return plan;
+  }
+  static constexpr AugmentationPlan identity(SampleShape shape) {
+    return identity(frame_of(shape), frame_of(shape));
+  }
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
   WS_INLINE bool mixes() const {
@@ -142,9 +159,10 @@ struct SourceBox {
 };
 
 /// Bounds what is looked up by the output rectangle [x, x + width] x [y, y + height]: the box of
-/// its four corners, since straight lines stay straight.
+/// its four corners, since straight lines stay straight; everything where it reaches the horizon.
 WS_INLINE SourceBox source_box(const Augmentation& a, float x, float y, float width, float height) {
   SourceBox box = {math::kInfinity, math::kInfinity, -math::kInfinity, -math::kInfinity};
+  bool horizon = false;
   WS_UNROLL(4)
   for (int corner = 0; corner < 4; ++corner) {
     const float cx = (corner & 1) != 0 ? x + width : x;
@@ -154,8 +172,10 @@ WS_INLINE SourceBox source_box(const Augmentation& a, float x, float y, float wi
     box.y0 = math::min(box.y0, sy);
     box.x1 = math::max(box.x1, sx);
     box.y1 = math::max(box.y1, sy);
+    horizon |= a.projective && a.depth(cx - a.centre_x, cy - a.centre_y) <= a.kLeastDepth;
   }
-  return box;
+  if (!horizon) return box;
+  return {-math::kInfinity, -math::kInfinity, math::kInfinity, math::kInfinity};
 }
 
 /// The random words of one operation on one sample, one after another. The first one decides
@@ -304,14 +324,14 @@ WS_INLINE bool lies_on_grid(const Augmentation& a) {
   return !a.projective && steps && x == math::floor(x) && y == math::floor(y);
 }
 
-WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, std::uint32_t view,
+WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng,
                                 Augmentation& a) {
   FrameSize frame = plan.source;
   Homography map;
   float footprint = 1;
   for (int i = 0; i < plan.geometry_count; ++i) {
     const AugmentStep step = plan.geometry[i];
-    AugmentWords words(rng, step.op, view);
+    AugmentWords words(rng, step.op, plan.view);
     if (words.happens(step)) {
       fold_geometry(plan, step, words, frame, map, footprint);
     } else if (step.op == AugmentOp::crop_resize) {
@@ -341,12 +361,12 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, std
   a.on_grid = lies_on_grid(a);
 }
 
-WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng, std::uint32_t view,
+WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng,
                               Augmentation& a) {
   int count = 0, before_blur = 0;
   for (int i = 0; i < plan.colour_count; ++i) {
     const AugmentStep step = plan.colour[i];
-    AugmentWords words(rng, step.op, view);
+    AugmentWords words(rng, step.op, plan.view);
     if (words.happens(step)) {
       const bool drawn = step.op != AugmentOp::grey && step.op != AugmentOp::solarise;
       const float low = step.op == AugmentOp::hue ? -step.value[0] : step.value[0];
@@ -363,23 +383,22 @@ WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng, std::
 }  // namespace detail
 
 /// Draws the augmentation of one sample. `rng`: the source's seed and the slot's ordinal, so that
-/// each pass over a data set sees others. `view`: which of several looks at the same sample.
-WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng,
-                                            std::uint32_t view = 0) {
+/// each pass over a data set sees others.
+WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng) {
   Augmentation a;
-  detail::draw_geometry(plan, rng, view, a);
-  detail::draw_colour(plan, rng, view, a);
+  detail::draw_geometry(plan, rng, a);
+  detail::draw_colour(plan, rng, a);
   WS_UNROLL(3)
   for (int c = 0; c < 3; ++c) {
     a.gain[c] = plan.inv_std[c];
     a.bias[c] = -plan.mean[c] * plan.inv_std[c];
   }
   if (plan.blurs()) {
-    AugmentWords words(rng, AugmentOp::blur, view);
+    AugmentWords words(rng, AugmentOp::blur, plan.view);
     if (words.happens(plan.blur)) a.blur_sigma = words.uniform(plan.blur.value[0], plan.blur.value[1]);
   }
   if (plan.erase.op != AugmentOp::none) {
-    AugmentWords words(rng, AugmentOp::erase, view);
+    AugmentWords words(rng, AugmentOp::erase, plan.view);
     if (words.happens(plan.erase)) {  // centred anywhere: it may hang over the border (cutout)
       const auto side = static_cast<std::int32_t>(plan.erase.value[0]);
       const auto width = static_cast<std::uint32_t>(plan.out.width);

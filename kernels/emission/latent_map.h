@@ -27,13 +27,12 @@ inline constexpr int kMostLatents = 64;
 /// The roles of a row of latents, as plain data for a functor.
 struct LatentRoles {
   std::int32_t count = 0;
+  float source_side = 1, out_side = 1;  ///< pixels: the unit of fractions, before and after
   LatentRole role[kMostLatents] = {};
-  /// Source pixels a unit of position and length; 1 where they are in pixels, a side where they
-  /// are fractions of it. In the output the unit is `unit / source side * output side`.
-  float unit[kMostLatents] = {};
-  float out_unit[kMostLatents] = {};
+  bool fraction[kMostLatents] = {};  ///< positions and lengths in image sides, else in pixels
 
-  WS_INLINE bool any() const { return count > 0; }
+  WS_INLINE float source_unit(int i) const { return fraction[i] ? source_side : 1.f; }
+  WS_INLINE float out_unit(int i) const { return fraction[i] ? out_side : 1.f; }
 };
 
 /// The linear map from source to output pixels about the centre of the image, and the point that
@@ -75,13 +74,13 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
     switch (roles.role[i]) {
       case LatentRole::position_x: {
         // Solves (m - p w) d = p w - origin for d: p is the point in the source.
-        const float x = latents[i] * roles.unit[i], y = latents[i + 1] * roles.unit[i + 1];
+        const float x = latents[i] * roles.source_unit(i), y = latents[i + 1] * roles.source_unit(i + 1);
         const float xx = a.m00 - x * a.w_x, xy = a.m01 - x * a.w_y;
         const float yx = a.m10 - y * a.w_x, yy = a.m11 - y * a.w_y;
         const float rx = x * a.w - a.origin_x, ry = y * a.w - a.origin_y;
         const float inverse = 1 / (xx * yy - xy * yx);
-        latents[i] = ((yy * rx - xy * ry) * inverse + a.centre_x) / roles.out_unit[i];
-        latents[i + 1] = ((xx * ry - yx * rx) * inverse + a.centre_y) / roles.out_unit[i + 1];
+        latents[i] = ((yy * rx - xy * ry) * inverse + a.centre_x) / roles.out_unit(i);
+        latents[i + 1] = ((xx * ry - yx * rx) * inverse + a.centre_y) / roles.out_unit(i + 1);
         break;
       }
       case LatentRole::angle: {
@@ -98,7 +97,7 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
         break;
       }
       case LatentRole::length:
-        latents[i] = latents[i] * roles.unit[i] * scale / roles.out_unit[i];
+        latents[i] = latents[i] * roles.source_unit(i) * scale / roles.out_unit(i);
         break;
       case LatentRole::position_y:
       case LatentRole::fixed:

@@ -33,6 +33,9 @@ FileSource::FileSource(const SourceSpec& spec, const SourceContext& context)
   rules_.resize = static_cast<int>(spec.resize);
   if (spec.on_error == OnError::skip) skip_damaged();
   rules_.shape = ImageLoader(set_, rules_).measure(0);
+  const FrameSize frame = frame_of(rules_.shape);
+  training_ = plan_augmentation(context.training, frame, frame);
+  evaluation_ = plan_augmentation(context.evaluation, frame, frame);
   const int size = context.size;
   if (size > 0 && !(rules_.shape == SampleShape{size, size, 3})) {
     fail(ErrorKind::data,
@@ -184,14 +187,14 @@ StoredImages FileSource::stored(const std::uint8_t* pixels, std::int64_t ring_ro
 void FileSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                       const BatchView& batch) {
   emit_images(stream, name(), stored(pixels_.data(), ring_rows_), rules_.shape, slots, index,
-              context_.seed, context_.train_view, batch);
+              context_.seed, training_, {}, batch);
 }
 
 void FileSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                             std::uint64_t first, std::int64_t count, const BatchView& batch) {
   if (resident_) {
     emit_images(stream, name(), stored(pixels_.data(), 0), rules_.shape, slots, index,
-                context_.seed, context_.evaluation_view, batch);
+                context_.seed, evaluation_, {}, batch);
     return;
   }
   // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.
@@ -205,7 +208,7 @@ void FileSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t ind
               CopyDirection::host_to_device, "images of an evaluation batch");
   range_copied_->record(stream);
   emit_images(stream, name(), stored(range_pixels_.data(), batch_), rules_.shape, slots, index,
-              context_.seed, context_.evaluation_view, batch);
+              context_.seed, evaluation_, {}, batch);
 }
 
 void FileSource::start(const SlotAssignment& assignment, std::uint32_t index) {

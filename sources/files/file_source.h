@@ -59,6 +59,7 @@ class FileSource final : public Source {
   int threads_;
   ImageSet set_;
   ImageRules rules_;
+  AugmentationPlan training_, evaluation_;
   std::vector<std::string> latent_names_;  ///< none
   std::int64_t skipped_ = 0;
   std::string first_skipped_;

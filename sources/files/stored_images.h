@@ -17,13 +17,13 @@ struct StoredImages {
   SampleShape shape;
   std::uint64_t ring_rows = 0;  ///< 0: pixels holds every image, by sample id
 
-  WS_INLINE Scene draw(const SampleKey& key, const View& view, Truth<0>& truth) const {
+  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen, Truth<0>& truth) const {
     // The n-th sample that the source gives always lies in row n % ring_rows, so a recorded step
     // needs no word from the host about where its data is.
     const std::uint64_t row = ring_rows == 0 ? key.slot.sample : key.slot.ordinal % ring_rows;
     truth.label = labels[key.slot.sample];
-    return {pixels + row * static_cast<std::uint64_t>(shape.elements()), view.padding,
-            view.on_grid};
+    return {pixels + row * static_cast<std::uint64_t>(shape.elements()), seen.padding,
+            seen.on_grid};
   }
 
   template <int N>

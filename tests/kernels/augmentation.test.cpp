@@ -28,8 +28,9 @@ AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize ou
 AugmentationPlan plan_of(const std::string& list, FrameSize size) {
   return plan_of(list, size, size);
 }
-Augmentation drawn(const AugmentationPlan& plan, std::uint64_t ordinal = 0, std::uint32_t view = 0) {
-  return draw_augmentation(plan, {kSeed, ordinal}, view);
+Augmentation drawn(AugmentationPlan plan, std::uint64_t ordinal = 0, std::uint32_t view = 0) {
+  plan.view = view;
+  return draw_augmentation(plan, {kSeed, ordinal});
 }
 
 /// The words of an operation, by the layout that augmentation.h promises.

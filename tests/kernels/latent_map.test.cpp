@@ -59,11 +59,11 @@ TEST_P(LatentMap, LatentsAreWhereTheThingIsSeen) {
   roles.count = 6;
   const LatentRole role[6] = {LatentRole::position_x, LatentRole::position_y, LatentRole::length,
                               LatentRole::angle,      LatentRole::direction,  LatentRole::fixed};
-  const float side = static_cast<float>(source.width);
+  const float side = roles.source_side = static_cast<float>(source.width);
+  roles.out_side = static_cast<float>(out.width);
   for (int i = 0; i < 6; ++i) {
     roles.role[i] = role[i];
-    roles.unit[i] = side;
-    roles.out_unit[i] = static_cast<float>(out.width);
+    roles.fraction[i] = true;
   }
   int measured = 0;
   for (std::uint64_t ordinal = 0; ordinal < 16; ++ordinal) {
@@ -118,9 +118,10 @@ TEST(LatentMapExact, IdentityKeepsTheBits) {
   const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
   LatentRoles roles;
   roles.count = 2;
+  roles.source_side = roles.out_side = 64;
   for (int i = 0; i < 2; ++i) {
     roles.role[i] = i == 0 ? LatentRole::position_x : LatentRole::position_y;
-    roles.unit[i] = roles.out_unit[i] = 64;
+    roles.fraction[i] = true;
   }
   for (int k = 0; k < 100; ++k) {
     const float x = static_cast<float>(k) / 100, y = 1 - x;
@@ -139,7 +140,6 @@ TEST(LatentMapExact, PositionsFollowPerspective) {
   roles.count = 2;
   roles.role[0] = LatentRole::position_x;
   roles.role[1] = LatentRole::position_y;
-  for (int i = 0; i < 2; ++i) roles.unit[i] = roles.out_unit[i] = 1;  // pixels
   for (std::uint64_t ordinal = 0; ordinal < 100; ++ordinal) {
     const Augmentation a = draw_augmentation(plan, {9, ordinal});
     float latents[2] = {a.source_x(70, 50), a.source_y(70, 50)};
