@@ -1,9 +1,12 @@
-// `wellspring describe NAME`: what a generator makes and every parameter it takes.
+// `wellspring describe NAME`: what a generator makes or a format reads, and every parameter it
+// takes.
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "generators/generator.h"
+#include "kernels/emission/augmentation_ops.h"
+#include "sources/files/format.h"
 #include "train/model.h"
 #include "train/run_config.h"
 
@@ -81,6 +84,18 @@ void describe_model(const ModelEntry& entry) {
   if (!entry.reference.empty()) fmt::print("reference: {}\n", entry.reference);
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
+  constexpr int kAnyOutputs = 10;
+  const SampleShape shape = entry.example.shape();
+  fmt::print("\nwith its defaults, for samples of {}x{}x{} and {} outputs\n{}", shape.height,
+             shape.width, shape.channels, kAnyOutputs,
+             describe(entry.make({})->record(entry.example, kAnyOutputs)));
+}
+
+void describe_format(const DatasetFormat& format) {
+  fmt::print("{}: {}\n", paint(Colour::bold, format.name), format.summary);
+  fmt::print("files: {}\n", format.files);
+  fmt::print("\nkeys of a source of this format, beside those of every source of kind files\n");
+  print_parameters(format.parameters);
 }
 
 void describe_configuration() {
@@ -91,10 +106,22 @@ void describe_configuration() {
   }
 }
 
+void describe_augmentations() {
+  fmt::print("The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
+  for (const AugmentEntry& entry : augmentation_table()) {
+    fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
+    if (!entry.source.empty()) fmt::print("  {}\n", entry.source);
+    fmt::print("  {0}: VALUE sets {1}\n", entry.name, entry.main);
+    print_parameters(entry.rows());
+    fmt::print("\n");
+  }
+}
+
 constexpr const char* kConfiguration = "config";
+constexpr const char* kAugmentation = "augment";
 
 void describe_by_name(const std::string& name) {
-  std::vector<std::string> known = {kConfiguration};
+  std::vector<std::string> known = {kConfiguration, kAugmentation};
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.name == name) return describe_generator(entry);
     known.push_back(entry.name);
@@ -103,20 +130,28 @@ void describe_by_name(const std::string& name) {
     if (entry.name == name) return describe_model(entry);
     known.push_back(entry.name);
   }
+  for (const DatasetFormat& format : format_registry()) {
+    if (format.name == name) return describe_format(format);
+    known.push_back(format.name);
+  }
   if (name == kConfiguration) return describe_configuration();
-  fail(ErrorKind::config, {fmt::format("command line: there is no generator or model '{}'", name),
-                           "", name_advice(name, known)});
+  if (name == kAugmentation) return describe_augmentations();
+  fail(ErrorKind::config,
+       {fmt::format("command line: there is no generator, model or format '{}'", name), "",
+        name_advice(name, known)});
 }
 
 }  // namespace
 
 Command add_describe(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "describe", "print a generator, model or the configuration with every parameter");
+      "describe", "print a generator, model, format, the augmentations or the configuration, with every "
+      "parameter");
   auto name = std::make_shared<std::string>();
-  app->add_option("name", *name,
-                  "a generator or model from 'wellspring list', or 'config' for the keys of a "
-                  "configuration file")
+  app->add_option(
+         "name", *name,
+         "a generator, model or format from 'wellspring list', or 'config' for the keys of a "
+         "configuration file")
       ->required();
   return {app, [name] {
             describe_by_name(*name);

@@ -78,10 +78,15 @@ class Mixture {
   /// Fills `heads` [kMaxSources] of a LossSpec.
   void fill_heads(ops::HeadRange* heads) const;
 
-  /// Deals the slots of the whole run and reserves memory; `plan` must outlive the mixture, whose
-  /// decoding threads write to it. Errors (config): nothing to mix, weights
-  /// that are all zero, a data set without samples.
-  void plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps);
+  /// Deals the slots of the whole run and reserves memory for this rank's share of them; `plan`
+  /// must outlive the mixture, whose reading threads write to it. Which sample fills which row of
+  /// the global batch depends on nothing else than its size. Errors (config): nothing to mix,
+  /// weights that are all zero, a data set without samples.
+  void plan(MemoryPlan& plan, const Share& share, std::uint64_t steps);
+  /// The same for one rank alone.
+  void plan(MemoryPlan& memory, std::int64_t batch, std::uint64_t steps) {
+    plan(memory, Share::whole(batch), steps);
+  }
   /// After commit: uploads tables and resident data. Blocks.
   void load(Stream& stream);
 
@@ -96,7 +101,7 @@ class Mixture {
   void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
                   std::int64_t count);
 
-  /// [batch] on the device: what emit or emit_range wrote last.
+  /// [rows of the share] on the device: what emit or emit_range wrote last.
   const Slot* slots() const { return slots_.data(); }
   /// The same assignment computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
@@ -116,7 +121,7 @@ class Mixture {
   std::vector<MixtureHead> heads_;
   std::vector<SchedulePoint> schedule_;
 
-  std::int64_t batch_ = 0;
+  Share share_;
   std::uint64_t steps_ = 0;
   std::unique_ptr<WeightSchedule> weights_;
   SlotTable table_;                                  ///< empty for a single source

@@ -34,7 +34,7 @@ class Source {
 
   /// Reserves what the source keeps on the device (a resident data set, staging rings). Nothing for
   /// generators: all they need travels in their kernel's arguments.
-  virtual void plan(MemoryPlan& /*plan*/, std::int64_t /*batch_size*/) {}
+  virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
   virtual void load(Stream& /*stream*/) {}
 

@@ -297,6 +297,16 @@ AugmentSetting read_operation(const ConfigNode& element) {
 
 }  // namespace
 
+std::vector<ParamRow> AugmentEntry::rows() const {
+  std::vector<ParamRow> all;
+  for (const detail::BoundRow& bound : table.bound_rows()) {
+    all.push_back(bound.row);
+    if (!bound.row.required)
+      all.back().default_text = detail::param_text(bound.row, bound.get(&defaults));
+  }
+  return all;
+}
+
 const std::vector<AugmentEntry>& augmentation_table() {
   static const std::vector<AugmentEntry> table = make_table();
   return table;

@@ -51,6 +51,9 @@ struct AugmentEntry {
   std::string source;   ///< where its law comes from
   ParamTable<AugmentParams> table;
   AugmentParams defaults;
+
+  /// Its parameters, with its own defaults.
+  std::vector<ParamRow> rows() const;
 };
 
 /// All operations, in the order in which they are documented.

@@ -48,15 +48,12 @@ TEST(DeadLeaves, FrontToBackEqualsThePainter) {
     params.max_leaves = kind % 2 == 0 ? 4096 : 130;  // with and without background left open
     const SampleShape shape = {45, 45, 3};
     const ImageGenerator<DeadLeaves> generator(params, 45);
-    ViewSpec warp;
-    warp.rotate = 1;
-    warp.zoom_low = 0.7f;
-    warp.zoom_high = 1.4f;
-    warp.shift = 0.2f;
-    for (const ViewSpec& spec : {ViewSpec{}, warp}) {
-      const auto x = test::emit_with_view<float>(generator, spec, 3, 8, 1);
+    for (const std::string yaml :
+         {"", "augment: [rotate: 57, zoom: [0.7, 1.4], shift: 0.2]",
+          "augment: [perspective: {distortion: 0.6, probability: 1}, shift: 0.3]"}) {
+      const auto x = test::emit_augmented<float>(generator, yaml, 3, 8, 1);
       const Drawn drawn(params, 3, 8, shape);
-      const View view = draw_view(spec, shape, shape, {3, 8});
+      const Augmentation view = draw_augmentation(test::plan_of(yaml, shape), {3, 8});
       std::vector<int> front(45 * 45, params.max_leaves);
       for (int k = params.max_leaves - 1; k >= 0; --k) {
         const auto leaf = drawn.leaf(k);

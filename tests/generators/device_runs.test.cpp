@@ -5,6 +5,7 @@
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
 #include "kernels/emission.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/host_batch.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,8 @@ class ShortRunTeam : public SoloTeam {
 };
 
 template <class F>
-void expect_equal_runs(const typename F::Params& params, SampleShape shape, const ViewSpec& view) {
+void expect_equal_runs(const typename F::Params& params, SampleShape shape,
+                       const AugmentationPlan& plan) {
   constexpr std::uint64_t kSeed = 21;
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {5, 11, 0, 2}};
   const auto size = static_cast<std::int64_t>(slots.size());
@@ -31,11 +33,11 @@ void expect_equal_runs(const typename F::Params& params, SampleShape shape, cons
   layout.latents = F::kLatents;
   const test::HostBatch host(size, layout), device(size, layout);
   Stream stream(Device::cpu(), 1);
-  emit_images(stream, "host", functor, shape, slots.data(), 0, kSeed, view, host.view());
+  emit_images(stream, "host", functor, shape, slots.data(), 0, kSeed, plan, {}, host.view());
 
   const Tiling tiling = detail::tiling_of<F>(shape, detail::kDeviceBandPixels);
-  const ImageEmitter<F, float> emitter{functor, slots.data(),  0,     kSeed,
-                                       view,    device.view(), shape, tiling};
+  const ImageEmitter<F, float> emitter{functor, slots.data(),  0,     kSeed, plan,
+                                       {},      device.view(), shape, tiling};
   std::vector<std::byte> scratch(detail::scratch_of<F>());
   for (std::int64_t i = 0; i < size * tiling.count(); ++i) {
     ShortRunTeam team({scratch.data(), scratch.size(), 0});
@@ -46,15 +48,13 @@ void expect_equal_runs(const typename F::Params& params, SampleShape shape, cons
 
 template <class F>
 void expect_equal_runs(const typename F::Params& params) {
-  ViewSpec warped;
-  warped.rotate = 0.5f;
-  warped.zoom_low = 0.8f;
-  warped.zoom_high = 1.5f;
-  warped.erase = 11;
-  warped.mean[1] = 0.4f;
   for (const SampleShape shape : {SampleShape{224, 224, 3}, {33, 41, 3}, {7, 5, 3}}) {
-    expect_equal_runs<F>(params, shape, {});
-    expect_equal_runs<F>(params, shape, warped);
+    for (const char* const yaml :
+         {"", "augment: [perspective: {probability: 1}, hue: 0.2, solarise: 0.4]",
+          "augment: [rotate: 30, zoom: [0.8, 1.5], saturation: 0.5, erase: 11]\n"
+          "normalise: {mean: [0, 0.4, 0]}"}) {
+      expect_equal_runs<F>(params, shape, test::plan_of(yaml, shape));
+    }
   }
 }
 

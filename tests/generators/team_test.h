@@ -5,6 +5,7 @@
 #include "generators/generator.h"
 #include "kernels/emission.h"
 #include "tests/generators/golden.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/host_team.h"
@@ -17,21 +18,19 @@
 
 namespace wellspring::test {
 
-/// Emits two images through a warping view with teams of many sizes; see host_team.h.
+/// Emits two images through a warping augmentation with teams of many sizes; see host_team.h.
 template <class F>
 void expect_equal_images(const F& functor, SampleShape shape) {
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
   SampleLayout layout = SampleLayout::image(shape);
   layout.latents = F::kLatents;
   const HostBatch batch(static_cast<std::int64_t>(slots.size()), layout);
-  ViewSpec view;
-  view.rotate = 0.5f;
-  view.zoom_low = 0.8f;
-  view.zoom_high = 1.5f;
+  const AugmentationPlan plan =
+      plan_of("augment: [perspective, rotate: 30, zoom: [0.8, 1.5], hue: 0.1]", shape);
   const Tiling tiling = detail::tiling_of<F>(shape, 3 * shape.width);
   const std::int64_t teams = batch.view().size * tiling.count();
-  const ImageEmitter<F, float> emitter{functor, slots.data(), 0,     21,
-                                       view,    batch.view(), shape, tiling};
+  const ImageEmitter<F, float> emitter{functor, slots.data(),  0,     21,    plan,
+                                       {},      batch.view(), shape, tiling};
   expect_equal_for_all_team_sizes(
       emitter, teams, {128, detail::scratch_of<F>()},
       {std::as_writable_bytes(batch.x()), std::as_writable_bytes(batch.label()),

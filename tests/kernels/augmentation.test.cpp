@@ -1,7 +1,7 @@
 #include "kernels/emission/augmentation.h"
 
-#include "kernels/emission/augmentation_ops.h"
 #include "kernels/emission/beta.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -19,11 +19,7 @@ namespace {
 constexpr std::uint64_t kSeed = 5;
 
 AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize out) {
-  const ConfigDocument document = ConfigDocument::parse("augment: " + list, "test.yaml");
-  Augmentations values;
-  read_augmentations(document.root(), values);
-  document.finish();
-  return plan_augmentation(values, source, out);
+  return test::plan_of("augment: " + list, source, out);
 }
 AugmentationPlan plan_of(const std::string& list, FrameSize size) {
   return plan_of(list, size, size);

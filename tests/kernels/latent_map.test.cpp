@@ -1,6 +1,7 @@
 #include "kernels/emission/latent_map.h"
 
-#include "kernels/emission/augmentation_ops.h"
+
+#include "tests/support/augmentation.h"
 
 #include <gtest/gtest.h>
 
@@ -15,10 +16,7 @@ namespace {
 constexpr double kTurn = 6.283185307179586;
 
 AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize out) {
-  const ConfigDocument document = ConfigDocument::parse("augment: " + list, "test.yaml");
-  Augmentations values;
-  read_augmentations(document.root(), values);
-  return plan_augmentation(values, source, out);
+  return test::plan_of("augment: " + list, source, out);
 }
 
 /// What is seen of an ellipse of the source: area and centroid of the output pixels, 4 x 4 points
