@@ -107,7 +107,8 @@ void describe_configuration() {
 }
 
 void describe_augmentations() {
-  fmt::print("The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
+  fmt::print(
+      "The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
   for (const AugmentEntry& entry : augmentation_table()) {
     fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
     if (!entry.source.empty()) fmt::print("  {}\n", entry.source);
@@ -145,7 +146,8 @@ void describe_by_name(const std::string& name) {
 
 Command add_describe(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "describe", "print a generator, model, format, the augmentations or the configuration, with every "
+      "describe",
+      "print a generator, model, format, the augmentations or the configuration, with every "
       "parameter");
   auto name = std::make_shared<std::string>();
   app->add_option(

@@ -52,8 +52,8 @@ class SampleReader {
  public:
   SampleReader(const Generator& generator, std::uint64_t seed, const SampleMaking& making = {});
 
-  /// Makes samples [first, first + count), as they are without augmentation, and hands them on, at most
-  /// `making.batch` at a time, in order. What is handed on is overwritten by the next batch.
+  /// Makes samples [first, first + count), as they are without augmentation, and hands them on, at
+  /// most `making.batch` at a time, in order. What is handed on is overwritten by the next batch.
   void read(std::uint64_t first, std::uint64_t count,
             const std::function<void(const HostSamples&)>& take);
 

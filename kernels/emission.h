@@ -17,17 +17,18 @@
 //
 //     static constexpr int kTile;                       side of the square tile made by one team
 //     static std::size_t scratch_bytes();
-//     template <class Team> Prepared prepare(Team&, const Scene&, const Augmentation&, PixelTile) const;
-//     template <int N> void shade(const Scene&, const Prepared&, const PixelRun<N>&, ColourRun<N>&)
+//     template <class Team> Prepared prepare(Team&, const Scene&, const Augmentation&, PixelTile)
+//     const; template <int N> void shade(const Scene&, const Prepared&, const PixelRun<N>&,
+//     ColourRun<N>&)
 //
 // Results must not depend on N, on the tile or on the size of the team.
 #pragma once
 
+#include "kernels/emission/augmentation.h"
 #include "kernels/emission/batch.h"
 #include "kernels/emission/colour.h"
-#include "kernels/emission/latent_map.h"
 #include "kernels/emission/lanes.h"
-#include "kernels/emission/augmentation.h"
+#include "kernels/emission/latent_map.h"
 #include "kernels/launch.h"
 #include "kernels/macros.h"
 

@@ -264,7 +264,8 @@ std::int64_t Mixture::achieved(std::uint64_t step, int source) const {
 }
 
 double Mixture::target(std::uint64_t step, int source) const {
-  return weights_->target(source, static_cast<double>(step) * static_cast<double>(share_.global_batch));
+  return weights_->target(source,
+                          static_cast<double>(step) * static_cast<double>(share_.global_batch));
 }
 
 std::string Mixture::summary() const {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "core/png.h"
+#include "kernels/emission/augmentation.h"
 #include "kernels/emission/batch.h"
 #include "kernels/stream.h"
-#include "kernels/emission/augmentation.h"
 #include "sources/mixture.h"
 #include "train/run_config.h"
 

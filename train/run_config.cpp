@@ -167,8 +167,8 @@ std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std
   return settings;
 }
 
-SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const Augmentations& shared,
-                         std::int64_t limit_per_class) {
+SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
+                         const Augmentations& shared, std::int64_t limit_per_class) {
   SourceConfig source;
   SourceSpec& spec = source.spec;
   spec.place = node.place();

@@ -5,9 +5,9 @@
 #include "core/config.h"
 #include "core/params.h"
 #include "kernels/dtype.h"
+#include "kernels/emission/augmentation_ops.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_graph.h"
-#include "kernels/emission/augmentation_ops.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
 

@@ -263,9 +263,8 @@ struct DeadLeaves {
   /// What a rectangle of output pixels looks up.
   WS_INLINE static SourceBox looked_up(const Scene& scene, const Augmentation& seen_as, int x,
                                        int y, int width, int height) {
-    const SourceBox box =
-        source_box(seen_as, static_cast<float>(x), static_cast<float>(y),
-                   static_cast<float>(width), static_cast<float>(height));
+    const SourceBox box = source_box(seen_as, static_cast<float>(x), static_cast<float>(y),
+                                     static_cast<float>(width), static_cast<float>(height));
     return {inside_x(scene, box.x0), inside_y(scene, box.y0), inside_x(scene, box.x1),
             inside_y(scene, box.y1)};
   }

@@ -80,11 +80,11 @@ struct AugmentationPlan {
   AugmentStep colour[kMostColourSteps];
   std::int32_t geometry_count = 0;
   std::int32_t colour_count = 0;
-  std::int32_t colour_before_blur = 0;  ///< how many of them the emission pass applies
+  std::int32_t colour_before_blur = 0;     ///< how many of them the emission pass applies
   AugmentStep blur, erase, mixup, cutmix;  ///< op none where not in the list
   std::int32_t blur_radius = 0;            ///< pixels on each side that take part
   Padding padding = Padding::zero;
-  std::uint32_t view = 0;  ///< which of several looks at the same samples, below 2^16
+  std::uint32_t view = 0;        ///< which of several looks at the same samples, below 2^16
   float mean[3] = {0, 0, 0};     ///< subtracted, per channel, in units of [0, 1] intensity
   float inv_std[3] = {1, 1, 1};  ///< multiplied after
 
@@ -120,8 +120,8 @@ struct Augmentation {
   float origin_x = 0, origin_y = 0;
   float centre_x = 0, centre_y = 0;
   float w_x = 0, w_y = 0, w = 1;
-  float footprint = 1;  ///< side of an output pixel in source pixels, at the centre: edges are
-                        ///< anti-aliased over it
+  float footprint = 1;      ///< side of an output pixel in source pixels, at the centre: edges are
+                            ///< anti-aliased over it
   bool projective = false;  ///< w matters
   bool on_grid = true;      ///< pixel centres map to pixel centres by flips and whole-pixel shifts
   Padding padding = Padding::zero;
@@ -250,8 +250,7 @@ WS_HD inline Homography draw_perspective(const AugmentStep& step, FrameSize fram
     x[corner] = corner == 0 || corner == 3 ? in_x - half_width : half_width - in_x;
     y[corner] = corner < 2 ? in_y - half_height : half_height - in_y;
   }
-  return quad_to_rectangle(x, y, static_cast<float>(frame.width),
-                           static_cast<float>(frame.height));
+  return quad_to_rectangle(x, y, static_cast<float>(frame.width), static_cast<float>(frame.height));
 }
 
 /// Scales the frame, ratio kept, until it just covers the output.
@@ -324,8 +323,7 @@ WS_INLINE bool lies_on_grid(const Augmentation& a) {
   return !a.projective && steps && x == math::floor(x) && y == math::floor(y);
 }
 
-WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng,
-                                Augmentation& a) {
+WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Augmentation& a) {
   FrameSize frame = plan.source;
   Homography map;
   float footprint = 1;
@@ -361,8 +359,7 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng,
   a.on_grid = lies_on_grid(a);
 }
 
-WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng,
-                              Augmentation& a) {
+WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng, Augmentation& a) {
   int count = 0, before_blur = 0;
   for (int i = 0; i < plan.colour_count; ++i) {
     const AugmentStep step = plan.colour[i];
@@ -395,7 +392,8 @@ WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, Sample
   }
   if (plan.blurs()) {
     AugmentWords words(rng, AugmentOp::blur, plan.view);
-    if (words.happens(plan.blur)) a.blur_sigma = words.uniform(plan.blur.value[0], plan.blur.value[1]);
+    if (words.happens(plan.blur))
+      a.blur_sigma = words.uniform(plan.blur.value[0], plan.blur.value[1]);
   }
   if (plan.erase.op != AugmentOp::none) {
     AugmentWords words(rng, AugmentOp::erase, plan.view);

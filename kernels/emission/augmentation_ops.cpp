@@ -22,8 +22,14 @@ Table table_of(const std::string& name) {
 
 AugmentEntry geometry(AugmentOp op, std::string name, std::string main, std::string summary,
                       std::string source, Table table) {
-  return {op,     std::move(name), AugmentStage::geometry, std::move(main), std::move(summary),
-          source, std::move(table), {}};
+  return {op,
+          std::move(name),
+          AugmentStage::geometry,
+          std::move(main),
+          std::move(summary),
+          source,
+          std::move(table),
+          {}};
 }
 
 AugmentEntry flip(AugmentOp op, const std::string& name, const std::string& summary) {
@@ -51,28 +57,28 @@ AugmentEntry jitter(AugmentOp op, const std::string& name, const std::string& su
 
 std::vector<AugmentEntry> geometry_entries() {
   std::vector<AugmentEntry> entries;
-  entries.push_back(geometry(
-      AugmentOp::crop_resize, "crop_resize", "scale",
-      "a box of random area and ratio, scaled to the size of the output",
-      "torchvision.transforms.RandomResizedCrop; Szegedy et al., CVPR 2015",
-      table_of("crop_resize")
-          .real_list("scale", &AugmentParams::scale, {1e-4, 1}, "of the area",
-                     "area of the box, uniform between the two")
-          .real_list("ratio", &AugmentParams::ratio, {0.01, 100}, "width / height",
-                     "of the box, log-uniform between the two")));
+  entries.push_back(
+      geometry(AugmentOp::crop_resize, "crop_resize", "scale",
+               "a box of random area and ratio, scaled to the size of the output",
+               "torchvision.transforms.RandomResizedCrop; Szegedy et al., CVPR 2015",
+               table_of("crop_resize")
+                   .real_list("scale", &AugmentParams::scale, {1e-4, 1}, "of the area",
+                              "area of the box, uniform between the two")
+                   .real_list("ratio", &AugmentParams::ratio, {0.01, 100}, "width / height",
+                              "of the box, log-uniform between the two")));
   entries.push_back(flip(AugmentOp::flip_x, "flip_x", "left and right change places"));
   entries.push_back(flip(AugmentOp::flip_y, "flip_y", "top and bottom change places"));
   entries.push_back(
       geometry(AugmentOp::shift, "shift", "fraction",
                "moved by whole pixels, each distance equally likely along x and along y", "",
-               table_of("shift").real("fraction", &AugmentParams::fraction, {0, 0.99},
-                                      "image side", "largest distance along each axis")));
-  entries.push_back(geometry(
-      AugmentOp::zoom, "zoom", "scale", "made larger or smaller about the centre", "",
-      table_of("zoom")
-          .real_list("scale", &AugmentParams::zoom, {0.05, 20}, "",
-                     "of the content, log-uniform between the two; 2 shows half as much")
-          .required()));
+               table_of("shift").real("fraction", &AugmentParams::fraction, {0, 0.99}, "image side",
+                                      "largest distance along each axis")));
+  entries.push_back(
+      geometry(AugmentOp::zoom, "zoom", "scale", "made larger or smaller about the centre", "",
+               table_of("zoom")
+                   .real_list("scale", &AugmentParams::zoom, {0.05, 20}, "",
+                              "of the content, log-uniform between the two; 2 shows half as much")
+                   .required()));
   entries.push_back(geometry(AugmentOp::rotate, "rotate", "angle", "turned about the centre",
                              "torchvision.transforms.RandomRotation",
                              table_of("rotate")
@@ -94,8 +100,8 @@ std::vector<AugmentEntry> geometry_entries() {
 std::vector<AugmentEntry> colour_entries() {
   std::vector<AugmentEntry> entries;
   entries.push_back(jitter(AugmentOp::brightness, "brightness", "colours times a factor"));
-  entries.push_back(jitter(AugmentOp::contrast, "contrast",
-                           "differences from middle grey, 0.5, times a factor"));
+  entries.push_back(
+      jitter(AugmentOp::contrast, "contrast", "differences from middle grey, 0.5, times a factor"));
   entries.push_back(jitter(AugmentOp::saturation, "saturation",
                            "differences from the pixel's own grey times a factor"));
   entries.push_back({AugmentOp::hue,
@@ -191,16 +197,14 @@ std::string where(const AugmentSetting& setting) {
 void expect_range(const AugmentSetting& setting, const char* name,
                   const std::vector<double>& range) {
   if (range.size() != 2) {
-    fail(ErrorKind::config,
-         {fmt::format("{}.{} has {} value{}", where(setting), name, range.size(),
-                      range.size() == 1 ? "" : "s"),
-          "it is drawn between two", "give [from, to]"});
+    fail(ErrorKind::config, {fmt::format("{}.{} has {} value{}", where(setting), name, range.size(),
+                                         range.size() == 1 ? "" : "s"),
+                             "it is drawn between two", "give [from, to]"});
   }
   if (range[0] > range[1]) {
-    fail(ErrorKind::config,
-         {fmt::format("{}.{} begins at {} and ends at {}", where(setting), name, range[0],
-                      range[1]),
-          "it is drawn between the two", "give the smaller one first"});
+    fail(ErrorKind::config, {fmt::format("{}.{} begins at {} and ends at {}", where(setting), name,
+                                         range[0], range[1]),
+                             "it is drawn between the two", "give the smaller one first"});
   }
 }
 
@@ -224,8 +228,8 @@ void check_setting(const AugmentSetting& setting) {
 void expect_order(const AugmentSetting& before, const AugmentSetting& setting) {
   const AugmentEntry& first = augmentation_entry(before.op);
   const AugmentEntry& entry = augmentation_entry(setting.op);
-  if (first.stage <= entry.stage || (first.stage == AugmentStage::colour &&
-                                     entry.stage == AugmentStage::geometry)) {
+  if (first.stage <= entry.stage ||
+      (first.stage == AugmentStage::colour && entry.stage == AugmentStage::geometry)) {
     return;
   }
   if (first.stage == AugmentStage::neighbours && entry.stage == AugmentStage::colour) return;
@@ -258,9 +262,9 @@ AugmentSetting read_operation(const ConfigNode& element) {
       if (entry.name == name.value) setting.op = entry.op;
     }
     if (setting.op == AugmentOp::none)
-      fail(ErrorKind::config, {fmt::format("{}there is no augmentation '{}'", name.place.prefix(),
-                                           name.value),
-                               "", name_advice(name.value, names)});
+      fail(ErrorKind::config,
+           {fmt::format("{}there is no augmentation '{}'", name.place.prefix(), name.value), "",
+            name_advice(name.value, names)});
     const AugmentEntry& entry = augmentation_entry(setting.op);
     setting.params = entry.defaults;
     entry.table.read(std::vector<ParamSetting>{}, element.place());  // what must be given

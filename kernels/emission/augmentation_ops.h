@@ -23,18 +23,18 @@ namespace wellspring {
 /// The parameters of all operations; each reads its own. Ranges are [from, to].
 struct AugmentParams {
   double probability = 1;
-  std::vector<double> scale = {0.08, 1};     ///< crop_resize
+  std::vector<double> scale = {0.08, 1};  ///< crop_resize
   std::vector<double> ratio = {0.75, 4. / 3};
-  double fraction = 0.125;                   ///< shift
+  double fraction = 0.125;  ///< shift
   std::vector<double> zoom = {1, 1};
-  double angle = 0;                          ///< rotate, degrees
-  double distortion = 0.5;                   ///< perspective
-  double strength = 0;                       ///< brightness, contrast, saturation, hue
-  double threshold = 0.5;                    ///< solarise
-  std::vector<double> sigma = {0.1, 2};      ///< blur
+  double angle = 0;                      ///< rotate, degrees
+  double distortion = 0.5;               ///< perspective
+  double strength = 0;                   ///< brightness, contrast, saturation, hue
+  double threshold = 0.5;                ///< solarise
+  std::vector<double> sigma = {0.1, 2};  ///< blur
   int kernel = 0;
-  int side = 0;                              ///< erase
-  double alpha = 1;                          ///< mixup, cutmix
+  int side = 0;      ///< erase
+  double alpha = 1;  ///< mixup, cutmix
 };
 
 /// What an operation needs, and with it its place in the list: geometry and colour in any order,

@@ -78,8 +78,7 @@ AugmentStep plan_step(const AugmentSetting& setting, FrameSize frame) {
 
 int blur_radius(const AugmentSetting& setting, FrameSize out) {
   const AugmentParams& p = setting.params;
-  const int radius =
-      p.kernel != 0 ? p.kernel / 2 : static_cast<int>(std::ceil(3 * p.sigma[1]));
+  const int radius = p.kernel != 0 ? p.kernel / 2 : static_cast<int>(std::ceil(3 * p.sigma[1]));
   const int least = std::min(out.width, out.height);
   if (radius >= least) {
     fail(ErrorKind::config,
@@ -143,10 +142,9 @@ void expect_mappable(const Augmentations& values, LatentRole role, const std::st
     const char* const why = mixes  ? "a mixed image shows two samples, each with its own value"
                             : lost ? "its value after such a change is not known"
                                    : "under perspective it differs from place to place";
-    fail(ErrorKind::config,
-         {fmt::format("{}augment.{} beside the regression of {}", setting.place.prefix(),
-                      entry.name, what),
-          why, fmt::format("remove {}, or learn another quantity", entry.name)});
+    fail(ErrorKind::config, {fmt::format("{}augment.{} beside the regression of {}",
+                                         setting.place.prefix(), entry.name, what),
+                             why, fmt::format("remove {}, or learn another quantity", entry.name)});
   }
 }
 

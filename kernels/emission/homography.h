@@ -41,10 +41,9 @@ WS_INLINE Homography operator*(const Homography& a, const Homography& b) {
   for (int row = 0; row < 3; ++row) {
     WS_UNROLL(3)
     for (int column = 0; column < 3; ++column) {
-      product.m[3 * row + column] =
-          math::fma(a.m[3 * row], b.m[column],
-                    math::fma(a.m[3 * row + 1], b.m[3 + column],
-                              a.m[3 * row + 2] * b.m[6 + column]));
+      product.m[3 * row + column] = math::fma(
+          a.m[3 * row], b.m[column],
+          math::fma(a.m[3 * row + 1], b.m[3 + column], a.m[3 * row + 2] * b.m[6 + column]));
     }
   }
   return product;

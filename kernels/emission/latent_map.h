@@ -74,7 +74,8 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
     switch (roles.role[i]) {
       case LatentRole::position_x: {
         // Solves (m - p w) d = p w - origin for d: p is the point in the source.
-        const float x = latents[i] * roles.source_unit(i), y = latents[i + 1] * roles.source_unit(i + 1);
+        const float x = latents[i] * roles.source_unit(i),
+                    y = latents[i + 1] * roles.source_unit(i + 1);
         const float xx = a.m00 - x * a.w_x, xy = a.m01 - x * a.w_y;
         const float yx = a.m10 - y * a.w_x, yy = a.m11 - y * a.w_y;
         const float rx = x * a.w - a.origin_x, ry = y * a.w - a.origin_y;

@@ -29,7 +29,7 @@ void expect_equal_images(const F& functor, SampleShape shape) {
       plan_of("augment: [perspective, rotate: 30, zoom: [0.8, 1.5], hue: 0.1]", shape);
   const Tiling tiling = detail::tiling_of<F>(shape, 3 * shape.width);
   const std::int64_t teams = batch.view().size * tiling.count();
-  const ImageEmitter<F, float> emitter{functor, slots.data(),  0,     21,    plan,
+  const ImageEmitter<F, float> emitter{functor, slots.data(), 0,     21,    plan,
                                        {},      batch.view(), shape, tiling};
   expect_equal_for_all_team_sizes(
       emitter, teams, {128, detail::scratch_of<F>()},

@@ -53,7 +53,8 @@ struct Map {
     for (std::size_t r = 0; r < 3; ++r)
       for (std::size_t c = 0; c < 3; ++c) {
         product.m[3 * r + c] = 0;
-        for (std::size_t k = 0; k < 3; ++k) product.m[3 * r + c] += m[3 * r + k] * first.m[3 * k + c];
+        for (std::size_t k = 0; k < 3; ++k)
+          product.m[3 * r + c] += m[3 * r + k] * first.m[3 * k + c];
       }
     return product;
   }
@@ -62,8 +63,12 @@ struct Map {
     return {(m[0] * x + m[1] * y + m[2]) / w, (m[3] * x + m[4] * y + m[5]) / w};
   }
 };
-Map moved(double x, double y) { return {{1, 0, x, 0, 1, y, 0, 0, 1}}; }
-Map stretched(double x, double y) { return {{x, 0, 0, 0, y, 0, 0, 0, 1}}; }
+Map moved(double x, double y) {
+  return {{1, 0, x, 0, 1, y, 0, 0, 1}};
+}
+Map stretched(double x, double y) {
+  return {{x, 0, 0, 0, y, 0, 0, 0, 1}};
+}
 /// About the centre of a frame.
 Map about(const Map& map, double width, double height) {
   return moved(width / 2, height / 2).after(map).after(moved(-width / 2, -height / 2));
@@ -378,9 +383,8 @@ TEST(AugmentationLaws, AnOperationMovesNoOther) {
     ASSERT_EQ(a.m00, b.m00);
     ASSERT_EQ(std::abs(a.m11), std::abs(b.m11));
     ASSERT_EQ(a.erase_x0, b.erase_x0);
-    const auto bright = std::find_if(std::begin(b.colour), std::end(b.colour), [](auto& step) {
-      return step.op == AugmentOp::brightness;
-    });
+    const auto bright = std::find_if(std::begin(b.colour), std::end(b.colour),
+                                     [](auto& step) { return step.op == AugmentOp::brightness; });
     ASSERT_NE(bright, std::end(b.colour));
     ASSERT_EQ(a.colour[0].value, bright->value);
   }
@@ -414,8 +418,10 @@ TEST(AugmentationLaws, BetaSharesFollowTheirLaw) {
             test::kGate);
   EXPECT_GT(test::kolmogorov_p(draw(3, 1), [](double x) { return x * x * x; }), test::kGate);
   EXPECT_GT(test::kolmogorov_p(draw(0.5, 0.5),
-                               [](double x) { return 2 / 3.14159265358979323846 *
-                                                     std::asin(std::sqrt(std::clamp(x, 0., 1.))); }),
+                               [](double x) {
+                                 return 2 / 3.14159265358979323846 *
+                                        std::asin(std::sqrt(std::clamp(x, 0., 1.)));
+                               }),
             test::kGate);
   // Of Beta(a, a): mean 1/2, E[x (1 - x)] = a / (2 (2 a + 1)), also for small a.
   for (const double a : {0.05, 0.2, 10.}) {

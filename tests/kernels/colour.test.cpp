@@ -48,8 +48,12 @@ void expect_step(AugmentOp op, float value, const Expected& expected,
   }
 }
 
-double clamped(double v) { return std::clamp(v, 0., 1.); }
-double luma_of(const Colour& c) { return 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]; }
+double clamped(double v) {
+  return std::clamp(v, 0., 1.);
+}
+double luma_of(const Colour& c) {
+  return 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2];
+}
 
 TEST(Colour, BrightnessContrastAndSaturationBlendAndClamp) {
   for (const float f : {0.f, 0.3f, 1.f, 1.7f}) {
@@ -116,9 +120,8 @@ Colour hue_shifted(const Colour& c, double shift) {
 TEST(Colour, HueTurnsTheCircle) {
   for (const float shift : {0.f, 0.1f, -0.25f, 0.5f, -0.5f}) {
     expect_step(AugmentOp::hue, shift, [&](const Colour& c) {
-      return hue_shifted({static_cast<float>(c[0]), static_cast<float>(c[1]),
-                          static_cast<float>(c[2])},
-                         shift);
+      return hue_shifted(
+          {static_cast<float>(c[0]), static_cast<float>(c[1]), static_cast<float>(c[2])}, shift);
     });
   }
 }

@@ -86,17 +86,17 @@ TEST(Emission, ShiftsAreWholePixelsAndCropTheFormula) {
 TEST(Emission, PixelsDoNotDependOnTheLengthOfTheRun) {
   for (const std::string yaml : {"augment: [rotate: 57, zoom: [0.5, 2]]",
                                  "augment: [perspective: {probability: 1}, rotate: 30]"}) {
-  const Augmentation view = drawn(yaml, {64, 64, 3});
-  const PixelTile tile = {0, 0, 64, 64};
-  const auto run = detail::place_run<32>(view, tile, 32, 9);
-  for (int i = 0; i < 32; ++i) {
-    const auto one = detail::place_run<1>(view, tile, 32 + i, 9);
-    ASSERT_EQ(run.x[i], one.x[0]);
-    ASSERT_EQ(run.y[i], one.y[0]);
-    const float x = static_cast<float>(32 + i) + 0.5f;
-    ASSERT_EQ(run.x[i], view.source_x(x, 9.5f));
-    ASSERT_EQ(run.y[i], view.source_y(x, 9.5f));
-  }
+    const Augmentation view = drawn(yaml, {64, 64, 3});
+    const PixelTile tile = {0, 0, 64, 64};
+    const auto run = detail::place_run<32>(view, tile, 32, 9);
+    for (int i = 0; i < 32; ++i) {
+      const auto one = detail::place_run<1>(view, tile, 32 + i, 9);
+      ASSERT_EQ(run.x[i], one.x[0]);
+      ASSERT_EQ(run.y[i], one.y[0]);
+      const float x = static_cast<float>(32 + i) + 0.5f;
+      ASSERT_EQ(run.x[i], view.source_x(x, 9.5f));
+      ASSERT_EQ(run.y[i], view.source_y(x, 9.5f));
+    }
   }
 }
 
@@ -109,9 +109,15 @@ TEST(Emission, BytesDoNotDependOnTheTiling) {
     const std::vector<Slot> slots = {{0, 0, 0, 0}, {1, 1, 0, 1}};
     const Tiling tiling = Tiling::of(shape, width, height);
     host::run_league(2 * tiling.count(), 1, {128, 1024},
-                     ImageEmitter<Coordinates, float>{Coordinates{}, slots.data(), 0, 5,
-                                                      test::plan_of(yaml, shape), {},
-                                                      batch.view(), shape, tiling});
+                     ImageEmitter<Coordinates, float>{Coordinates{},
+                                                      slots.data(),
+                                                      0,
+                                                      5,
+                                                      test::plan_of(yaml, shape),
+                                                      {},
+                                                      batch.view(),
+                                                      shape,
+                                                      tiling});
     ASSERT_TRUE(std::ranges::equal(batch.x(), whole)) << width << " x " << height;
   }
 }

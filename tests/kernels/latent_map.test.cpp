@@ -1,6 +1,5 @@
 #include "kernels/emission/latent_map.h"
 
-
 #include "tests/support/augmentation.h"
 
 #include <gtest/gtest.h>
@@ -68,10 +67,14 @@ TEST_P(LatentMap, LatentsAreWhereTheThingIsSeen) {
     const Augmentation a = draw_augmentation(plan, {9, ordinal});
     const double x = 0.45 * source.width, y = 0.55 * source.height, radius = 0.08 * source.width;
     const double angle = 0.1 + 0.38 * static_cast<double>(ordinal);
-    const double head_x = x - 0.2 * side * std::sin(angle), head_y = y - 0.2 * side * std::cos(angle);
-    float latents[6] = {static_cast<float>(x / side), static_cast<float>(y / side),
-                        static_cast<float>(radius / side), static_cast<float>(angle),
-                        static_cast<float>(std::fmod(angle + kTurn / 4, kTurn)), 0.25f};
+    const double head_x = x - 0.2 * side * std::sin(angle),
+                 head_y = y - 0.2 * side * std::cos(angle);
+    float latents[6] = {static_cast<float>(x / side),
+                        static_cast<float>(y / side),
+                        static_cast<float>(radius / side),
+                        static_cast<float>(angle),
+                        static_cast<float>(std::fmod(angle + kTurn / 4, kTurn)),
+                        0.25f};
     map_latents(a, roles, latents);
     EXPECT_EQ(latents[5], 0.25f);
     const double seen_x = latents[0] * out.width, seen_y = latents[1] * out.width;

@@ -6,6 +6,7 @@
 #include "kernels/step_graph.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -54,7 +55,7 @@ class Shares : public ::testing::Test {
     SourceContext context;
     context.size = kSide;
     context.seed = 5;
-    context.train_view.flip_x = 0.5f;
+    context.training = test::augmentations_of("augment: [flip_x: 0.5]");
     SourceSpec files;
     files.name = "real";
     files.kind = SourceKind::files;
@@ -127,8 +128,8 @@ TEST_F(Shares, MakeTheRowsOfOneRank) {
       for (const int ranks : {2, 3, 4}) {
         std::vector<std::unique_ptr<RankRun>> runs;
         for (int rank = 0; rank < ranks; ++rank) {
-          runs.push_back(std::make_unique<RankRun>(mixture(storage, mixed),
-                                                   share_of(kBatch, rank, ranks)));
+          runs.push_back(
+              std::make_unique<RankRun>(mixture(storage, mixed), share_of(kBatch, rank, ranks)));
         }
         for (const std::uint64_t step : steps) {
           SCOPED_TRACE(testing::Message() << ranks << " ranks, step " << step);

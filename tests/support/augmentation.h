@@ -9,12 +9,15 @@
 namespace wellspring::test {
 
 /// `yaml`: the keys augment, normalise and padding; "" for none.
-inline AugmentationPlan plan_of(const std::string& yaml, FrameSize source, FrameSize out) {
+inline Augmentations augmentations_of(const std::string& yaml) {
   const ConfigDocument document = ConfigDocument::parse(yaml, "test.yaml");
   Augmentations values;
   read_augmentations(document.root(), values);
   document.finish();
-  return plan_augmentation(values, source, out);
+  return values;
+}
+inline AugmentationPlan plan_of(const std::string& yaml, FrameSize source, FrameSize out) {
+  return plan_augmentation(augmentations_of(yaml), source, out);
 }
 inline AugmentationPlan plan_of(const std::string& yaml, SampleShape shape) {
   return plan_of(yaml, frame_of(shape), frame_of(shape));

@@ -39,7 +39,8 @@ TEST(RunConfigTest, ResolvedConfigurationReadsBackToItself) {
   for (const std::vector<std::string>& overrides :
        {std::vector<std::string>{},
         {"train.graph=off", "precision=f32", "init.from=/tmp/x"},
-        {"data.augment=[flip_x: 0.5]", "data.normalise.std=[0.2, 0.3, 0.4]", "loss.label_smoothing=0.1"}}) {
+        {"data.augment=[flip_x: 0.5]", "data.normalise.std=[0.2, 0.3, 0.4]",
+         "loss.label_smoothing=0.1"}}) {
     const std::string first = parse(kSmallRun, overrides).to_yaml();
     EXPECT_EQ(parse(first).to_yaml(), first);
   }

@@ -107,8 +107,8 @@ class RestlessNoise final : public Generator {
   SampleLayout layout() const override { return noise_->layout(); }
   std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
   void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
-            const ViewSpec& view, const BatchView& batch) const override {
-    noise_->emit(stream, slots, source, seed + calls_++, view, batch);
+            const AugmentationPlan& plan, const BatchView& batch) const override {
+    noise_->emit(stream, slots, source, seed + calls_++, plan, batch);
   }
 
  private:

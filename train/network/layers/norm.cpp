@@ -44,17 +44,17 @@ class GroupNormLayer : public Layer {
   }
 
   void forward(const LayerRun& run) override {
-    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kWeight),
-                            run.value(kBias), residual(run), run.output, floats(run.saved[kMean]),
+    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kWeight), run.value(kBias),
+                            residual(run), run.output, floats(run.saved[kMean]),
                             floats(run.saved[kRstd]));
   }
 
   void backward(const LayerRun& run) override {
     ops::group_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
-                             run.value(kWeight), floats(run.saved[kMean]),
-                             floats(run.saved[kRstd]), run.input_gradient[0],
-                             residual_gradient(run), run.value_gradient(kWeight),
-                             run.value_gradient(kBias), floats(run.workspace.data));
+                             run.value(kWeight), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                             run.input_gradient[0], residual_gradient(run),
+                             run.value_gradient(kWeight), run.value_gradient(kBias),
+                             floats(run.workspace.data));
   }
 
  private:
@@ -85,9 +85,9 @@ class BatchNormLayer : public Layer {
   }
 
   void forward(const LayerRun& run) override {
-    const ops::BatchNormStatistics statistics{
-        floats(run.saved[kMean]), floats(run.saved[kRstd]), run.buffer(kRunningMean),
-        run.buffer(kRunningVariance)};
+    const ops::BatchNormStatistics statistics{floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                                              run.buffer(kRunningMean),
+                                              run.buffer(kRunningVariance)};
     if (run.pass.mode == PassMode::train) {
       ops::batch_norm_statistics(run.stream(), spec_, run.input[0], statistics,
                                  floats(run.workspace.data));
@@ -100,10 +100,10 @@ class BatchNormLayer : public Layer {
 
   void backward(const LayerRun& run) override {
     ops::batch_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
-                             run.value(kWeight), floats(run.saved[kMean]),
-                             floats(run.saved[kRstd]), run.input_gradient[0],
-                             residual_gradient(run), run.value_gradient(kWeight),
-                             run.value_gradient(kBias), floats(run.workspace.data));
+                             run.value(kWeight), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                             run.input_gradient[0], residual_gradient(run),
+                             run.value_gradient(kWeight), run.value_gradient(kBias),
+                             floats(run.workspace.data));
   }
 
  private:
