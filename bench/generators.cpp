@@ -25,14 +25,15 @@ class GeneratorBench {
       : generator_(entry.make({}, kSide)),
         stream_(device),
         memory_(device),
-        image_(entry.kind == SampleKind::image),
-        plan_(AugmentationPlan::identity(generator_->layout().shape())) {
+        image_(entry.kind == SampleKind::image) {
     const Shape size = launch_size(device);
     BatchColumns columns;
     columns.plan(memory_, "bench", image_ ? size.images : size.events, generator_->layout(),
                  device.is_cuda() ? DType::bf16 : DType::f32);
     const auto slots = memory_.reserve<Slot>("bench", "slots", image_ ? size.images : size.events);
+    generator_->plan(memory_, image_ ? size.images : size.events);
     memory_.commit();
+    generator_->load(stream_);
     batch_ = columns.view();
     const auto count = static_cast<std::size_t>(batch_.size);
     slots_ = slots.data();
@@ -46,7 +47,7 @@ class GeneratorBench {
     stream_.synchronize();
   }
 
-  void run() { generator_->emit(stream_, slots_, 0, 1, plan_, batch_); }
+  void run() { generator_->emit(stream_, {slots_, 0, 1, {}, batch_, {}}); }
   void wait() { stream_.synchronize(); }
 
   std::size_t sample_bytes() const {
@@ -68,7 +69,6 @@ class GeneratorBench {
   BatchView batch_;
   Slot* slots_ = nullptr;
   bool image_;
-  AugmentationPlan plan_;
 };
 
 }  // namespace

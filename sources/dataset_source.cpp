@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "kernels/device.h"
-#include "kernels/emission.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
@@ -52,7 +51,8 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
 }
 
 std::string DatasetSource::summary() const {
-  std::string text = fmt::format("{}: {}", name(), data_->summary());
+  std::string text =
+      fmt::format("{}: {}, seed {}", name(), data_->summary(), context_.seed);
   if (share_.rows == 0) return text;  // not planned yet
   const auto all = static_cast<std::uint64_t>(data_->size() * row_bytes());
   const std::string reason = spec_.storage != Storage::automatic
@@ -78,6 +78,10 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
       (spec_.storage == Storage::automatic && static_cast<std::uint64_t>(all) <= budget_bytes_);
   labels_ = plan.reserve<std::int32_t>("data", "labels of " + name(),
                                        static_cast<std::size_t>(data_->size()));
+  if (data_->layout().type == ElementType::u8) {
+    const SampleShape shape = data_->layout().sample.shape();
+    stage_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
+  }
   const auto reserve = [&](const std::string& what, std::int64_t rows, MemorySpace space) {
     return plan.reserve<std::uint8_t>("data", what, static_cast<std::size_t>(rows * row_bytes()),
                                       space);
@@ -168,8 +172,8 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
-    emit_images(stream, name(), StoredImages{rows, shape}, shape, slots, index, context_.seed, plan,
-                {}, batch);
+    stage_.emit(stream, name(), StoredImages{rows, shape}, shape,
+                {slots, index, context_.seed, plan, batch, {}});
     return;
   }
   visit_float(batch.dtype, [&]<class T>(T) {
@@ -191,7 +195,8 @@ void DatasetSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
 void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                std::uint64_t first, std::int64_t count, const BatchView& batch) {
   if (resident_) {
-    emit_rows(stream, {rows_.data(), labels_.data(), 0}, evaluation_, slots, index, batch);
+    emit_rows(stream, {rows_.data(), labels_.data(), 0}, evaluation_, slots, index,
+              batch);
     return;
   }
   // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.

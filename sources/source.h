@@ -1,10 +1,11 @@
-// Where samples come from, as the training step sees it. Called by the mixture; host only.
+// Where samples come from, as the training step sees it; host only.
 #pragma once
 
 #include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 #include "sources/assignment.h"
+#include "sources/dataset.h"
 #include "sources/order.h"
 
 #include <cstdint>
@@ -24,6 +25,8 @@ class Source {
   virtual SampleLayout layout() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
   virtual const std::vector<std::string>& latent_names() const = 0;
+  /// The rows of a data set; null for what is made as it is needed.
+  virtual const Dataset* rows() const { return nullptr; }
   /// Samples before it repeats; 0 when it never does (generators).
   virtual std::uint64_t size() const = 0;
   /// Where evaluation starts: the id of the first sample of emit_range. Generators keep ids apart
@@ -32,8 +35,8 @@ class Source {
   /// A few lines for the head of a run: what it is, how much, where it is kept and why.
   virtual std::string summary() const = 0;
 
-  /// Reserves what the source keeps on the device (a resident data set, staging rings). Nothing for
-  /// generators: all they need travels in their kernel's arguments.
+  /// Reserves what the source keeps on the device: drawn scenes, tables, a resident data set,
+  /// staging rings.
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
   virtual void load(Stream& /*stream*/) {}
@@ -42,10 +45,10 @@ class Source {
   virtual Order order() const = 0;
 
   /// Enqueues the emission of every slot of this source (`slot.source == index`) through the
-  /// training view; part of the recorded step, so it may depend on device memory alone.
+  /// training augmentation; part of the recorded step, so it may depend on device memory alone.
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t index,
                     const BatchView& batch) = 0;
-  /// Emits samples [first, first + count) through the evaluation view; `slots` (device memory)
+  /// Emits samples [first, first + count) without augmentation; `slots` (device memory)
   /// hold them already, see RangeSlots. Outside of recorded steps; may block.
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;

@@ -69,13 +69,13 @@ struct AugmentStep {
   friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
 };
 
-constexpr FrameSize frame_of(SampleShape shape) {
+WS_INLINE constexpr FrameSize frame_of(SampleShape shape) {
   return {shape.width, shape.height};
 }
 
 /// What may happen to the samples of a source. The default does nothing, to images of any size.
 struct AugmentationPlan {
-  FrameSize source, out;  ///< of what is looked at, and of what is made
+  FrameSize source, out;  ///< of what is looked at, and of what is made; 0: of any size
   AugmentStep geometry[kMostGeometrySteps];
   AugmentStep colour[kMostColourSteps];
   std::int32_t geometry_count = 0;
@@ -87,17 +87,6 @@ struct AugmentationPlan {
   std::uint32_t view = 0;        ///< which of several looks at the same samples, below 2^16
   float mean[3] = {0, 0, 0};     ///< subtracted, per channel, in units of [0, 1] intensity
   float inv_std[3] = {1, 1, 1};  ///< multiplied after
-
-  /// Does nothing to an image of that size; a larger source is scaled to cover the output.
-  static constexpr AugmentationPlan identity(FrameSize source, FrameSize out) {
-    AugmentationPlan plan;
-    plan.source = source;
-    plan.out = out;
-    return plan;
-  }
-  static constexpr AugmentationPlan identity(SampleShape shape) {
-    return identity(frame_of(shape), frame_of(shape));
-  }
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
   WS_INLINE bool mixes() const {
@@ -123,6 +112,7 @@ struct Augmentation {
   float footprint = 1;      ///< side of an output pixel in source pixels, at the centre: edges are
                             ///< anti-aliased over it
   bool projective = false;  ///< w matters
+  bool unfinished = false;  ///< the list goes on behind the emission pass, with a blur
   bool on_grid = true;      ///< pixel centres map to pixel centres by flips and whole-pixel shifts
   Padding padding = Padding::zero;
   std::int32_t colour_count = 0;
@@ -390,6 +380,7 @@ WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, Sample
     a.gain[c] = plan.inv_std[c];
     a.bias[c] = -plan.mean[c] * plan.inv_std[c];
   }
+  a.unfinished = plan.blurs();
   if (plan.blurs()) {
     AugmentWords words(rng, AugmentOp::blur, plan.view);
     if (words.happens(plan.blur))

@@ -9,7 +9,7 @@ namespace wellspring {
 
 /// Width and height of an image, pixels.
 struct FrameSize {
-  int width = 1, height = 1;
+  int width = 0, height = 0;
   friend constexpr bool operator==(FrameSize, FrameSize) = default;
 };
 

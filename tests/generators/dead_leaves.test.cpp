@@ -47,21 +47,22 @@ TEST(DeadLeaves, FrontToBackEqualsThePainter) {
     DeadLeaves::Params params = of_kind(static_cast<Kind>(kind));
     params.max_leaves = kind % 2 == 0 ? 4096 : 130;  // with and without background left open
     const SampleShape shape = {45, 45, 3};
-    const ImageGenerator<DeadLeaves> generator(params, 45);
+    FunctorGenerator<DeadLeaves> generator(params, shape);
     for (const std::string yaml :
          {"", "augment: [rotate: 57, zoom: [0.7, 1.4], shift: 0.2]",
           "augment: [perspective: {distortion: 0.6, probability: 1}, shift: 0.3]"}) {
       const auto x = test::emit_augmented<float>(generator, yaml, 3, 8, 1);
-      const Drawn drawn(params, 3, 8, shape);
-      const Augmentation view = draw_augmentation(test::plan_of(yaml, shape), {3, 8});
+      const std::uint64_t key = named_key(3, "dead_leaves");
+      const Drawn drawn(params, key, 8, shape);
+      const Augmentation seen = draw_augmentation(test::plan_of(yaml, shape), {key, 8});
       std::vector<int> front(45 * 45, params.max_leaves);
       for (int k = params.max_leaves - 1; k >= 0; --k) {
         const auto leaf = drawn.leaf(k);
         for (int p = 0; p < 45 * 45; ++p) {
           const float ox = static_cast<float>(p % 45) + 0.5f;
           const float oy = static_cast<float>(p / 45) + 0.5f;
-          const float sx = std::clamp(view.source_x(ox, oy), 0.5f, 44.5f);
-          const float sy = std::clamp(view.source_y(ox, oy), 0.5f, 44.5f);
+          const float sx = std::clamp(seen.source_x(ox, oy), 0.5f, 44.5f);
+          const float sy = std::clamp(seen.source_y(ox, oy), 0.5f, 44.5f);
           if (DeadLeaves::covers(leaf, sx, sy)) front[static_cast<std::size_t>(p)] = k;
         }
       }

@@ -83,7 +83,7 @@ TEST_P(EveryGenerator, AugmentedAndBf16AreEqualOnAGpu) {
   for (const int size : {37, 40, 224}) {
     const auto generator = make_generator(GetParam(), size);
     std::vector<std::string> augmentations = {""};
-    if (generator->info().kind == SampleKind::image) {
+    if (generator->layout().kind == SampleKind::image) {
       augmentations.push_back(
           "augment: [flip_x, flip_y, shift: 0.2, zoom: [0.7, 1.6], rotate: 30, brightness: 0.3, "
           "contrast: 0.3, saturation: 0.3, hue: 0.2, solarise: 0.5, grey: 0.2, erase: 9]\n"
@@ -106,6 +106,7 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   const auto generator = make_generator("noise", 8, {{"law", "uniform", {}}});
   const auto report = digest_report(*generator, {3, 5, 2});
   EXPECT_EQ(report["generator"], "noise");
+  EXPECT_EQ(report["generator_version"], generator->info().version);
   EXPECT_EQ(report["seed"], 3);
   EXPECT_EQ(report["first"], 5);
   EXPECT_EQ(report["count"], 2);
@@ -118,7 +119,7 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
 
 TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
   const auto generator = make_default(GetParam());
-  const GeneratorInfo& info = generator->info();
+  const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 256});
   for (const float v : samples.x) {
     ASSERT_TRUE(v >= info.low && v <= info.high) << v;  // false for NaN as well
@@ -139,7 +140,7 @@ TEST_P(EveryGenerator, LatentsFillTheirRanges) {
   // A range that is stated but never nearly reached is a wrong range: with 4096 samples, uniform
   // latents miss a given end by 1 % with a chance of 1e-18.
   const auto generator = make_generator(GetParam(), 1);
-  const GeneratorInfo& info = generator->info();
+  const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 4096});
   for (std::size_t l = 0; l < info.latents.size(); ++l) {
     const LatentInfo& latent = info.latents[l];
@@ -187,7 +188,7 @@ TEST_P(EveryGenerator, SamplesAreDistinct) {
 
 TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
   const auto generator = make_default(GetParam());
-  const bool image = generator->info().kind == SampleKind::image;
+  const bool image = generator->layout().kind == SampleKind::image;
   const std::string yaml = image ? "augment: [flip_x, rotate: 20, brightness: 0.2]\n"
                                    "normalise: {mean: [0.4, 0, 0]}"
                                  : "";
@@ -207,8 +208,11 @@ TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
   const test::HostBatch batch(3, layout);
   const std::vector<Slot> slots = {{5, 5, 1, 0}, {6, 6, 2, 1}, {7, 7, 1, 2}};
   Stream stream(Device::cpu());
-  generator->emit(stream, slots.data(), 1, 0, AugmentationPlan::identity(layout.shape()),
-                  batch.view());
+  MemoryPlan memory(Device::cpu());
+  generator->plan(memory, 3);
+  memory.commit();
+  generator->load(stream);
+  generator->emit(stream, {slots.data(), 1, 0, {}, batch.view(), {}});
   const auto x = batch.x(), weight = batch.weight(), latent = batch.latents();
   const auto label = batch.label();
   const auto alone = test::collect(*generator, {0, 5, 3});
@@ -241,13 +245,14 @@ TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
 // ---- random numbers -----------------------------------------------------------------------------
 
 /// What the budget allows a sample on the host, whose runs of pixels are 32 long.
-std::int64_t blocks_allowed(const GeneratorInfo& info, SampleShape shape) {
+std::int64_t blocks_allowed(const SampleInfo& info) {
+  const SampleShape shape = info.layout.shape();
   const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
   const DrawBudget& draws = info.draws;
   const int side = draws.side == 0 ? std::max(shape.width, shape.height) : draws.side;
   const std::int64_t parts =
       std::int64_t{rounded_up(shape.width, side) / side} * (rounded_up(shape.height, side) / side);
-  return parts * draws.part +
+  return draws.scene + parts * draws.part +
          draws.pixel * std::int64_t{rounded_up(shape.width, 32)} * shape.height;
 }
 
@@ -266,8 +271,7 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
       const std::uint64_t drawn = drawn_in(1, 1);
       EXPECT_EQ(drawn_in(7, 1), drawn);
       EXPECT_EQ(drawn_in(14, 2), drawn);
-      const std::int64_t allowed =
-          kCount * blocks_allowed(generator->info(), generator->layout().shape());
+      const std::int64_t allowed = kCount * blocks_allowed(generator->info());
       EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"
                                                             << generator->parameters_yaml();
       nearest = std::max(nearest, static_cast<double>(drawn) / static_cast<double>(allowed));

@@ -245,9 +245,9 @@ TEST(Shapes, ZoomKeepsEdgesOnePixelWide) {
   const auto generator = make_generator(
       "shapes", kSide, {{"classes", "1"}, {"scale_low", "0.12"}, {"scale_high", "0.12"}});
   const auto partial = [&](float zoom) {
-    const std::string yaml =
-        "augment: [zoom: [" + std::to_string(zoom) + ", " + std::to_string(zoom) + "]]";
-    const auto x = test::emit_augmented<float>(*generator, yaml, 9, 0, 1);
+    const std::string scale = std::to_string(zoom);
+    const auto x = test::emit_augmented<float>(
+        *generator, "augment: [zoom: [" + scale + ", " + scale + "]]", 9, 0, 1);
     const auto samples = test::collect(*generator, {9, 0, 1});
     int count = 0;
     for (std::size_t p = 0; p < x.size(); p += 3) {

@@ -1,0 +1,22 @@
+// One emission: what is asked of a source of samples. Host only.
+#pragma once
+
+#include "kernels/emission/augmentation.h"
+#include "kernels/emission/batch.h"
+#include "kernels/emission/latent_map.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// Every slot whose source is `source` is filled: slot b goes to row b of the batch.
+struct EmitCall {
+  const Slot* slots = nullptr;  ///< [batch.size], in memory of the stream's device
+  std::uint32_t source = 0;
+  std::uint64_t seed = 0;  ///< keys all random numbers
+  AugmentationPlan augmentation;  ///< of images; the default for events and sets
+  BatchView batch;
+  LatentRoles roles;  ///< how the latents move with the picture; set by the generator itself
+};
+
+}  // namespace wellspring
