@@ -81,6 +81,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();
     stage_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
+    passes_.plan(plan, "data", share.rows, shape, training_);
   }
   const auto reserve = [&](const std::string& what, std::int64_t rows, MemorySpace space) {
     return plan.reserve<std::uint8_t>("data", what, static_cast<std::size_t>(rows * row_bytes()),
@@ -172,8 +173,11 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
-    stage_.emit(stream, name(), StoredImages{rows, shape}, shape,
-                {slots, index, context_.seed, plan, batch, {}});
+    EmitCall call = {slots, index, context_.seed, plan, batch, {}};
+    if (plan.blurs()) call.batch = passes_.target(batch);
+    stage_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
+    call.batch = batch;
+    if (plan.blurs()) passes_.finish(StreamLauncher{stream}, call);
     return;
   }
   visit_float(batch.dtype, [&]<class T>(T) {

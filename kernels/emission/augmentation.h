@@ -35,8 +35,6 @@ enum class AugmentOp : std::uint8_t {
   solarise = 21,
   blur = 32,
   erase = 40,
-  mixup = 48,
-  cutmix = 49,
 };
 
 /// What a stored image shows beyond its border. Formulas extend as they see fit.
@@ -60,7 +58,6 @@ inline constexpr int kMostColourSteps = 6;
 ///     solarise     threshold
 ///     blur         standard deviation, from and to, pixels
 ///     erase        side, pixels
-///     mixup, cutmix   both parameters of the Beta law
 struct AugmentStep {
   AugmentOp op = AugmentOp::none;
   float probability = 0;
@@ -81,7 +78,7 @@ struct AugmentationPlan {
   std::int32_t geometry_count = 0;
   std::int32_t colour_count = 0;
   std::int32_t colour_before_blur = 0;     ///< how many of them the emission pass applies
-  AugmentStep blur, erase, mixup, cutmix;  ///< op none where not in the list
+  AugmentStep blur, erase;                ///< op none where not in the list
   std::int32_t blur_radius = 0;            ///< pixels on each side that take part
   Padding padding = Padding::zero;
   std::uint32_t view = 0;        ///< which of several looks at the same samples, below 2^16
@@ -89,9 +86,6 @@ struct AugmentationPlan {
   float inv_std[3] = {1, 1, 1};  ///< multiplied after
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
-  WS_INLINE bool mixes() const {
-    return mixup.op != AugmentOp::none || cutmix.op != AugmentOp::none;
-  }
   friend bool operator==(const AugmentationPlan&, const AugmentationPlan&) = default;
 };
 

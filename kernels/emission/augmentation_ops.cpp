@@ -138,19 +138,6 @@ std::vector<AugmentEntry> colour_entries() {
   return entries;
 }
 
-AugmentEntry mixing(AugmentOp op, const std::string& name, const std::string& summary,
-                    const std::string& source) {
-  return {op,
-          name,
-          AugmentStage::mixing,
-          "alpha",
-          summary,
-          source,
-          table_of(name).real("alpha", &AugmentParams::alpha, {0.01, 100}, "",
-                              "the sample's own share follows Beta(alpha, alpha)"),
-          {}};
-}
-
 std::vector<AugmentEntry> make_table() {
   std::vector<AugmentEntry> entries = geometry_entries();
   for (AugmentEntry& entry : colour_entries()) entries.push_back(std::move(entry));
@@ -179,13 +166,6 @@ std::vector<AugmentEntry> make_table() {
                                   "of the square, which may hang over the border")
                          .required(),
                      {}});
-  entries.push_back(mixing(AugmentOp::mixup, "mixup",
-                           "mean of two samples of a batch, images and labels, by random shares",
-                           "Zhang et al., ICLR 2018"));
-  entries.back().defaults.alpha = 0.2;
-  entries.push_back(mixing(AugmentOp::cutmix, "cutmix",
-                           "a box filled from another sample, labels by the shares of the area",
-                           "Yun et al., ICCV 2019; torchvision.transforms.v2.CutMix"));
   return entries;
 }
 
@@ -233,9 +213,7 @@ void expect_order(const AugmentSetting& before, const AugmentSetting& setting) {
     return;
   }
   if (first.stage == AugmentStage::neighbours && entry.stage == AugmentStage::colour) return;
-  const char* const why = first.stage == AugmentStage::mixing
-                              ? "samples are mixed when each of them is done"
-                          : first.stage == AugmentStage::erase
+  const char* const why = first.stage == AugmentStage::erase
                               ? "the erased square is the mean of what the network sees"
                               : "what is moved is read once, before its neighbours are known";
   fail(ErrorKind::config, {fmt::format("{} stands behind {}", where(setting), first.name), why,
@@ -339,12 +317,6 @@ const ParamTable<Augmentations>& padding_table() {
       "padding", &Augmentations::padding, {{"zero", Padding::zero}, {"edge", Padding::edge}},
       "what stored images show beyond their border");
   return table;
-}
-
-bool Augmentations::mixes() const {
-  return std::any_of(list.begin(), list.end(), [](const AugmentSetting& setting) {
-    return augmentation_entry(setting.op).stage == AugmentStage::mixing;
-  });
 }
 
 Augmentations Augmentations::without_list() const {

@@ -34,12 +34,11 @@ struct AugmentParams {
   std::vector<double> sigma = {0.1, 2};  ///< blur
   int kernel = 0;
   int side = 0;      ///< erase
-  double alpha = 1;  ///< mixup, cutmix
 };
 
 /// What an operation needs, and with it its place in the list: geometry and colour in any order,
-/// then, or between colours, neighbours; then erase; then mixing.
-enum class AugmentStage : std::uint8_t { geometry, colour, neighbours, erase, mixing };
+/// then, or between colours, neighbours; then erase.
+enum class AugmentStage : std::uint8_t { geometry, colour, neighbours, erase };
 
 /// One row of the table of operations.
 struct AugmentEntry {
@@ -81,7 +80,6 @@ struct Augmentations {
   Padding padding = Padding::zero;
   Place place;
 
-  bool mixes() const;
   /// The same without the list: how held-out samples are looked at.
   Augmentations without_list() const;
 };
@@ -105,7 +103,7 @@ void check_augmentations(const Augmentations& values);
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
 
 /// Whether truth can follow: error (config) naming `what`, a regression's target with this role,
-/// where the plan's geometry leaves no value for it, or where images are mixed.
+/// where the plan's geometry leaves no value for it.
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what);
 
 }  // namespace wellspring

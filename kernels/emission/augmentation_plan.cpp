@@ -63,10 +63,6 @@ AugmentStep plan_step(const AugmentSetting& setting, FrameSize frame) {
     case AugmentOp::erase:
       set(step, p.side);
       break;
-    case AugmentOp::mixup:
-    case AugmentOp::cutmix:
-      set(step, p.alpha, p.alpha);
-      break;
     case AugmentOp::flip_x:
     case AugmentOp::flip_y:
     case AugmentOp::grey:
@@ -123,9 +119,6 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
       case AugmentStage::erase:
         plan.erase = step;
         break;
-      case AugmentStage::mixing:
-        (setting.op == AugmentOp::mixup ? plan.mixup : plan.cutmix) = step;
-        break;
     }
     if (setting.op == AugmentOp::crop_resize) frame = out;
   }
@@ -135,16 +128,15 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {
   for (const AugmentSetting& setting : values.list) {
     const AugmentEntry& entry = augmentation_entry(setting.op);
-    const bool mixes = entry.stage == AugmentStage::mixing;
     const bool bends = setting.op == AugmentOp::perspective && role != LatentRole::fixed;
     const bool lost = role == LatentRole::unmapped && entry.stage == AugmentStage::geometry;
-    if (!mixes && !bends && !lost) continue;
-    const char* const why = mixes  ? "a mixed image shows two samples, each with its own value"
-                            : lost ? "its value after such a change is not known"
-                                   : "under perspective it differs from place to place";
-    fail(ErrorKind::config, {fmt::format("{}augment.{} beside the regression of {}",
-                                         setting.place.prefix(), entry.name, what),
-                             why, fmt::format("remove {}, or learn another quantity", entry.name)});
+    if (!bends && !lost) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{}augment.{} beside the regression of {}", setting.place.prefix(),
+                      entry.name, what),
+          lost ? "its value after such a change is not known"
+               : "under perspective it differs from place to place",
+          fmt::format("remove {}, or learn another quantity", entry.name)});
   }
 }
 

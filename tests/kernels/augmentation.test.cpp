@@ -1,6 +1,5 @@
 #include "kernels/emission/augmentation.h"
 
-#include "kernels/emission/beta.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/statistics.h"
 
@@ -402,38 +401,6 @@ TEST(AugmentationLaws, ViewsOfASampleAreIndependent) {
   // Each angle is uniform with variance pi^2 / 12; the products of independent ones average to 0.
   const double variance = 3.14159265358979323846 * 3.14159265358979323846 / 12;
   EXPECT_GT(test::normal_p(product / (std::sqrt(kCount) * variance)), test::kGate);
-}
-
-TEST(AugmentationLaws, BetaSharesFollowTheirLaw) {
-  const auto draw = [](double alpha, double beta) {
-    std::vector<double> values;
-    for (std::uint64_t i = 0; i < kCount; ++i) {
-      AugmentWords words({kSeed, i}, AugmentOp::mixup, 0);
-      values.push_back(draw_beta(words, static_cast<float>(alpha), static_cast<float>(beta)));
-    }
-    return values;
-  };
-  EXPECT_GT(test::kolmogorov_p(draw(1, 1), [](double x) { return x; }), test::kGate);
-  EXPECT_GT(test::kolmogorov_p(draw(2, 2), [](double x) { return x * x * (3 - 2 * x); }),
-            test::kGate);
-  EXPECT_GT(test::kolmogorov_p(draw(3, 1), [](double x) { return x * x * x; }), test::kGate);
-  EXPECT_GT(test::kolmogorov_p(draw(0.5, 0.5),
-                               [](double x) {
-                                 return 2 / 3.14159265358979323846 *
-                                        std::asin(std::sqrt(std::clamp(x, 0., 1.)));
-                               }),
-            test::kGate);
-  // Of Beta(a, a): mean 1/2, E[x (1 - x)] = a / (2 (2 a + 1)), also for small a.
-  for (const double a : {0.05, 0.2, 10.}) {
-    std::vector<double> spread;
-    for (const double x : draw(a, a)) {
-      ASSERT_TRUE(x >= 0 && x <= 1);
-      spread.push_back(x * (1 - x));
-    }
-    const test::Moments m = test::moments(spread);
-    const double error = std::sqrt(m.variance / kCount);
-    EXPECT_GT(test::normal_p((m.mean - a / (2 * (2 * a + 1))) / error), test::kGate) << a;
-  }
 }
 
 }  // namespace

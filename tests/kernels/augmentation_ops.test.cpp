@@ -47,7 +47,7 @@ TEST(AugmentationOps, NamesAndNumbersAreUnique) {
     EXPECT_TRUE(has_main) << entry.name;
     EXPECT_EQ(&augmentation_entry(entry.op), &entry);
   }
-  EXPECT_EQ(names.size(), 17u);
+  EXPECT_EQ(names.size(), 15u);
 }
 
 TEST(AugmentationOps, AListIsReadInItsOrder) {
@@ -85,11 +85,10 @@ padding: edge
 }
 
 TEST(AugmentationOps, DefaultsAreThoseOfThePage) {
-  const Augmentations values = read("augment: [flip_x, crop_resize, blur, mixup, cutmix]");
+  const Augmentations values = read("augment: [flip_x, crop_resize, blur]");
   EXPECT_EQ(values.list[0].params.probability, 0.5);
   EXPECT_EQ(values.list[1].params.scale, (std::vector<double>{0.08, 1}));
-  EXPECT_EQ(values.list[3].params.alpha, 0.2);
-  EXPECT_EQ(values.list[4].params.alpha, 1);
+  EXPECT_EQ(values.list[2].params.probability, 0.5);
   EXPECT_EQ(plan_augmentation(read(""), {8, 8}, {8, 8}).colour_count, 0);
 }
 
@@ -113,7 +112,7 @@ TEST(AugmentationOps, ASourceReplacesTheListAsAWhole) {
 
 TEST(AugmentationOps, YamlReadsBack) {
   const Augmentations values = read(
-      "augment: [rotate: 30, zoom: [0.8, 1.25], hue: 0.1, blur: [0.1, 2], cutmix]\n"
+      "augment: [rotate: 30, zoom: [0.8, 1.25], hue: 0.1, blur: [0.1, 2]]\n"
       "normalise: {std: [0.25]}\n");
   const std::string text = augmentations_yaml(values, 2);
   const Augmentations again = read(augmentations_yaml(values, 0));
@@ -144,7 +143,6 @@ TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
 TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
   expect_refused("augment:\n  - blur\n  - rotate: 10\n", "a.yaml:3", "in front of blur");
   expect_refused("augment:\n  - erase: 4\n  - grey\n", "a.yaml:3", "in front of erase");
-  expect_refused("augment:\n  - mixup\n  - erase: 4\n", "a.yaml:3", "in front of mixup");
   // Colours may stand before, between and behind geometry, and behind the blur.
   read("augment: [grey: 1, flip_x: 1, hue: 0.1, rotate: 10, blur: [1, 2], solarise: 0.5]");
 }
@@ -169,7 +167,6 @@ TEST(AugmentationOps, RegressionIsRefusedWhereTruthCannotFollow) {
   EXPECT_FALSE(refuses("[perspective]", LatentRole::fixed));
   EXPECT_TRUE(refuses("[flip_x]", LatentRole::unmapped));
   EXPECT_FALSE(refuses("[grey, erase: 4]", LatentRole::unmapped));
-  EXPECT_TRUE(refuses("[mixup]", LatentRole::fixed));
 }
 
 }  // namespace
