@@ -35,8 +35,9 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
   if (!sources_.empty() && !source->layout().same_input(sources_.front()->layout())) {
     const Source& first = *sources_.front();
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]", place.prefix(),
-                      name, to_string(source->layout()), first.name(), to_string(first.layout())),
+         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]",
+                      place.prefix(), name, to_string(source->layout()), first.name(),
+                      to_string(first.layout())),
           "one network reads them all, row by row",
           "set the same size for all, or resize: on a source of files"});
   }

@@ -281,7 +281,7 @@ AugmentSetting read_operation(const ConfigNode& element) {
 
 std::vector<ParamRow> AugmentEntry::rows() const {
   std::vector<ParamRow> all;
-  for (const detail::BoundRow& bound : table.bound_rows()) {
+  for (const detail::BoundRow& bound : table.bound().rows) {
     all.push_back(bound.row);
     if (!bound.row.required)
       all.back().default_text = detail::param_text(bound.row, bound.get(&defaults));
@@ -343,16 +343,19 @@ void read_augmentations(const ConfigNode& node, Augmentations& values) {
   check_augmentations(values);
 }
 
-std::string augmentations_yaml(const Augmentations& values, int indent) {
-  std::string out = fmt::format("{:{}}augment:{}\n", "", indent, values.list.empty() ? " []" : "");
-  for (const AugmentSetting& setting : values.list) {
-    const AugmentEntry& entry = augmentation_entry(setting.op);
-    out += fmt::format("{:{}}- {}:\n", "", indent + 2, entry.name);
-    out += entry.table.to_yaml(setting.params, indent + 6);
-  }
-  out += fmt::format("{:{}}normalise:\n", "", indent);
-  out += normalisation_table().to_yaml(values.normalisation, indent + 2);
-  return out + padding_table().to_yaml(values, indent);
+void write_augmentations(ConfigWriter& writer, const Augmentations& values) {
+  if (values.list.empty()) writer.value("augment", "[]");
+  writer.section("augment", [&] {
+    for (std::size_t i = 0; i < values.list.size(); ++i) {
+      const AugmentEntry& entry = augmentation_entry(values.list[i].op);
+      writer.element(i, [&] {
+        writer.section(entry.name, [&] { writer.table(entry.table, values.list[i].params); });
+      });
+    }
+  });
+  writer.section("normalise",
+                 [&] { writer.table(normalisation_table(), values.normalisation); });
+  writer.table(padding_table(), values);
 }
 
 void check_augmentations(const Augmentations& values) {

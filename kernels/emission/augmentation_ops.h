@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/config.h"
+#include "core/config_values.h"
 #include "core/params.h"
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/latent_map.h"
@@ -91,8 +92,8 @@ const ParamTable<Augmentations>& padding_table();
 /// exist, a parameter out of range, an operation twice, an order that cannot be kept, the key
 /// `view` of former versions.
 void read_augmentations(const ConfigNode& node, Augmentations& values);
-/// The same keys as YAML that reads back to the same values.
-std::string augmentations_yaml(const Augmentations& values, int indent);
+/// Writes the same keys.
+void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 
 /// Errors (config) for what no single row can check: ranges upside down, lists of a wrong length,
 /// an operation twice, an order that cannot be kept.
