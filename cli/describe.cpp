@@ -137,7 +137,8 @@ void describe_configuration() {
 }
 
 void describe_augmentations() {
-  fmt::print("The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
+  fmt::print(
+      "The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
   for (const AugmentEntry& entry : augmentation_table()) {
     fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
     if (!entry.source.empty()) fmt::print("  {}\n", entry.source);

@@ -212,6 +212,17 @@ DataConfig read_data(const ConfigNode& node) {
   return data;
 }
 
+void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets) {
+  for (const SourceConfig& source : data.sources) {
+    if (source.spec.kind != SourceKind::generator || is_event(source.spec)) continue;
+    const auto generator =
+        make_generator(source.spec.generator, static_cast<int>(data.size), source.spec.params);
+    for (const LatentInfo& latent : generator->info().latents)
+      if (std::find(targets.begin(), targets.end(), latent.name) != targets.end())
+        expect_mappable(source.augmentations, latent.role, latent.name);
+  }
+}
+
 std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format) {
   std::vector<ParamSetting> settings;
   for (const std::string& key : format_keys(format))

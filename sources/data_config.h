@@ -38,6 +38,10 @@ std::vector<ConfigSection> data_sections();
 std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format);
 void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>& settings);
 
+/// Error (config) where the augmentations of a source leave no value for a latent that is a target
+/// of a regression.
+void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets);
+
 /// The names of the sources, in their order.
 std::vector<std::string> names_of(const DataConfig& data);
 

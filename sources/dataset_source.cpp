@@ -198,8 +198,7 @@ void DatasetSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
 void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                std::uint64_t first, std::int64_t count, const BatchView& batch) {
   if (resident_) {
-    emit_rows(stream, {rows_.data(), labels_.data(), 0}, evaluation_, slots, index,
-              batch);
+    emit_rows(stream, {rows_.data(), labels_.data(), 0}, evaluation_, slots, index, batch);
     return;
   }
   // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.

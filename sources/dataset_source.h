@@ -57,7 +57,7 @@ class DatasetSource final : public Source {
   int threads_;
   std::unique_ptr<Dataset> data_;
   AugmentationPlan training_, evaluation_;  ///< of images
-  std::vector<std::string> latent_names_;  ///< none
+  std::vector<std::string> latent_names_;   ///< none
 
   Device device_;
   bool resident_ = true;

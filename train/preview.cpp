@@ -102,8 +102,8 @@ std::vector<PreviewSource> preview_sources(const RunConfig& config, const Mixtur
   std::vector<PreviewSource> sources;
   for (int i = 0; i < mixture.size(); ++i) {
     const SourceConfig& source = config.data.sources[static_cast<std::size_t>(i)];
-    sources.push_back(
-        {mixture.source(i).classes(), plan_augmentation(source.augmentations, {1, 1}, {1, 1})});
+    sources.push_back({mixture.source(i).classes(),
+                       plan_augmentation(source.augmentations.without_list(), {1, 1}, {1, 1})});
   }
   return sources;
 }

@@ -122,6 +122,7 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   config.evaluation = read_evaluation(root.section("eval"), config.data);
   config.model = read_model(root.section("model"));
   config.loss = read_loss(root.section("loss"));
+  expect_targets_follow(config.data, config.loss.targets);
   config.optimizer = read_optimizer(root.section("optimizer"));
   config.train = root.section("train").read(train_table());
   config.init = root.section("init").read(init_table());

@@ -81,9 +81,9 @@ struct DeadLeaves {
     info.reference = "Baradad et al., NeurIPS 2021; Lee, Mumford, Huang, IJCV 41 (2001) 35";
     info.classes = {"circle",        "square", "oriented_square", "rectangle", "triangle",
                     "quadrilateral", "mixed"};
-    info.latents = {
-        {"r_min", "image side", params.r_min / params.spread, params.r_min * params.spread},
-        {"r_max", "image side", params.r_max, params.r_max}};
+    info.latents = {{"r_min", "image side", params.r_min / params.spread,
+                     params.r_min * params.spread, LatentRole::length},
+                    {"r_max", "image side", params.r_max, params.r_max, LatentRole::length}};
     // The kind, the place and the outline of each leaf; far fewer where a tile is soon covered.
     info.draws = {
         .scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
@@ -266,9 +266,8 @@ struct DeadLeaves {
   /// What a rectangle of output pixels looks up.
   WS_INLINE static SourceBox looked_up(const Scene& scene, const Augmentation& seen_as, int x,
                                        int y, int width, int height) {
-    const SourceBox box =
-        source_box(seen_as, static_cast<float>(x), static_cast<float>(y),
-                   static_cast<float>(width), static_cast<float>(height));
+    const SourceBox box = source_box(seen_as, static_cast<float>(x), static_cast<float>(y),
+                                     static_cast<float>(width), static_cast<float>(height));
     return {inside_x(scene, box.x0), inside_y(scene, box.y0), inside_x(scene, box.x1),
             inside_y(scene, box.y1)};
   }

@@ -77,9 +77,9 @@ struct AugmentationPlan {
   AugmentStep colour[kMostColourSteps];
   std::int32_t geometry_count = 0;
   std::int32_t colour_count = 0;
-  std::int32_t colour_before_blur = 0;     ///< how many of them the emission pass applies
-  AugmentStep blur, erase;                ///< op none where not in the list
-  std::int32_t blur_radius = 0;            ///< pixels on each side that take part
+  std::int32_t colour_before_blur = 0;  ///< how many of them the emission pass applies
+  AugmentStep blur, erase;              ///< op none where not in the list
+  std::int32_t blur_radius = 0;         ///< pixels on each side that take part
   Padding padding = Padding::zero;
   std::uint32_t view = 0;        ///< which of several looks at the same samples, below 2^16
   float mean[3] = {0, 0, 0};     ///< subtracted, per channel, in units of [0, 1] intensity

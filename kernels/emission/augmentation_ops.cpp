@@ -353,8 +353,7 @@ void write_augmentations(ConfigWriter& writer, const Augmentations& values) {
       });
     }
   });
-  writer.section("normalise",
-                 [&] { writer.table(normalisation_table(), values.normalisation); });
+  writer.section("normalise", [&] { writer.table(normalisation_table(), values.normalisation); });
   writer.table(padding_table(), values);
 }
 

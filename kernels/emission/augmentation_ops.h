@@ -34,7 +34,7 @@ struct AugmentParams {
   double threshold = 0.5;                ///< solarise
   std::vector<double> sigma = {0.1, 2};  ///< blur
   int kernel = 0;
-  int side = 0;      ///< erase
+  int side = 0;  ///< erase
 };
 
 /// What an operation needs, and with it its place in the list: geometry and colour in any order,

@@ -131,12 +131,11 @@ void expect_mappable(const Augmentations& values, LatentRole role, const std::st
     const bool bends = setting.op == AugmentOp::perspective && role != LatentRole::fixed;
     const bool lost = role == LatentRole::unmapped && entry.stage == AugmentStage::geometry;
     if (!bends && !lost) continue;
-    fail(ErrorKind::config,
-         {fmt::format("{}augment.{} beside the regression of {}", setting.place.prefix(),
-                      entry.name, what),
-          lost ? "its value after such a change is not known"
-               : "under perspective it differs from place to place",
-          fmt::format("remove {}, or learn another quantity", entry.name)});
+    fail(ErrorKind::config, {fmt::format("{}augment.{} beside the regression of {}",
+                                         setting.place.prefix(), entry.name, what),
+                             lost ? "its value after such a change is not known"
+                                  : "under perspective it differs from place to place",
+                             fmt::format("remove {}, or learn another quantity", entry.name)});
   }
 }
 

@@ -52,8 +52,8 @@ WS_INLINE const BlurredSample& draw_blur(Team& team, const AugmentationPlan& pla
   return *sample;
 }
 
-/// Pixel `i` of `size`, mirrored at the outermost pixels' centres where it lies beyond them, by less
-/// than the size.
+/// Pixel `i` of `size`, mirrored at the outermost pixels' centres where it lies beyond them, by
+/// less than the size.
 WS_INLINE int mirrored(int i, int size) {
   const int from_left = i < 0 ? -i : i;
   return from_left < size ? from_left : 2 * (size - 1) - from_left;
@@ -106,16 +106,15 @@ struct BlurRows {
     const std::int64_t b = index / tiling.count();
     const Slot slot = slots[b];
     if (slot.source != source) return;  // the same for every member
-    const detail::BlurredSample& sample =
-        detail::draw_blur(team, plan, {seed, slot.ordinal});
+    const detail::BlurredSample& sample = detail::draw_blur(team, plan, {seed, slot.ordinal});
     const int radius = sample.seen.blur_sigma > 0 ? plan.blur_radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
     for (int i = team.rank(); i < across * tile.height; i += team.size()) {
       const int row = i / across, x = (i - row * across) * kRun;
-      const std::int64_t at = b * shape.elements() +
-                              std::int64_t{tile.y0 + row} * shape.width * shape.channels;
+      const std::int64_t at =
+          b * shape.elements() + std::int64_t{tile.y0 + row} * shape.width * shape.channels;
       ColourRun<kRun> sum;
       detail::clear(sum);
       int column[kRun];
@@ -147,8 +146,7 @@ struct BlurColumns {
     const std::int64_t b = index / tiling.count();
     const Slot slot = slots[b];
     if (slot.source != source) return;  // the same for every member
-    const detail::BlurredSample& sample =
-        detail::draw_blur(team, plan, {seed, slot.ordinal});
+    const detail::BlurredSample& sample = detail::draw_blur(team, plan, {seed, slot.ordinal});
     const int radius = sample.seen.blur_sigma > 0 ? plan.blur_radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;

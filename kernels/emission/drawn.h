@@ -1,5 +1,5 @@
-// Scene and augmentation of every image of a batch, drawn once by one launch into planned memory and read
-// by all that paint it. For the forms of emission that make images. Host and device.
+// Scene and augmentation of every image of a batch, drawn once by one launch into planned memory
+// and read by all that paint it. For the forms of emission that make images. Host and device.
 //
 // An image functor draws with
 //
@@ -82,8 +82,8 @@ struct DrawImages {
 
 namespace detail {
 
-/// The plan with the sizes of its images, where it does not name them. Throws std::logic_error where
-/// it names others.
+/// The plan with the sizes of its images, where it does not name them. Throws std::logic_error
+/// where it names others.
 inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape looked_at, const BatchView& batch,
                                std::string_view name) {
   const FrameSize source = frame_of(looked_at), out = frame_of(batch.layout.shape());

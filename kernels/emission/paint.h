@@ -4,8 +4,8 @@
 #pragma once
 
 #include "kernels/device.h"
-#include "kernels/emission/pixel_run.h"
 #include "kernels/emission/looking.h"
+#include "kernels/emission/pixel_run.h"
 
 #include <cstdint>
 

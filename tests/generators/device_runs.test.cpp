@@ -59,8 +59,12 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
   memory.commit();
   const test::HostBatch batch(kCount, generator->layout());
   stage.emit(ShortRunLauncher{}, "device", functor, generator->layout().shape(),
-             {slots.data(), 0, named_key(kSeed, name),
-              test::plan_of(yaml, generator->layout().shape()), batch.view(), {}});
+             {slots.data(),
+              0,
+              named_key(kSeed, name),
+              test::plan_of(yaml, generator->layout().shape()),
+              batch.view(),
+              {}});
   EXPECT_TRUE(std::ranges::equal(batch.x(), host)) << size;
 }
 

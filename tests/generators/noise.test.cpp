@@ -88,8 +88,7 @@ TEST(Noise, FlipsAndShiftsPermuteTheLattice) {
   const std::string yaml = "augment: [flip_x: 1, shift: 0.3]";
   const auto seen = test::emit_augmented<float>(*generator, yaml, 3, 5, 1);
   const SampleShape shape = generator->layout().shape();
-  const Augmentation v =
-      draw_augmentation(test::plan_of(yaml, shape), {named_key(3, "noise"), 5});
+  const Augmentation v = draw_augmentation(test::plan_of(yaml, shape), {named_key(3, "noise"), 5});
   int compared = 0;
   for (int row = 0; row < 24; ++row) {
     for (int column = 0; column < 24; ++column) {

@@ -63,8 +63,8 @@ class PlannedFunctor {
   [[no_unique_address]] typename decltype(wellspring::detail::tables_of<F>())::type tables_;
 };
 
-/// Emits some samples, images through a warping augmentation, with teams of 1, 7, 32 and 256 threads, and
-/// expects equal bytes and equally many random numbers.
+/// Emits some samples, images through a warping augmentation, with teams of 1, 7, 32 and 256
+/// threads, and expects equal bytes and equally many random numbers.
 template <class F>
 void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};

@@ -76,8 +76,8 @@ TEST(Blur, EqualsTheDoubleSum) {
   const auto plain = emit("", shape, 12), seen = emit(list, shape, 12);
   int with = 0;
   for (int s = 0; s < 12; ++s) {
-    const Augmentation a = draw_augmentation(test::plan_of(list, shape),
-                                             {kSeed, static_cast<std::uint64_t>(s)});
+    const Augmentation a =
+        draw_augmentation(test::plan_of(list, shape), {kSeed, static_cast<std::uint64_t>(s)});
     with += a.blur_sigma > 0 ? 1 : 0;
     const float* const image = plain.data() + s * shape.elements();
     for (int i = 0; i < shape.elements(); ++i) {
@@ -85,8 +85,7 @@ TEST(Blur, EqualsTheDoubleSum) {
       const double expected =
           a.blur_sigma > 0 ? blurred(image, shape, a.blur_sigma, 4, row, column, c) : image[i];
       // 18 products in sequence, weights of a few ULP: 40 * 2^-24.
-      ASSERT_NEAR(seen[static_cast<std::size_t>(s * shape.elements() + i)], expected,
-                  40 * 0x1p-24);
+      ASSERT_NEAR(seen[static_cast<std::size_t>(s * shape.elements() + i)], expected, 40 * 0x1p-24);
     }
   }
   EXPECT_GT(with, 0);
@@ -105,8 +104,8 @@ TEST(Blur, TheListIsKeptInItsOrder) {
   int zeros = 0;
   for (int i = 0; i < shape.elements(); ++i) {
     const int c = i % 3, column = i / 3 % 20, row = i / 3 / 20;
-    const bool erased = column >= a.erase_x0 && column < a.erase_x1 && row >= a.erase_y0 &&
-                        row < a.erase_y1;
+    const bool erased =
+        column >= a.erase_x0 && column < a.erase_x1 && row >= a.erase_y0 && row < a.erase_y1;
     const double soft = blurred(lit.data(), shape, 1, 2, row, column, c);
     if (!erased && std::abs(soft - 0.4) < 1e-5) continue;  // rounding decides
     const double expected = erased ? 0 : ((soft < 0.4 ? soft : 1 - soft) - 0.3) / 0.5;

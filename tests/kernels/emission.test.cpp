@@ -113,8 +113,14 @@ TEST(Emission, BytesDoNotDependOnTheTiling) {
     const Tiling tiling = Tiling::of(shape, width, height);
     std::vector<DrawnImage<Coordinates>> drawn_images(2);
     host::run_map(2, 1,
-                  DrawImages<Coordinates>{Coordinates{}, slots.data(), 0, 5,
-                                          test::plan_of(yaml, shape), {}, shape, batch.view(),
+                  DrawImages<Coordinates>{Coordinates{},
+                                          slots.data(),
+                                          0,
+                                          5,
+                                          test::plan_of(yaml, shape),
+                                          {},
+                                          shape,
+                                          batch.view(),
                                           drawn_images.data()});
     host::run_league(2 * tiling.count(), 1, {128, 1024},
                      PaintImages<Coordinates, float>{Coordinates{}, slots.data(), 0,

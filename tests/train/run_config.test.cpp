@@ -94,6 +94,18 @@ TEST(RunConfigTest, ValuesAreChecked) {
   EXPECT_TRUE(contains(refusal({"loss.kind=mse"}), "targets"));
   EXPECT_TRUE(contains(refusal({"data.sources.0.params.classes=99"}), "out of range"));
   EXPECT_TRUE(contains(refusal({"data.augment=[zoom: [2, 1]]"}), "zoom"));
+  EXPECT_TRUE(contains(refusal({"data.view.flip_x=0.5"}), "augment: [flip_x: 0.5"));
+}
+
+TEST(RunConfigTest, RegressionOfWhatGeometryLosesIsRefused) {
+  const auto overrides = [](const char* target, const char* list) {
+    return std::vector<std::string>{"loss.kind=mse", std::string("loss.targets=[") + target + "]",
+                                    std::string("data.augment=") + list};
+  };
+  EXPECT_TRUE(contains(refusal(overrides("angle", "[flip_x]")), "augment.flip_x"));
+  EXPECT_TRUE(contains(refusal(overrides("x", "[perspective]")), "perspective"));
+  parse(kSmallRun, overrides("x", "[flip_x, rotate: 10, grey]"));
+  parse(kSmallRun, overrides("shape_r", "[perspective]"));
 }
 
 TEST(RunConfigTest, RequiredKeysAreAskedFor) {
