@@ -47,7 +47,7 @@ class GeneratorBench {
     stream_.synchronize();
   }
 
-  void run() { generator_->emit(stream_, {slots_, 0, 1, ViewSpec{}, batch_}); }
+  void run() { generator_->emit(stream_, {slots_, 0, 1, {}, batch_, {}}); }
   void wait() { stream_.synchronize(); }
 
   std::size_t sample_bytes() const {

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "generators/generator.h"
+#include "kernels/emission/augmentation_ops.h"
 #include "kernels/emission/batch_columns.h"
 #include "sources/files/format.h"
 #include "train/model.h"
@@ -135,10 +136,23 @@ void describe_configuration() {
   }
 }
 
+void describe_augmentations() {
+  fmt::print(
+      "The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
+  for (const AugmentEntry& entry : augmentation_table()) {
+    fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
+    if (!entry.source.empty()) fmt::print("  {}\n", entry.source);
+    fmt::print("  `{0}: VALUE` sets {1}\n", entry.name, entry.main);
+    print_parameters(entry.rows());
+    fmt::print("\n");
+  }
+}
+
 constexpr const char* kConfiguration = "config";
+constexpr const char* kAugmentation = "augment";
 
 void describe_by_name(const std::string& name) {
-  std::vector<std::string> known = {kConfiguration};
+  std::vector<std::string> known = {kConfiguration, kAugmentation};
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.name == name) return describe_generator(entry);
     known.push_back(entry.name);
@@ -152,6 +166,7 @@ void describe_by_name(const std::string& name) {
     known.push_back(format.name);
   }
   if (name == kConfiguration) return describe_configuration();
+  if (name == kAugmentation) return describe_augmentations();
   fail(ErrorKind::config,
        {fmt::format("command line: there is no generator, model or format '{}'", name), "",
         name_advice(name, known)});

@@ -39,8 +39,10 @@ namespace detail {
 void expect_batch(const SampleInfo& info, const BatchView& batch);
 /// Error (config) unless `size` is a sensible side of an image.
 void expect_size(const std::string& name, int size);
-/// Error (config) unless `view` is the identity.
-void expect_no_view(const std::string& name, const ViewSpec& view);
+/// Error (config) unless `plan` does nothing.
+void expect_no_augmentation(const std::string& name, const AugmentationPlan& plan);
+/// How latents in this order move with pictures of one shape.
+LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape);
 
 template <class F>
 concept ReadsTables = requires {
@@ -110,9 +112,12 @@ class FunctorGenerator final : public Generator {
 
   void emit(Stream& stream, const EmitCall& call) override {
     detail::expect_batch(info_, call.batch);
-    if constexpr (MakesEvents<F>) detail::expect_no_view(info_.name, call.view);
+    if constexpr (MakesEvents<F>) {
+      detail::expect_no_augmentation(info_.name, call.augmentation);
+    }
     EmitCall keyed = call;
     keyed.seed = named_key(call.seed, info_.name);
+    keyed.roles = detail::latent_roles(info_.latents, info_.layout.shape());
     stage_.emit(stream, info_.name, functor_, info_.layout.shape(), keyed);
   }
 

@@ -12,7 +12,7 @@
 namespace wellspring {
 
 /// SHA-256, as 64 hexadecimal digits, over each sample in order: its columns as columns_of lists
-/// them, x in f32 through the identity view, all little-endian. Independent of `making`.
+/// them, x in f32 without augmentation, all little-endian. Independent of `making`.
 std::string sample_digest(Generator& generator, const SampleRange& range,
                           const SampleMaking& making = {});
 

@@ -88,11 +88,28 @@ void expect_batch(const SampleInfo& info, const BatchView& batch) {
   }
 }
 
-void expect_no_view(const std::string& name, const ViewSpec& view) {
-  if (view == ViewSpec{}) return;
+void expect_no_augmentation(const std::string& name, const AugmentationPlan& plan) {
+  if (plan == AugmentationPlan{}) return;
   fail(ErrorKind::config,
-       {fmt::format("{} makes events, and a view was given", name),
-        "flips, crops and colour operations are defined for images", "leave out `view`"});
+       {fmt::format("{} makes events, and an augmentation was given", name),
+        "flips, crops and colour operations are defined for images", "leave out `augment`"});
+}
+
+LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape) {
+  LatentRoles roles;
+  if (latents.size() > static_cast<std::size_t>(kMostLatents))
+    throw std::logic_error(fmt::format("{} latents, and {} at most", latents.size(), kMostLatents));
+  roles.count = static_cast<std::int32_t>(latents.size());
+  roles.source_side = static_cast<float>(std::min(shape.width, shape.height));
+  roles.out_side = roles.source_side;
+  for (std::size_t i = 0; i < latents.size(); ++i) {
+    roles.role[i] = latents[i].role;
+    roles.fraction[i] = latents[i].unit == "image side";
+    const bool paired = i + 1 < latents.size() && latents[i + 1].role == LatentRole::position_y;
+    if (roles.role[i] == LatentRole::position_x && !paired)
+      throw std::logic_error("latent " + latents[i].name + " has no position_y behind it");
+  }
+  return roles;
 }
 
 }  // namespace detail

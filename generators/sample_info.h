@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/emission/batch.h"
+#include "kernels/emission/latent_map.h"
 
 #include <cstdint>
 #include <optional>
@@ -15,8 +16,10 @@ namespace wellspring {
 /// One number a sample was drawn with, as exported beside it.
 struct LatentInfo {
   std::string name;
-  std::string unit;         ///< "" where dimensionless
-  float low = 0, high = 1;  ///< the range it lies in, ends included
+  std::string unit;                     ///< "" where dimensionless
+  float low = 0, high = 1;              ///< the range it lies in, ends included
+  LatentRole role = LatentRole::fixed;  ///< how it moves with the picture; a position_y follows its
+                                        ///< position_x, and "image side" is a unit of fractions
 };
 
 /// One value of a column: a feature of an event or of an item, a global, a target.
@@ -25,8 +28,8 @@ struct ValueInfo {
   std::string unit;  ///< "" where dimensionless
 };
 
-/// How many blocks of random numbers (Philox: four words each) a sample takes at most. Its view
-/// takes kViewWords more. Pixels beyond the border that fill up a run count as well.
+/// How many blocks of random numbers (Philox: four words each) a sample takes at most, without its
+/// augmentation. Pixels beyond the border that fill up a run count as well.
 struct DrawBudget {
   std::int64_t scene = 0;  ///< to draw the scene, or the event
   std::int64_t part = 0;   ///< to prepare for the pixels of a part
@@ -53,7 +56,7 @@ struct SampleInfo {
   std::vector<LatentInfo> latents;
   std::vector<ValueInfo> features;  ///< of an event or an item; empty for images
   std::vector<ValueInfo> globals, targets;
-  float low = 0, high = 1;  ///< range of the values of x under the identity view
+  float low = 0, high = 1;  ///< range of the values of x without augmentation
   DrawBudget draws;
   std::vector<BestResult> best;
 

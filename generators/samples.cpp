@@ -27,16 +27,17 @@ SampleMaker::SampleMaker(Generator& generator, const SampleMaking& making, std::
 }
 
 void SampleMaker::make(const SampleRange& range,
-                       const std::function<void(const HostSamples&)>& take, const ViewSpec& view) {
+                       const std::function<void(const HostSamples&)>& take,
+                       const AugmentationPlan& augmentation) {
   const auto batch = static_cast<std::uint64_t>(slots_.size());
   for (std::uint64_t done = 0; done < range.count; done += batch) {
     const auto rows = static_cast<std::int64_t>(std::min(batch, range.count - done));
-    take(make_batch(range.seed, range.first + done, rows, view));
+    take(make_batch(range.seed, range.first + done, rows, augmentation));
   }
 }
 
 HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std::int64_t count,
-                                    const ViewSpec& view) {
+                                    const AugmentationPlan& augmentation) {
   for (std::uint32_t row = 0; row < host_slots_.size(); ++row) {
     host_slots_.data()[row] = {first + row, first + row, 0, row};
   }
@@ -50,7 +51,7 @@ HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std
   if (batch.overflow != nullptr) {
     stream_.fill_zero(batch.overflow, sizeof(SetOverflow), "overflow of sets");
   }
-  generator_.emit(stream_, {slots_.data(), 0, seed, view, batch});
+  generator_.emit(stream_, {slots_.data(), 0, seed, augmentation, batch, {}});
   if (on_device) {
     const auto from = columns_of(batch), to = columns_of(host);
     for (std::size_t i = 0; i < from.size(); ++i) {

@@ -69,7 +69,7 @@ class SampleMaker {
   /// Makes the samples of `range` and hands them on, at most `making.batch` at a time, in order.
   /// What is handed on is overwritten by the next batch.
   void make(const SampleRange& range, const std::function<void(const HostSamples&)>& take,
-            const ViewSpec& view = {});
+            const AugmentationPlan& augmentation = {});
 
   /// What did not fit into the rows of a set, of all samples made so far.
   SetOverflow overflow() const { return overflow_; }
@@ -78,7 +78,7 @@ class SampleMaker {
 
  private:
   HostSamples make_batch(std::uint64_t seed, std::uint64_t first, std::int64_t count,
-                         const ViewSpec& view);
+                         const AugmentationPlan& augmentation);
 
   Generator& generator_;
   Stream stream_;

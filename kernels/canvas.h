@@ -1,5 +1,5 @@
-// Stored images as image functors: uint8 canvases in device memory, read through the view, filtered
-// where it shrinks them. Host and device.
+// Stored images as image functors: uint8 canvases in device memory, read where the
+// augmentation looks, filtered where it shrinks them. Host and device.
 #pragma once
 
 #include "kernels/emission/pixels.h"
@@ -22,8 +22,8 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
   return math::fma(math::fma(-quotient, 255.f, value), kInverse, quotient);
 }
 
-/// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255; views
-/// made of flips and whole-pixel shifts copy them exactly. Other views read bilinearly, or, where a
+/// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255;
+/// flips and whole-pixel shifts copy them exactly. Other geometry reads bilinearly, or, where a
 /// pixel of the sample covers more than one of the image, the mean over the square it covers: at a
 /// footprint of 1 the two are the same, so there is no seam between them.
 struct CanvasImages {
@@ -40,10 +40,10 @@ struct CanvasImages {
     bool on_grid;
   };
 
-  WS_INLINE Scene draw(const SampleKey& key, const View& view, Truth<0>& truth) const {
+  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen, Truth<0>& truth) const {
     const std::uint64_t i = index == CanvasIndex::sample ? key.slot.sample : key.slot.row;
     truth.label = labels[i];
-    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), view.padding, view.on_grid};
+    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), seen.padding, seen.on_grid};
   }
 
   template <int N>

@@ -38,11 +38,6 @@ const ParamTable<PointText>& point_table() {
   return table;
 }
 
-void read_view(const ConfigNode& node, ViewParams& view) {
-  node.read(view_table(), view);
-  to_view_spec(view, node.place());  // checks what no row can check alone
-}
-
 bool is_event(const SourceSpec& spec) {
   return spec.kind == SourceKind::generator &&
          find_generator(spec.generator).kind != SampleKind::image;
@@ -55,8 +50,8 @@ SourceKind read_kind(const ConfigNode& node) {
   return holder.kind;
 }
 
-SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const ViewParams& view,
-                         std::int64_t limit_per_class) {
+SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
+                         const Augmentations& shared, std::int64_t limit_per_class) {
   SourceConfig source;
   SourceSpec& spec = source.spec;
   spec.place = node.place();
@@ -77,11 +72,15 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const V
     spec.params = read_format_settings(node, spec.format);
   }
   if (is_event(spec)) {
-    if (node.has("view")) node.refuse("a view of events", "only images are looked at");
+    for (const char* const key : {"augment", "normalise", "padding"})
+      if (node.has(key))
+        node.refuse(fmt::format("{} beside events", key), "only images are augmented");
     return source;
   }
-  source.view = view;
-  read_view(node.section("view"), source.view);
+  source.augmentations = shared;
+  read_augmentations(node, source.augmentations);
+  const int size = static_cast<int>(data.size);
+  plan_augmentation(source.augmentations, {size, size}, {size, size});
   return source;
 }
 
@@ -173,7 +172,7 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
     write_format_settings(writer, spec.params);
   }
   if (!is_event(spec)) {
-    writer.section("view", [&] { writer.table(view_table(), source.view); });
+    write_augmentations(writer, source.augmentations);
   }
 }
 
@@ -196,21 +195,32 @@ std::vector<std::string> names_of(const DataConfig& data) {
 
 DataConfig read_data(const ConfigNode& node) {
   DataConfig data = node.read(data_table());
-  ViewParams view;
-  read_view(node.section("view"), view);
+  Augmentations augmentations;
+  read_augmentations(node, augmentations);
   const std::vector<ConfigNode> nodes = node.list("sources");
   if (nodes.empty()) node.refuse("sources is empty", "a run needs something to learn from");
   if (nodes.size() > static_cast<std::size_t>(kMaxSources))
     node.refuse(fmt::format("{} sources", nodes.size()),
                 fmt::format("a mixture holds at most {}", kMaxSources));
   for (const ConfigNode& source : nodes) {
-    data.sources.push_back(read_source(source, data, view, data.limit_per_class));
+    data.sources.push_back(read_source(source, data, augmentations, data.limit_per_class));
     const std::vector<std::string> names = names_of(data);
     if (std::count(names.begin(), names.end(), names.back()) > 1)
       source.refuse(fmt::format("a second source is called '{}'", names.back()));
   }
   read_schedule(node, nodes, data);
   return data;
+}
+
+void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets) {
+  for (const SourceConfig& source : data.sources) {
+    if (source.spec.kind != SourceKind::generator || is_event(source.spec)) continue;
+    const auto generator =
+        make_generator(source.spec.generator, static_cast<int>(data.size), source.spec.params);
+    for (const LatentInfo& latent : generator->info().latents)
+      if (std::find(targets.begin(), targets.end(), latent.name) != targets.end())
+        expect_mappable(source.augmentations, latent.role, latent.name);
+  }
 }
 
 std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format) {
@@ -246,11 +256,15 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
 std::vector<ConfigSection> data_sections() {
   std::vector<ConfigSection> sections = {
       {"data", "", data_table().rows(), ""},
-      {"data.view", "", view_table().rows(), ""},
+      {"data", "of images", padding_table().rows(), ""},
+      {"data.augment[]", "of images", {}, "those of `wellspring describe augment`"},
+      {"data.normalise", "of images", normalisation_table().rows(), ""},
       {"data.sources[]", "kind: generator", source_table(SourceKind::generator).rows(), ""},
       {"data.sources[].params", "kind: generator", {}, "those of `wellspring describe GENERATOR`"},
       {"data.sources[]", "kind: files", source_table(SourceKind::files).rows(), ""},
-      {"data.sources[].view", "of images", view_table().rows(), ""},
+      {"data.sources[]", "of images", padding_table().rows(), ""},
+      {"data.sources[].augment[]", "of images", {}, "those of `wellspring describe augment`"},
+      {"data.sources[].normalise", "of images", normalisation_table().rows(), ""},
       {"data.schedule[]", "", point_table().rows(), ""},
       {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},
   };

@@ -4,7 +4,7 @@
 
 #include "core/config.h"
 #include "core/config_values.h"
-#include "kernels/view_params.h"
+#include "kernels/emission/augmentation_ops.h"
 #include "sources/schedule.h"
 #include "sources/source_spec.h"
 
@@ -17,7 +17,7 @@ namespace wellspring {
 /// A source as sources/source_spec.h describes it, and how its samples are looked at.
 struct SourceConfig {
   SourceSpec spec;
-  ViewParams view;
+  Augmentations augmentations;  ///< of samples that are learnt from
 };
 
 struct DataConfig {
@@ -37,6 +37,10 @@ std::vector<ConfigSection> data_sections();
 /// will tell. Errors (config).
 std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format);
 void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>& settings);
+
+/// Error (config) where the augmentations of a source leave no value for a latent that is a target
+/// of a regression.
+void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets);
 
 /// The names of the sources, in their order.
 std::vector<std::string> names_of(const DataConfig& data);

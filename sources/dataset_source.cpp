@@ -43,6 +43,11 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
                            fmt::format("on source '{}', {}, or change the network's size",
                                        spec.name, data_->size_advice(size))});
   }
+  if (layout.type == ElementType::u8) {
+    const FrameSize frame = frame_of(layout.sample.shape());
+    training_ = plan_augmentation(context.training, frame, frame);
+    evaluation_ = plan_augmentation(context.evaluation, frame, frame);
+  }
 }
 
 std::string DatasetSource::summary() const {
@@ -75,6 +80,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();
     stage_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
+    passes_.plan(plan, "data", share.rows, shape, training_);
   }
   const auto reserve = [&](const std::string& what, std::int64_t rows, MemorySpace space) {
     return plan.reserve<std::uint8_t>("data", what, static_cast<std::size_t>(rows * row_bytes()),
@@ -161,13 +167,16 @@ DatasetSource::Order DatasetSource::order() const {
   return {.size = size(), .seed = context_.seed, .shuffle = spec_.shuffle};
 }
 
-void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const ViewSpec& view,
+void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                               const Slot* slots, std::uint32_t index, const BatchView& batch) {
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
-    stage_.emit(stream, name(), StoredImages{rows, shape}, shape,
-                {slots, index, context_.seed, view, batch});
+    EmitCall call = {slots, index, context_.seed, plan, batch, {}};
+    if (plan.blurs()) call.batch = passes_.target(batch);
+    stage_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
+    call.batch = batch;
+    if (plan.blurs()) passes_.finish(StreamLauncher{stream}, call);
     return;
   }
   visit_float(batch.dtype, [&]<class T>(T) {
@@ -183,14 +192,13 @@ void DatasetSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
     rows.period = places_.size();
     rows.places = places_.data();
   }
-  emit_rows(stream, rows, context_.train_view, slots, index, batch);
+  emit_rows(stream, rows, training_, slots, index, batch);
 }
 
 void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                std::uint64_t first, std::int64_t count, const BatchView& batch) {
   if (resident_) {
-    emit_rows(stream, {rows_.data(), labels_.data(), 0}, context_.evaluation_view, slots, index,
-              batch);
+    emit_rows(stream, {rows_.data(), labels_.data(), 0}, evaluation_, slots, index, batch);
     return;
   }
   // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.
@@ -203,7 +211,7 @@ void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t 
               CopyDirection::host_to_device, "rows of an evaluation batch");
   range_copied_->record(stream);
   emit_rows(stream, {range_rows_.data(), labels_.data(), static_cast<std::uint64_t>(share_.rows)},
-            context_.evaluation_view, slots, index, batch);
+            evaluation_, slots, index, batch);
 }
 
 void DatasetSource::start(const SlotAssignment& assignment, std::uint32_t index) {

@@ -2,6 +2,7 @@
 // Made from the configuration by make_source; host only.
 #pragma once
 
+#include "kernels/emission/blur.h"
 #include "kernels/emission/stage.h"
 #include "sources/dataset.h"
 #include "sources/row_ring.h"
@@ -45,8 +46,8 @@ class DatasetSource final : public Source {
 
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
-  void emit_rows(Stream& stream, const StoredRows& rows, const ViewSpec& view, const Slot* slots,
-                 std::uint32_t index, const BatchView& batch);
+  void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
+                 const Slot* slots, std::uint32_t index, const BatchView& batch);
   void load_labels(Stream& stream);
   void load_resident(Stream& stream);
   void check_streamed();
@@ -55,7 +56,8 @@ class DatasetSource final : public Source {
   SourceContext context_;
   int threads_;
   std::unique_ptr<Dataset> data_;
-  std::vector<std::string> latent_names_;  ///< none
+  AugmentationPlan training_, evaluation_;  ///< of images
+  std::vector<std::string> latent_names_;   ///< none
 
   Device device_;
   bool resident_ = true;
@@ -64,6 +66,7 @@ class DatasetSource final : public Source {
   std::int64_t ring_rows_ = 0;
   Planned<std::int32_t> places_, staging_places_;  ///< of a ring for a part of every batch
   Stage<StoredImages> stage_;                      ///< of rows that are images
+  AugmentationPasses passes_;                      ///< of training
   Planned<std::uint8_t> rows_;                     ///< all rows, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
   Planned<std::int32_t> labels_;   ///< [size]

@@ -69,7 +69,7 @@ class Mixture {
   void after_step(Stream& stream, std::uint64_t step);
 
   /// Evaluation: the first `count` rows become samples `first`... of one source's evaluation range,
-  /// in plain order, through its evaluation view; further rows repeat the first. Overwrites
+  /// in plain order, without augmentation; further rows repeat the first. Overwrites
   /// slots(). Not for recorded steps.
   void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
                   std::int64_t count);

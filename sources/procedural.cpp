@@ -18,15 +18,24 @@ std::string ProceduralSource::summary() const {
                      classes().size(), settings_.seed);
 }
 
+void ProceduralSource::plan(MemoryPlan& memory, const Share& share) {
+  generator_->plan(memory, share.rows);
+  passes_.plan(memory, name_, share.rows, layout().shape(), settings_.training);
+}
+
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                             const BatchView& batch) {
-  generator_->emit(stream, {slots, index, settings_.seed, settings_.train_view, batch});
+  EmitCall call = {slots, index, settings_.seed, settings_.training, passes_.target(batch), {}};
+  generator_->emit(stream, call);
+  call.seed = named_key(settings_.seed, generator_->info().name);  // as the generator keys it
+  call.batch = batch;
+  passes_.finish(StreamLauncher{stream}, call);
 }
 
 void ProceduralSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                   std::uint64_t /*first*/, std::int64_t /*count*/,
                                   const BatchView& batch) {
-  generator_->emit(stream, {slots, index, settings_.seed, settings_.evaluation_view, batch});
+  generator_->emit(stream, {slots, index, settings_.seed, settings_.evaluation, batch, {}});
 }
 
 }  // namespace wellspring

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "generators/generator.h"
+#include "kernels/emission/blur.h"
 #include "sources/source.h"
 
 #include <memory>
@@ -18,8 +19,7 @@ class ProceduralSource final : public Source {
 
   struct Settings {
     std::uint64_t seed = 0;
-    ViewSpec train_view;
-    ViewSpec evaluation_view;
+    AugmentationPlan training, evaluation;  ///< for images of the generator's size
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);
 
@@ -27,9 +27,7 @@ class ProceduralSource final : public Source {
 
   const std::string& name() const override { return name_; }
   SampleLayout layout() const override { return generator_->layout(); }
-  void plan(MemoryPlan& memory, const Share& share) override {
-    generator_->plan(memory, share.rows);
-  }
+  void plan(MemoryPlan& memory, const Share& share) override;
   void load(Stream& stream) override { generator_->load(stream); }
   const std::vector<std::string>& classes() const override { return generator_->info().classes; }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
@@ -46,6 +44,7 @@ class ProceduralSource final : public Source {
   std::string name_;
   std::unique_ptr<Generator> generator_;
   Settings settings_;
+  AugmentationPasses passes_;  ///< of training
   std::vector<std::string> latent_names_;
 };
 

@@ -4,7 +4,6 @@
 #include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
-#include "kernels/view.h"
 #include "sources/assignment.h"
 #include "sources/dataset.h"
 #include "sources/order.h"
@@ -46,10 +45,10 @@ class Source {
   virtual Order order() const = 0;
 
   /// Enqueues the emission of every slot of this source (`slot.source == index`) through the
-  /// training view; part of the recorded step, so it may depend on device memory alone.
+  /// training augmentation; part of the recorded step, so it may depend on device memory alone.
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t index,
                     const BatchView& batch) = 0;
-  /// Emits samples [first, first + count) through the evaluation view; `slots` (device memory)
+  /// Emits samples [first, first + count) without augmentation; `slots` (device memory)
   /// hold them already, see RangeSlots. Outside of recorded steps; may block.
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;

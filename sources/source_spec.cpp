@@ -77,9 +77,15 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
   SourceContext own = context;
   own.seed = source_seed(spec, context.seed);
   if (spec.kind == SourceKind::files) return std::make_unique<DatasetSource>(spec, own);
-  return std::make_unique<ProceduralSource>(
-      spec.name, make_generator(spec.generator, own.size, spec.params, spec.place),
-      ProceduralSource::Settings{own.seed, own.train_view, own.evaluation_view});
+  auto generator = make_generator(spec.generator, own.size, spec.params, spec.place);
+  ProceduralSource::Settings settings{own.seed, {}, {}};
+  if (generator->layout().kind == SampleKind::image) {
+    const SampleShape shape = generator->layout().shape();
+    const FrameSize frame = {shape.width, shape.height};
+    settings.training = plan_augmentation(own.training, frame, frame);
+    settings.evaluation = plan_augmentation(own.evaluation, frame, frame);
+  }
+  return std::make_unique<ProceduralSource>(spec.name, std::move(generator), settings);
 }
 
 }  // namespace wellspring

@@ -7,7 +7,7 @@
 
 #include "core/params.h"
 #include "generators/generator.h"
-#include "kernels/view.h"
+#include "kernels/emission/augmentation_ops.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -58,10 +58,10 @@ const ParamTable<SourceSpec>& source_table(SourceKind kind);
 
 /// What a source takes from the run around it.
 struct SourceContext {
-  int size = 0;            ///< side of the network's square input; 0: as the data has it
-  std::uint64_t seed = 0;  ///< of the run
-  ViewSpec train_view;
-  ViewSpec evaluation_view;
+  int size = 0;                    ///< side of the network's square input; 0: as the data has it
+  std::uint64_t seed = 0;          ///< of the run
+  Augmentations training;          ///< what is done to samples that are learnt from
+  Augmentations evaluation;        ///< and to held-out ones
   std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory
 };
 /// The seed of a source: its own, or one made from the run's and its name, so that sources of one

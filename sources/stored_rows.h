@@ -33,10 +33,10 @@ struct StoredImages {
   StoredRows rows;
   SampleShape shape;
 
-  WS_INLINE Scene draw(const SampleKey& key, const View& view, Truth<0>& truth) const {
+  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen, Truth<0>& truth) const {
     truth.label = rows.labels[key.slot.sample];
     return {rows.bytes + rows.row_of(key.slot) * static_cast<std::uint64_t>(shape.elements()),
-            view.padding, view.on_grid};
+            seen.padding, seen.on_grid};
   }
 
   template <int N>

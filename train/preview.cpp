@@ -55,7 +55,7 @@ class Sheet {
   }
 
   /// `x`: the values of one image.
-  void draw(int index, const float* x, const ViewSpec& view, std::string_view label) {
+  void draw(int index, const float* x, const AugmentationPlan& plan, std::string_view label) {
     const int left = kGap + index % columns_ * (tile_width() + kGap);
     const int top = kGap + index / columns_ * (tile_height() + kLabelHeight + kGap);
     for (int row = 0; row < tile_height(); ++row)
@@ -64,7 +64,7 @@ class Sheet {
           const int channel = std::min(c, shape_.channels - 1);
           const int pixel = (row / factor_ * shape_.width + column / factor_) * shape_.channels;
           at(left + column, top + row)[c] =
-              to_byte(x[pixel + channel] / view.inv_std[channel] + view.mean[channel]);
+              to_byte(x[pixel + channel] / plan.inv_std[channel] + plan.mean[channel]);
         }
     write(left, top + tile_height() + 2, label);
   }
@@ -102,7 +102,8 @@ std::vector<PreviewSource> preview_sources(const RunConfig& config, const Mixtur
   std::vector<PreviewSource> sources;
   for (int i = 0; i < mixture.size(); ++i) {
     const SourceConfig& source = config.data.sources[static_cast<std::size_t>(i)];
-    sources.push_back({mixture.source(i).classes(), to_view_spec(source.view, source.spec.place)});
+    sources.push_back({mixture.source(i).classes(),
+                       plan_augmentation(source.augmentations.without_list(), {1, 1}, {1, 1})});
   }
   return sources;
 }
@@ -117,7 +118,7 @@ RgbImage batch_sheet(Stream& stream, const BatchView& batch, const std::vector<S
   for (int i = 0; i < count; ++i) {
     const auto row = static_cast<std::size_t>(i);
     const PreviewSource& source = sources.at(slots[row].source);
-    sheet.draw(i, x.data() + i * batch.layout.elements(), source.view,
+    sheet.draw(i, x.data() + i * batch.layout.elements(), source.plan,
                source.classes.at(static_cast<std::size_t>(labels[row])));
   }
   return sheet.take();

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "core/png.h"
+#include "kernels/emission/augmentation.h"
 #include "kernels/emission/batch.h"
 #include "kernels/stream.h"
-#include "kernels/view.h"
 #include "sources/mixture.h"
 #include "train/run_config.h"
 
@@ -17,7 +17,7 @@ namespace wellspring {
 /// What a picture of a batch needs to know about one of its sources.
 struct PreviewSource {
   std::vector<std::string> classes;
-  ViewSpec view;  ///< whose normalisation is undone
+  AugmentationPlan plan;  ///< whose normalisation is undone
 };
 /// Those of a run, by source index.
 std::vector<PreviewSource> preview_sources(const RunConfig& config, const Mixture& mixture);

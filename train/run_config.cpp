@@ -128,11 +128,8 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
   context.seed = config.seed;
-  context.train_view = to_view_spec(source.view, source.spec.place);
-  ViewParams normalisation;
-  normalisation.mean = source.view.mean;
-  normalisation.std = source.view.std;
-  context.evaluation_view = to_view_spec(normalisation, source.spec.place);
+  context.training = source.augmentations;
+  context.evaluation = source.augmentations.without_list();
   return context;
 }
 
@@ -159,6 +156,7 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   config.evaluation = read_evaluation(root.section("eval"), config.data);
   config.model = read_model(root.section("model"));
   config.heads = read_heads(root, label_spaces(config.data), names_of(config.data));
+  for (const HeadConfig& head : config.heads) expect_targets_follow(config.data, head.targets);
   config.optimizer = read_optimizer(root.section("optimizer"));
   config.train = root.section("train").read(train_table());
   check_sample_ids(root.section("train"), config.train, config.data);

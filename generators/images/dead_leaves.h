@@ -81,9 +81,9 @@ struct DeadLeaves {
     info.reference = "Baradad et al., NeurIPS 2021; Lee, Mumford, Huang, IJCV 41 (2001) 35";
     info.classes = {"circle",        "square", "oriented_square", "rectangle", "triangle",
                     "quadrilateral", "mixed"};
-    info.latents = {
-        {"r_min", "image side", params.r_min / params.spread, params.r_min * params.spread},
-        {"r_max", "image side", params.r_max, params.r_max}};
+    info.latents = {{"r_min", "image side", params.r_min / params.spread,
+                     params.r_min * params.spread, LatentRole::length},
+                    {"r_max", "image side", params.r_max, params.r_max, LatentRole::length}};
     // The kind, the place and the outline of each leaf; far fewer where a tile is soon covered.
     info.draws = {
         .scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
@@ -179,7 +179,8 @@ struct DeadLeaves {
 
   /// All members: finds the front leaf of every pixel of the tile.
   template <class Team>
-  WS_HD Prepared prepare(Team& team, const Scene& scene, const View& view, PixelTile tile) const {
+  WS_HD Prepared prepare(Team& team, const Scene& scene, const Augmentation& seen_as,
+                         PixelTile tile) const {
     Leaf* const leaves = team.template scratch<Leaf>(kBatch);
     // Which leaves of the batch may be seen, and which cells of the tile have pixels still open.
     // Two of each, by turns, so that the next batch's are cleared while this batch's are read.
@@ -193,20 +194,21 @@ struct DeadLeaves {
     if (team.rank() == 0) clear(seen, open);
     team.sync();
 
+    const SourceBox whole = looked_up(scene, seen_as, tile.x0, tile.y0, tile.width, tile.height);
     std::uint64_t cells = ~std::uint64_t{0};
     for (int first = 0, turn = 0; first < params_.max_leaves && cells != 0;
          first += kBatch, turn ^= 1) {
       std::uint32_t* const mask = seen + turn * kWords;
       for (int i = team.rank(); i < kBatch && first + i < params_.max_leaves; i += team.size()) {
         place(scene, first + i, leaves[i]);
-        if (!touches_open(leaves[i], scene, view, tile, cells)) continue;
+        if (!touches_open(leaves[i], scene, seen_as, tile, whole, cells)) continue;
         cut(scene, first + i, leaves[i]);
         team.atomic_or(&mask[i / 32], std::uint32_t{1} << (i % 32));
       }
       team.sync();
       if (team.rank() == 0) clear(seen + (turn ^ 1) * kWords, open + (turn ^ 1));
       const std::uint64_t left =
-          cover_runs(team, scene, view, tile, cells, leaves, mask, first, winner);
+          cover_runs(team, scene, seen_as, tile, cells, leaves, mask, first, winner);
       if (left != 0) team.atomic_or(&open[turn], left);
       team.sync();
       cells = open[turn];
@@ -261,28 +263,28 @@ struct DeadLeaves {
     return dx * dx + dy * dy <= reach * reach;
   }
 
-  /// Whether the leaf may be seen through a rectangle of output pixels.
-  WS_INLINE static bool touches(const Leaf& leaf, const Scene& scene, const View& view, int x,
-                                int y, int width, int height) {
-    const float half_width = 0.5f * static_cast<float>(width);
-    const float half_height = 0.5f * static_cast<float>(height);
-    const float ox = static_cast<float>(x) + half_width, oy = static_cast<float>(y) + half_height;
-    const float cx = view.source_x(ox, oy), cy = view.source_y(ox, oy);
-    const float rx = math::abs(view.m00) * half_width + math::abs(view.m01) * half_height;
-    const float ry = math::abs(view.m10) * half_width + math::abs(view.m11) * half_height;
-    return near(leaf, inside_x(scene, cx - rx), inside_y(scene, cy - ry), inside_x(scene, cx + rx),
-                inside_y(scene, cy + ry));
+  /// What a rectangle of output pixels looks up.
+  WS_INLINE static SourceBox looked_up(const Scene& scene, const Augmentation& seen_as, int x,
+                                       int y, int width, int height) {
+    const SourceBox box = source_box(seen_as, static_cast<float>(x), static_cast<float>(y),
+                                     static_cast<float>(width), static_cast<float>(height));
+    return {inside_x(scene, box.x0), inside_y(scene, box.y0), inside_x(scene, box.x1),
+            inside_y(scene, box.y1)};
+  }
+  WS_INLINE static bool near(const Leaf& leaf, const SourceBox& box) {
+    return near(leaf, box.x0, box.y0, box.x1, box.y1);
   }
 
-  /// Whether the leaf may be seen in the open cells of the tile.
-  WS_INLINE static bool touches_open(const Leaf& leaf, const Scene& scene, const View& view,
-                                     const PixelTile& tile, std::uint64_t cells) {
-    if (!touches(leaf, scene, view, tile.x0, tile.y0, tile.width, tile.height)) return false;
+  /// Whether the leaf may be seen in the open cells of the tile, which looks up `whole`.
+  WS_INLINE static bool touches_open(const Leaf& leaf, const Scene& scene,
+                                     const Augmentation& seen_as, const PixelTile& tile,
+                                     const SourceBox& whole, std::uint64_t cells) {
+    if (!near(leaf, whole)) return false;
     if (std::popcount(cells) > kFewCells) return true;
     for (std::uint64_t left = cells; left != 0; left &= left - 1) {
       const int cell = std::countr_zero(left);
-      if (touches(leaf, scene, view, tile.x0 + cell % kCellsAcross * kCell,
-                  tile.y0 + cell / kCellsAcross * kCell, kCell, kCell)) {
+      if (near(leaf, looked_up(scene, seen_as, tile.x0 + cell % kCellsAcross * kCell,
+                               tile.y0 + cell / kCellsAcross * kCell, kCell, kCell))) {
         return true;
       }
     }
@@ -291,7 +293,7 @@ struct DeadLeaves {
 
   /// Tests this batch's leaves on the member's runs. Returns the cells that stay open in them.
   template <class Team>
-  WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const View& view,
+  WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const Augmentation& seen_as,
                                      const PixelTile& tile, std::uint64_t cells, const Leaf* leaves,
                                      const std::uint32_t* mask, int first,
                                      std::uint16_t* winner) const {
@@ -303,7 +305,7 @@ struct DeadLeaves {
       const int cell = row / kCell * kCellsAcross + column / kCell;
       constexpr std::uint64_t kOfRun = (std::uint64_t{1} << (kRun / kCell)) - 1;
       if ((cells >> cell & kOfRun) == 0) continue;
-      PixelRun<kRun> run = detail::place_run<kRun>(view, tile, tile.x0 + column, tile.y0 + row);
+      PixelRun<kRun> run = detail::place_run<kRun>(seen_as, tile, tile.x0 + column, tile.y0 + row);
       open |= cover_run(scene, leaves, mask, first, run, winner + row * kTile + column) << cell;
     }
     return open;

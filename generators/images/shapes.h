@@ -80,18 +80,21 @@ struct Shapes {
     const std::vector<std::string> names = {"circle",   "ring",    "crescent", "triangle", "square",
                                             "pentagon", "hexagon", "star",     "cross",    "heart"};
     info.classes.assign(names.begin(), names.begin() + params.classes);
-    info.latents = {{"x", "image side", 0, 1},
-                    {"y", "image side", 0, 1},
-                    {"scale", "image side", params.scale_low, params.scale_high},
-                    {"angle", "rad", 0, 6.2831855f},
-                    {"shape_r", "", 0, 1},
-                    {"shape_g", "", 0, 1},
-                    {"shape_b", "", 0, 1},
-                    {"background_r", "", 0, 1},
-                    {"background_g", "", 0, 1},
-                    {"background_b", "", 0, 1},
-                    {"texture", "", 0, 3},
-                    {"texture_period", "image side", 0.05f, 0.35f}};
+    // The angle is not mapped: the crescent is its own mirror image about another axis than the
+    // other shapes are.
+    info.latents = {
+        {"x", "image side", 0, 1, LatentRole::position_x},
+        {"y", "image side", 0, 1, LatentRole::position_y},
+        {"scale", "image side", params.scale_low, params.scale_high, LatentRole::length},
+        {"angle", "rad", 0, 6.2831855f, LatentRole::unmapped},
+        {"shape_r", "", 0, 1},
+        {"shape_g", "", 0, 1},
+        {"shape_b", "", 0, 1},
+        {"background_r", "", 0, 1},
+        {"background_g", "", 0, 1},
+        {"background_b", "", 0, 1},
+        {"texture", "", 0, 3},
+        {"texture_period", "image side", 0.05f, 0.35f, LatentRole::unmapped}};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
     info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;

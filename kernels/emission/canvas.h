@@ -69,7 +69,7 @@ struct PaintCanvasInScratch {
     team.sync();
     const SampleShape shape = batch.layout.shape();
     const PixelTile whole = {0, 0, shape.width, shape.height};
-    detail::paint_tile<T>(team, sample.view, whole, batch, b, [&](const auto& run, auto& colour) {
+    detail::paint_tile<T>(team, sample.seen, whole, batch, b, [&](const auto& run, auto& colour) {
       image.shade(sample.scene, canvas, run, colour);
     });
   }

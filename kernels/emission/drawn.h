@@ -1,5 +1,5 @@
-// Scene and view of every image of a batch, drawn once by one launch into planned memory and read
-// by all that paint it. For the forms of emission that make images. Host and device.
+// Scene and augmentation of every image of a batch, drawn once by one launch into planned memory
+// and read by all that paint it. For the forms of emission that make images. Host and device.
 //
 // An image functor draws with
 //
@@ -7,13 +7,14 @@
 //     static constexpr int kLatents;                    and, where it has targets, kTargets
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
-// or, where what is seen depends on how it is looked at (stored images), draw(key, view, truth).
+// or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth).
 #pragma once
 
+#include "kernels/emission/augmentation.h"
 #include "kernels/emission/emit_call.h"
+#include "kernels/emission/latent_map.h"
 #include "kernels/emission/launcher.h"
 #include "kernels/emission/sample.h"
-#include "kernels/emission/viewing.h"
 #include "kernels/memory_plan.h"
 #include "kernels/team.h"
 
@@ -28,9 +29,9 @@ namespace wellspring {
 
 /// Stored images: what their scene is depends on how it is looked at.
 template <class F>
-concept DrawsUnderView = requires(const F& image, const SampleKey& key, const View& view,
+concept DrawsAugmented = requires(const F& image, const SampleKey& key, const Augmentation& seen,
                                   TruthOf<F>& truth) {
-  image.draw(key, view, truth);
+  image.draw(key, seen, truth);
 };
 /// Frames of a field: their scene is that of the chain which they belong to.
 template <class F>
@@ -42,17 +43,18 @@ concept EvolvesField = requires {
 template <class F>
 struct DrawnImage {
   typename F::Scene scene;
-  View view;
+  Augmentation seen;
 };
 
-/// Map functor: draws one row's scene and view, and writes its truth.
+/// Map functor: draws one row's scene and augmentation, and writes its truth.
 template <class F>
 struct DrawImages {
   F image;
   const Slot* slots;
   std::uint32_t source;
   std::uint64_t seed;
-  ViewSpec spec;
+  AugmentationPlan plan;
+  LatentRoles roles;
   SampleShape looked_at;
   BatchView batch;
   DrawnImage<F>* drawn;
@@ -62,10 +64,10 @@ struct DrawImages {
     if (slot.source != source) return;
     TruthOf<F> truth;
     DrawnImage<F> sample;
-    sample.view = detail::draw_view_of(spec, looked_at, batch.layout.shape(), seed, slot);
+    sample.seen = draw_augmentation(plan, {seed, slot.ordinal});
     const SampleKey key{{seed, slot.sample}, slot, looked_at};
-    if constexpr (DrawsUnderView<F>) {
-      sample.scene = image.draw(key, sample.view, truth);
+    if constexpr (DrawsAugmented<F>) {
+      sample.scene = image.draw(key, sample.seen, truth);
     } else if constexpr (EvolvesField<F>) {
       const auto at = image.schedule().locate(slot.sample);
       sample.scene = image.draw(SampleKey{{seed, at.chain}, slot, looked_at}, at, truth);
@@ -73,9 +75,29 @@ struct DrawImages {
       sample.scene = image.draw(key, truth);
     }
     drawn[b] = sample;
+    if (plan.geometry_count > 0) map_latents(sample.seen, roles, truth.latents);
     detail::write_truth(batch, b, truth);
   }
 };
+
+namespace detail {
+
+/// The plan with the sizes of its images, where it does not name them. Throws std::logic_error
+/// where it names others.
+inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape looked_at, const BatchView& batch,
+                               std::string_view name) {
+  const FrameSize source = frame_of(looked_at), out = frame_of(batch.layout.shape());
+  if (plan.source == FrameSize{} && plan.out == FrameSize{}) {
+    plan.source = source;
+    plan.out = out;
+  }
+  if (plan.source != source || plan.out != out) {
+    throw std::logic_error(std::string(name) + ": the augmentation is planned for other sizes");
+  }
+  return plan;
+}
+
+}  // namespace detail
 
 /// The memory of what is drawn, a row each.
 template <class F>
@@ -95,8 +117,9 @@ class DrawnImages {
       throw std::logic_error(std::string(name) + ": a batch of more rows than were planned");
     }
     launch.map(name, call.batch.size,
-               DrawImages<F>{image, call.slots, call.source, call.seed, call.view, looked_at,
-                             call.batch, drawn_.data()});
+               DrawImages<F>{image, call.slots, call.source, call.seed,
+                             detail::fitted(call.augmentation, looked_at, call.batch, name),
+                             call.roles, looked_at, call.batch, drawn_.data()});
     return drawn_.data();
   }
 

@@ -1,8 +1,9 @@
 // One emission: what is asked of a source of samples. Host only.
 #pragma once
 
+#include "kernels/emission/augmentation.h"
 #include "kernels/emission/batch.h"
-#include "kernels/view.h"
+#include "kernels/emission/latent_map.h"
 
 #include <cstdint>
 
@@ -12,9 +13,11 @@ namespace wellspring {
 struct EmitCall {
   const Slot* slots = nullptr;  ///< [batch.size], in memory of the stream's device
   std::uint32_t source = 0;
-  std::uint64_t seed = 0;  ///< keys all random numbers
-  ViewSpec view;           ///< how samples are looked at; events and sets take none
+  std::uint64_t seed = 0;         ///< keys all random numbers
+  AugmentationPlan augmentation;  ///< of images; the default for events and sets. Where it blurs,
+                                  ///< x gets the colours in front of the blur: see blur.h
   BatchView batch;
+  LatentRoles roles;  ///< how the latents move with the picture; set by the generator itself
 };
 
 }  // namespace wellspring

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "kernels/device.h"
+#include "kernels/emission/looking.h"
 #include "kernels/emission/pixel_run.h"
-#include "kernels/emission/viewing.h"
 
 #include <cstdint>
 
@@ -18,7 +18,7 @@ inline Tiling bands_for(Device device, SampleShape shape) {
 
 /// All members: paints one tile of row b. `shade` (run, colour) colours a run.
 template <class T, class Team, class Shade>
-WS_INLINE void paint_tile(Team& team, const View& view, const PixelTile& tile,
+WS_INLINE void paint_tile(Team& team, const Augmentation& seen, const PixelTile& tile,
                           const BatchView& batch, std::int64_t b, const Shade& shade) {
   constexpr int kRun = WS_RUN_LENGTH;
   const int channels = batch.layout.channels, width = batch.layout.width;
@@ -28,10 +28,10 @@ WS_INLINE void paint_tile(Team& team, const View& view, const PixelTile& tile,
     const int row = i / across, column = (i - row * across) * kRun;
     const int px = tile.x0 + column, py = tile.y0 + row;
     const int count = tile.width - column < kRun ? tile.width - column : kRun;
-    const PixelRun<kRun> run = place_run<kRun>(view, tile, px, py);
+    const PixelRun<kRun> run = place_run<kRun>(seen, tile, px, py);
     ColourRun<kRun> colour;
     shade(run, colour);
-    apply_view(view, px, py, colour);
+    apply_augmentation(seen, px, py, colour);
     store_run(colour, channels, count, x + (static_cast<std::int64_t>(py) * width + px) * channels);
   }
 }

@@ -21,6 +21,19 @@
 
 namespace wellspring {
 
+/// Colours in [0, 1], linear operations only.
+struct Rgb {
+  float r = 0, g = 0, b = 0;
+};
+
+/// Where a pixel is looked up, in units of source pixels: the centre of the top-left pixel is
+/// (0.5, 0.5). `footprint` is the side of the output pixel in source pixels (1 without zoom): the
+/// width over which edges are anti-aliased.
+struct PixelCoordinate {
+  float x = 0, y = 0;
+  float footprint = 1;
+};
+
 /// N neighbouring pixels of one output row: where each is looked up, in source pixels.
 template <int N>
 struct PixelRun {

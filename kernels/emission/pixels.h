@@ -59,12 +59,12 @@ struct PaintImages {
     const PixelTile tile =
         tiling.tile(static_cast<int>(index % tiling.count()), batch.layout.shape());
     if constexpr (PreparesTiles<F>) {
-      const auto prepared = image.prepare(team, sample.scene, sample.view, tile);
-      detail::paint_tile<T>(team, sample.view, tile, batch, b, [&](const auto& run, auto& colour) {
+      const auto prepared = image.prepare(team, sample.scene, sample.seen, tile);
+      detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
         image.shade(sample.scene, prepared, run, colour);
       });
     } else {
-      detail::paint_tile<T>(team, sample.view, tile, batch, b, [&](const auto& run, auto& colour) {
+      detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
         detail::shade_each(image, sample.scene, run, colour);
       });
     }

@@ -3,7 +3,7 @@
 //
 //     TileNeeds tile_needs() const;
 //     template <class Team>                                              all members of the team
-//     Prepared prepare(Team&, const Scene&, const View&, PixelTile) const;
+//     Prepared prepare(Team&, const Scene&, const Augmentation&, PixelTile) const;
 //     template <int N>
 //     void shade(const Scene&, const Prepared&, const PixelRun<N>&, ColourRun<N>&) const;
 //

@@ -5,9 +5,11 @@
 #include "generators/samples.h"
 #include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
+#include "tests/support/augmentation.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace wellspring::test {
@@ -42,9 +44,10 @@ inline Samples collect(Generator& generator, const SampleRange& range,
   return all;
 }
 
-/// One emission with a view, into f32 or bf16.
+/// One emission through the augmentations of `yaml` (tests/support/augmentation.h), into f32 or
+/// bf16.
 template <class T>
-std::vector<T> emit_with_view(Generator& generator, const ViewSpec& view, std::uint64_t seed,
+std::vector<T> emit_augmented(Generator& generator, const std::string& yaml, std::uint64_t seed,
                               std::uint64_t first, std::int64_t count,
                               Device device = Device::cpu()) {
   const auto size = static_cast<std::size_t>(count);
@@ -61,7 +64,9 @@ std::vector<T> emit_with_view(Generator& generator, const ViewSpec& view, std::u
   stream.copy(slots.data(), host_slots.data(), slots.bytes(), CopyDirection::host_to_device,
               "slots");
   const BatchView batch = columns.view();
-  generator.emit(stream, {slots.data(), 0, seed, view, batch});
+  const AugmentationPlan plan =
+      yaml.empty() ? AugmentationPlan{} : plan_of(yaml, batch.layout.shape());
+  generator.emit(stream, {slots.data(), 0, seed, plan, batch, {}});
   std::vector<T> host_x(size * static_cast<std::size_t>(batch.layout.elements()));
   stream.copy(host_x.data(), batch.x, host_x.size() * sizeof(T), CopyDirection::device_to_host,
               "x");

@@ -48,24 +48,21 @@ TEST(DeadLeaves, FrontToBackEqualsThePainter) {
     params.max_leaves = kind % 2 == 0 ? 4096 : 130;  // with and without background left open
     const SampleShape shape = {45, 45, 3};
     FunctorGenerator<DeadLeaves> generator(params, shape);
-    ViewSpec warp;
-    warp.rotate = 1;
-    warp.zoom_low = 0.7f;
-    warp.zoom_high = 1.4f;
-    warp.shift = 0.2f;
-    for (const ViewSpec& spec : {ViewSpec{}, warp}) {
-      const auto x = test::emit_with_view<float>(generator, spec, 3, 8, 1);
+    for (const std::string yaml :
+         {"", "augment: [rotate: 57, zoom: [0.7, 1.4], shift: 0.2]",
+          "augment: [perspective: {distortion: 0.6, probability: 1}, shift: 0.3]"}) {
+      const auto x = test::emit_augmented<float>(generator, yaml, 3, 8, 1);
       const std::uint64_t key = named_key(3, "dead_leaves");
       const Drawn drawn(params, key, 8, shape);
-      const View view = draw_view(spec, shape, shape, {key, 8});
+      const Augmentation seen = draw_augmentation(test::plan_of(yaml, shape), {key, 8});
       std::vector<int> front(45 * 45, params.max_leaves);
       for (int k = params.max_leaves - 1; k >= 0; --k) {
         const auto leaf = drawn.leaf(k);
         for (int p = 0; p < 45 * 45; ++p) {
           const float ox = static_cast<float>(p % 45) + 0.5f;
           const float oy = static_cast<float>(p / 45) + 0.5f;
-          const float sx = std::clamp(view.source_x(ox, oy), 0.5f, 44.5f);
-          const float sy = std::clamp(view.source_y(ox, oy), 0.5f, 44.5f);
+          const float sx = std::clamp(seen.source_x(ox, oy), 0.5f, 44.5f);
+          const float sy = std::clamp(seen.source_y(ox, oy), 0.5f, 44.5f);
           if (DeadLeaves::covers(leaf, sx, sy)) front[static_cast<std::size_t>(p)] = k;
         }
       }

@@ -41,13 +41,14 @@ struct ShortRunLauncher {
 };
 
 template <class F>
-void expect_equal_runs(const std::vector<ParamSetting>& settings, int size, const ViewSpec& view) {
+void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
+                       const std::string& yaml) {
   constexpr std::uint64_t kSeed = 21, kFirst = 3;
   constexpr std::int64_t kCount = 3;
   // The registry's way: compiled with the runs of a host.
   const std::string name = F::describe({}).name;
   const auto generator = make_generator(name, size, settings);
-  const auto host = test::emit_with_view<float>(*generator, view, kSeed, kFirst, kCount);
+  const auto host = test::emit_augmented<float>(*generator, yaml, kSeed, kFirst, kCount);
 
   const F functor(F::table().read(settings));
   std::vector<Slot> slots;
@@ -58,21 +59,24 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size, cons
   memory.commit();
   const test::HostBatch batch(kCount, generator->layout());
   stage.emit(ShortRunLauncher{}, "device", functor, generator->layout().shape(),
-             {slots.data(), 0, named_key(kSeed, name), view, batch.view()});
+             {slots.data(),
+              0,
+              named_key(kSeed, name),
+              test::plan_of(yaml, generator->layout().shape()),
+              batch.view(),
+              {}});
   EXPECT_TRUE(std::ranges::equal(batch.x(), host)) << size;
 }
 
 template <class F>
 void expect_equal_runs(const std::vector<ParamSetting>& settings) {
-  ViewSpec warped;
-  warped.rotate = 0.5f;
-  warped.zoom_low = 0.8f;
-  warped.zoom_high = 1.5f;
-  warped.erase = 11;
-  warped.mean[1] = 0.4f;
   for (const int size : {224, 41, 5}) {
-    expect_equal_runs<F>(settings, size, {});
-    expect_equal_runs<F>(settings, size, warped);
+    for (const char* const yaml :
+         {"", "augment: [perspective: {probability: 1}, hue: 0.2, solarise: 0.4]",
+          "augment: [rotate: 30, zoom: [0.8, 1.5], saturation: 0.5, erase: 11]\n"
+          "normalise: {mean: [0, 0.4, 0]}"}) {
+      expect_equal_runs<F>(settings, size, yaml);
+    }
   }
 }
 

@@ -85,12 +85,10 @@ TEST(Noise, GreyRepeatsOneValue) {
 TEST(Noise, FlipsAndShiftsPermuteTheLattice) {
   const auto generator = make_generator("noise", 24);
   const auto plain = test::collect(*generator, {3, 5, 1});
-  ViewSpec view;
-  view.flip_x = 1;
-  view.shift = 0.3f;
-  const auto seen = test::emit_with_view<float>(*generator, view, 3, 5, 1);
+  const std::string yaml = "augment: [flip_x: 1, shift: 0.3]";
+  const auto seen = test::emit_augmented<float>(*generator, yaml, 3, 5, 1);
   const SampleShape shape = generator->layout().shape();
-  const View v = draw_view(view, shape, shape, {named_key(3, "noise"), 5});
+  const Augmentation v = draw_augmentation(test::plan_of(yaml, shape), {named_key(3, "noise"), 5});
   int compared = 0;
   for (int row = 0; row < 24; ++row) {
     for (int column = 0; column < 24; ++column) {

@@ -78,28 +78,22 @@ TEST_P(EveryGenerator, DigestIsEqualOnAGpu) {
 
 // Digests are of plain f32 samples of one size. On a device, 37 pixels a row take the stores of
 // single values, 40 and 224 the wide ones, and 224 several bands.
-TEST_P(EveryGenerator, ViewsAndBf16AreEqualOnAGpu) {
+TEST_P(EveryGenerator, AugmentedAndBf16AreEqualOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const int size : {37, 40, 224}) {
     const auto generator = make_quick(GetParam(), size);
-    std::vector<ViewSpec> views(1);
+    std::vector<std::string> augmentations = {""};
     if (generator->layout().kind == SampleKind::image) {
-      ViewSpec view;
-      view.flip_x = view.flip_y = 0.5f;
-      view.shift = 0.2f;
-      view.zoom_low = 0.7f;
-      view.zoom_high = 1.6f;
-      view.rotate = 0.5f;
-      view.brightness = view.contrast = view.saturation = 0.3f;
-      view.erase = 9;
-      view.mean[0] = 0.4f;
-      view.inv_std[1] = 3.7f;
-      views.push_back(view);
+      augmentations.push_back(
+          "augment: [flip_x, flip_y, shift: 0.2, zoom: [0.7, 1.6], rotate: 30, brightness: 0.3, "
+          "contrast: 0.3, saturation: 0.3, hue: 0.2, solarise: 0.5, grey: 0.2, erase: 9]\n"
+          "normalise: {mean: [0.4, 0, 0], std: [1, 0.27, 1]}");
+      augmentations.push_back("augment: [perspective, crop_resize]");
     }
-    for (const ViewSpec& view : views) {
-      const auto host = test::emit_with_view<float>(*generator, view, 3, 50, 9);
-      const auto wide = test::emit_with_view<float>(*generator, view, 3, 50, 9, Device::cuda(0));
-      const auto narrow = test::emit_with_view<bf16>(*generator, view, 3, 50, 9, Device::cuda(0));
+    for (const std::string& yaml : augmentations) {
+      const auto host = test::emit_augmented<float>(*generator, yaml, 3, 50, 9);
+      const auto wide = test::emit_augmented<float>(*generator, yaml, 3, 50, 9, Device::cuda(0));
+      const auto narrow = test::emit_augmented<bf16>(*generator, yaml, 3, 50, 9, Device::cuda(0));
       ASSERT_EQ(host, wide) << size;
       for (std::size_t i = 0; i < host.size(); ++i) {
         ASSERT_EQ(narrow[i].bits, bf16(host[i]).bits) << size << ", value " << i;
@@ -194,15 +188,12 @@ TEST_P(EveryGenerator, SamplesAreDistinct) {
 
 TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
   const auto generator = make_quick(GetParam());
-  ViewSpec view;
-  if (generator->layout().kind == SampleKind::image) {
-    view.flip_x = 0.5f;
-    view.rotate = 0.3f;
-    view.brightness = 0.2f;
-    view.mean[0] = 0.4f;
-  }
-  const auto wide = test::emit_with_view<float>(*generator, view, 3, 0, 9);
-  const auto narrow = test::emit_with_view<bf16>(*generator, view, 3, 0, 9);
+  const bool image = generator->layout().kind == SampleKind::image;
+  const std::string yaml = image ? "augment: [flip_x, rotate: 20, brightness: 0.2]\n"
+                                   "normalise: {mean: [0.4, 0, 0]}"
+                                 : "";
+  const auto wide = test::emit_augmented<float>(*generator, yaml, 3, 0, 9);
+  const auto narrow = test::emit_augmented<bf16>(*generator, yaml, 3, 0, 9);
   for (std::size_t i = 0; i < wide.size(); ++i) {
     ASSERT_EQ(narrow[i].bits, bf16(wide[i]).bits) << i;
   }
@@ -221,7 +212,7 @@ TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
   generator->plan(memory, 3);
   memory.commit();
   generator->load(stream);
-  generator->emit(stream, {slots.data(), 1, 0, ViewSpec{}, batch.view()});
+  generator->emit(stream, {slots.data(), 1, 0, {}, batch.view(), {}});
   const auto x = batch.x(), weight = batch.weight(), latent = batch.latents();
   const auto label = batch.label();
   const auto alone = test::collect(*generator, {0, 5, 3});
@@ -261,8 +252,7 @@ std::int64_t blocks_allowed(const SampleInfo& info) {
   const int side = draws.side == 0 ? std::max(shape.width, shape.height) : draws.side;
   const std::int64_t parts =
       std::int64_t{rounded_up(shape.width, side) / side} * (rounded_up(shape.height, side) / side);
-  const std::int64_t view = info.layout.kind == SampleKind::image ? kViewWords / 4 : 0;
-  return draws.scene + view + parts * draws.part +
+  return draws.scene + parts * draws.part +
          draws.pixel * std::int64_t{rounded_up(shape.width, 32)} * shape.height;
 }
 
@@ -320,13 +310,12 @@ TEST(Registry, BadParametersAreRefused) {
   expect_parts(refused("noise", {}, 1 << 20), {"image size 1048576"});
 }
 
-TEST(Registry, EventsRefuseAView) {
+TEST(Registry, EventsRefuseAugmentation) {
   const auto generator = make_generator("ee_mumu", 1);
-  ViewSpec view;
-  view.flip_x = 0.5f;
-  expect_parts(message_of(ErrorKind::config,
-                          [&] { test::emit_with_view<float>(*generator, view, 0, 0, 1); }),
-               {"ee_mumu makes events", "leave out `view`"});
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] { test::emit_augmented<float>(*generator, "augment: [flip_x]", 0, 0, 1); }),
+      {"ee_mumu makes events", "leave out `augment`"});
 }
 
 }  // namespace

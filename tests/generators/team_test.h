@@ -6,6 +6,7 @@
 #include "generators/generator.h"
 #include "kernels/emission/stage.h"
 #include "tests/generators/golden.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/team_launcher.h"
@@ -62,8 +63,8 @@ class PlannedFunctor {
   [[no_unique_address]] typename decltype(wellspring::detail::tables_of<F>())::type tables_;
 };
 
-/// Emits some samples, images through a warping view, with teams of 1, 7, 32 and 256 threads, and
-/// expects equal bytes and equally many random numbers.
+/// Emits some samples, images through a warping augmentation, with teams of 1, 7, 32 and 256
+/// threads, and expects equal bytes and equally many random numbers.
 template <class F>
 void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
@@ -72,9 +73,8 @@ void expect_equal_for_all_teams(const typename F::Params& params, SampleShape sh
   call.slots = slots.data();
   call.seed = 21;
   if constexpr (!MakesEvents<F>) {
-    call.view.rotate = 0.5f;
-    call.view.zoom_low = 0.8f;
-    call.view.zoom_high = 1.5f;
+    call.augmentation =
+        plan_of("augment: [perspective, rotate: 30, zoom: [0.8, 1.5], hue: 0.1]", shape);
   }
   std::unique_ptr<HostBatch> first;
   std::uint64_t drawn = 0;

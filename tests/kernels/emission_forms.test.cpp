@@ -3,6 +3,7 @@
 
 #include "kernels/emission/stage.h"
 #include "kernels/step_graph.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/team_launcher.h"
 
@@ -49,7 +50,7 @@ std::vector<float> dust(const Dust& functor, std::size_t most_scratch, int membe
   EmitCall call;
   call.slots = slots.data();
   call.seed = 3;
-  call.view.flip_x = 1;
+  call.augmentation = test::plan_of("augment: [flip_x: 1]", shape);
   const HostBatch batch(2, SampleLayout::image(shape));
   call.batch = batch.view();
   for (int twice = 0; twice < 2; ++twice) {  // cells begin as 0 every time

@@ -17,8 +17,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICE_HEADERS = """
 core/expect.h
 kernels/dtype.h
+kernels/emission/augmentation.h
 kernels/emission/batch.h
+kernels/emission/colour.h
 kernels/emission/fields.h
+kernels/emission/homography.h
+kernels/emission/lanes.h
+kernels/emission/latent_map.h
 kernels/kernel_handle.h
 kernels/macros.h
 kernels/math.h
@@ -27,7 +32,6 @@ kernels/ops/team_loop.h
 kernels/philox.h
 kernels/reduce.h
 kernels/team.h
-kernels/view.h
 """.split()
 # Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
 FREESTANDING = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}

@@ -6,6 +6,7 @@
 #include "sources/files/image_set.h"
 #include "sources/mixture.h"
 #include "tests/sources/fake_source.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -62,10 +63,11 @@ SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
 }
 
 /// A file source, alone or beside an endless one.
-void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed, ViewSpec view = {}) {
+void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
+                 const std::string& yaml = "") {
   SourceContext context;
   context.seed = 5;
-  context.train_view = view;
+  context.training = test::augmentations_of(yaml);
   mixture.add(make_source(spec, context), {});
   if (!mixed) return;
   const SampleShape shape = mixture.source(0).layout().shape();
@@ -78,8 +80,8 @@ struct FileRun {
   static constexpr std::int64_t kBatch = 8;
   static constexpr std::uint64_t kSteps = 30;
 
-  FileRun(const SourceSpec& spec, bool mixed, ViewSpec view = {}) {
-    add_sources(mixture, spec, mixed, view);
+  FileRun(const SourceSpec& spec, bool mixed, const std::string& yaml = "") {
+    add_sources(mixture, spec, mixed, yaml);
     mixture.plan(memory, kBatch, kSteps);
     state = memory.reserve<StepState>("state", "step", 1);
     memory.commit();
@@ -109,8 +111,9 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0, ViewSpec view = {}) {
-  FileRun run(spec, mixed, view);
+Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
+            const std::string& yaml = "") {
+  FileRun run(spec, mixed, yaml);
   Trace result;
   for (std::uint64_t s = first; s < FileRun::kSteps; ++s) {
     run.step(s);
@@ -127,12 +130,13 @@ enum class Steps : std::uint8_t { eager, replayed };
 /// The same on a GPU, where the host waits for no step. With every step made many times over, the
 /// device lags behind, and rows of the ring are asked for while it still reads them; made once, it
 /// waits for its data, and a step that does not wait sees the wrong ones.
-Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times, ViewSpec view) {
+Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times,
+                   const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
   MemoryPlan memory(device);
   Mixture mixture(3);
   Stream stream(device, 1);
-  add_sources(mixture, spec, true, view);
+  add_sources(mixture, spec, true, yaml);
   mixture.plan(memory, FileRun::kBatch, FileRun::kSteps);
   constexpr auto kRows = static_cast<std::size_t>(FileRun::kBatch);
   const std::size_t values = kRows * static_cast<std::size_t>(mixture.layout().elements());
@@ -230,25 +234,20 @@ TEST_F(DatasetSources, StreamedDataEqualsResidentForAnyThreadCount) {
 }
 
 /// Copied pixels, and interpolated ones.
-std::vector<ViewSpec> device_views() {
-  std::vector<ViewSpec> views(2);
-  views[1].flip_x = 0.5f;
-  views[1].rotate = 0.3f;
-  views[1].zoom_low = 0.8f;
-  views[1].erase = 3;
-  return views;
+std::vector<std::string> device_augmentations() {
+  return {"", "augment: [flip_x, rotate: 20, zoom: [0.8, 1], erase: 3]"};
 }
 
 TEST_F(DatasetSources, AGpuSeesWhatTheHostSees) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
-  for (const ViewSpec& view : device_views()) {
-    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, view);
+  for (const std::string& yaml : device_augmentations()) {
+    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, yaml);
     for (const Storage storage : {Storage::resident, Storage::streamed}) {
       const SourceSpec spec = with_storage(files(root_), storage);
       for (const Steps steps : {Steps::eager, Steps::replayed}) {
         for (const int times : {1, 50}) {
-          EXPECT_EQ(device_trace(spec, device, steps, times, view), host) << times;
+          EXPECT_EQ(device_trace(spec, device, steps, times, yaml), host) << times;
         }
       }
     }
@@ -257,11 +256,11 @@ TEST_F(DatasetSources, AGpuSeesWhatTheHostSees) {
 
 // What makes the test above, on the host.
 TEST_F(DatasetSources, ADeviceRunOnTheHostSeesTheSame) {
-  for (const ViewSpec& view : device_views()) {
-    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, view);
+  for (const std::string& yaml : device_augmentations()) {
+    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, yaml);
     for (const Steps steps : {Steps::eager, Steps::replayed}) {
       const SourceSpec streamed = with_storage(files(root_), Storage::streamed);
-      EXPECT_EQ(device_trace(streamed, Device::cpu(), steps, 2, view), host);
+      EXPECT_EQ(device_trace(streamed, Device::cpu(), steps, 2, yaml), host);
     }
   }
 }
@@ -307,9 +306,8 @@ TEST_F(DatasetSources, NothingIsAllocatedOnTheDeviceAfterLoading) {
   run.memory.check_guards();
 }
 
-TEST_F(DatasetSources, EvaluatesEveryImageOnceThroughThePlainView) {
-  ViewSpec mirrored;
-  mirrored.flip_x = 1;
+TEST_F(DatasetSources, EvaluatesEveryImageOnceWithoutAugmentation) {
+  const std::string mirrored = "augment: [flip_x: 1]";
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     FileRun run(with_storage(files(root_), storage), true, mirrored);
     run.step(15);  // evaluation in the middle of training

@@ -6,6 +6,7 @@
 #include "kernels/step_graph.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -54,7 +55,7 @@ class Shares : public ::testing::Test {
     SourceContext context;
     context.size = kSide;
     context.seed = 5;
-    context.train_view.flip_x = 0.5f;
+    context.training = test::augmentations_of("augment: [flip_x: 0.5]");
     SourceSpec files;
     files.name = "real";
     files.kind = SourceKind::files;

@@ -40,7 +40,8 @@ TEST(RunConfigTest, ResolvedConfigurationReadsBackToItself) {
   for (const std::vector<std::string>& overrides :
        {std::vector<std::string>{},
         {"train.graph=off", "precision=f32", "init.from=/tmp/x"},
-        {"data.view.flip_x=0.5", "data.view.std=[0.2, 0.3, 0.4]", "loss.label_smoothing=0.1"}}) {
+        {"data.augment=[flip_x: 0.5]", "data.normalise.std=[0.2, 0.3, 0.4]",
+         "loss.label_smoothing=0.1"}}) {
     const std::string first = parse(kSmallRun, overrides).to_yaml();
     EXPECT_EQ(parse(first).to_yaml(), first);
   }
@@ -92,7 +93,19 @@ TEST(RunConfigTest, ValuesAreChecked) {
   EXPECT_TRUE(contains(refusal({"model.widths=[4.5, 8]"}), "whole"));
   EXPECT_TRUE(contains(refusal({"loss.kind=mse"}), "targets"));
   EXPECT_TRUE(contains(refusal({"data.sources.0.params.classes=99"}), "out of range"));
-  EXPECT_TRUE(contains(refusal({"data.view.zoom_low=2"}), "zoom"));
+  EXPECT_TRUE(contains(refusal({"data.augment=[zoom: [2, 1]]"}), "zoom"));
+  EXPECT_TRUE(contains(refusal({"data.view.flip_x=0.5"}), "augment: [flip_x: 0.5"));
+}
+
+TEST(RunConfigTest, RegressionOfWhatGeometryLosesIsRefused) {
+  const auto overrides = [](const char* target, const char* list) {
+    return std::vector<std::string>{"loss.kind=mse", std::string("loss.targets=[") + target + "]",
+                                    std::string("data.augment=") + list};
+  };
+  EXPECT_TRUE(contains(refusal(overrides("angle", "[flip_x]")), "augment.flip_x"));
+  EXPECT_TRUE(contains(refusal(overrides("x", "[perspective]")), "perspective"));
+  parse(kSmallRun, overrides("x", "[flip_x, rotate: 10, grey]"));
+  parse(kSmallRun, overrides("shape_r", "[perspective]"));
 }
 
 TEST(RunConfigTest, RequiredKeysAreAskedFor) {
@@ -146,7 +159,7 @@ TEST(RunConfigTest, IdentityLeavesOutWhatWeightsDoNotDependOn) {
     EXPECT_EQ(parse(kSmallRun, {same}).identity_yaml(), identity) << same;
   for (const char* other : {"seed=8", "train.batch=9", "train.steps=31", "optimizer.lr=0.02",
                             "model.group_width=2", "data.sources.0.weight=2", "data.size=16",
-                            "data.view.flip_x=0.5", "loss.label_smoothing=0.1"})
+                            "data.augment=[flip_x: 0.5]", "loss.label_smoothing=0.1"})
     EXPECT_NE(parse(kSmallRun, {other}).identity_yaml(), identity) << other;
 }
 

@@ -6,6 +6,7 @@
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
 #include "tests/sources/fake_source.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -136,7 +137,7 @@ std::vector<float> batches(const SourceSpec& spec, Storage storage) {
   own.ahead = 2;
   SourceContext context;
   context.seed = 5;
-  context.train_view.flip_x = 0.5f;
+  context.training = test::augmentations_of("augment: [flip_x: 0.5]");
   MemoryPlan memory(Device::cpu());
   Mixture mixture(3);
   mixture.add(make_source(own, context), {.weight = 2});

@@ -1,0 +1,142 @@
+// The planner: settings in users' units become an AugmentationPlan for one size of image.
+#include "core/error.h"
+#include "kernels/emission/augmentation_ops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace wellspring {
+namespace {
+
+/// `fraction * size` rounded down to whole pixels; a product that misses a whole number by rounding
+/// of the fraction (0.29 * 100) counts as that number.
+float whole_pixels(double fraction, int size) {
+  const double product = fraction * size;
+  const double nearest = std::round(product);
+  return static_cast<float>(std::abs(product - nearest) < 1e-6 ? nearest : std::floor(product));
+}
+
+void set(AugmentStep& step, double v0, double v1 = 0, double v2 = 0, double v3 = 0) {
+  const double values[4] = {v0, v1, v2, v3};
+  for (int i = 0; i < 4; ++i) step.value[i] = static_cast<float>(values[i]);
+}
+
+AugmentStep plan_step(const AugmentSetting& setting, FrameSize frame) {
+  const AugmentParams& p = setting.params;
+  AugmentStep step;
+  step.op = setting.op;
+  step.probability = static_cast<float>(p.probability);
+  switch (setting.op) {
+    case AugmentOp::crop_resize:
+      set(step, p.scale[0], p.scale[1], std::log(p.ratio[0]), std::log(p.ratio[1]));
+      break;
+    case AugmentOp::shift:
+      step.value[0] = whole_pixels(p.fraction, frame.width);
+      step.value[1] = whole_pixels(p.fraction, frame.height);
+      break;
+    case AugmentOp::zoom:
+      set(step, p.zoom[0], std::log(p.zoom[1] / p.zoom[0]));
+      break;
+    case AugmentOp::rotate:
+      set(step, p.angle / 360);
+      break;
+    case AugmentOp::perspective:  // as torchvision: half a side in whole pixels, times distortion
+      step.value[0] = whole_pixels(p.distortion, frame.width / 2);
+      step.value[1] = whole_pixels(p.distortion, frame.height / 2);
+      break;
+    case AugmentOp::brightness:
+    case AugmentOp::contrast:
+    case AugmentOp::saturation:
+      set(step, std::max(0., 1 - p.strength), 1 + p.strength);
+      break;
+    case AugmentOp::hue:
+      set(step, p.strength);
+      break;
+    case AugmentOp::solarise:
+      set(step, p.threshold);
+      break;
+    case AugmentOp::blur:
+      set(step, p.sigma[0], p.sigma[1]);
+      break;
+    case AugmentOp::erase:
+      set(step, p.side);
+      break;
+    case AugmentOp::flip_x:
+    case AugmentOp::flip_y:
+    case AugmentOp::grey:
+    case AugmentOp::none:
+      break;
+  }
+  return step;
+}
+
+int blur_radius(const AugmentSetting& setting, FrameSize out) {
+  const AugmentParams& p = setting.params;
+  const int radius = p.kernel != 0 ? p.kernel / 2 : static_cast<int>(std::ceil(3 * p.sigma[1]));
+  const int least = std::min(out.width, out.height);
+  if (radius >= least) {
+    fail(ErrorKind::config,
+         {fmt::format("{}augment.blur reaches {} pixels to each side of images of {} pixels",
+                      setting.place.prefix(), radius, least),
+          "beyond the border it reads the image once mirrored",
+          fmt::format("lower sigma, or give kernel: {} or less", 2 * least - 1)});
+  }
+  return radius;
+}
+
+}  // namespace
+
+AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out) {
+  check_augmentations(values);
+  AugmentationPlan plan;
+  plan.source = source;
+  plan.out = out;
+  plan.padding = values.padding;
+  const Normalisation& n = values.normalisation;
+  for (std::size_t c = 0; c < 3; ++c) {
+    plan.mean[c] = static_cast<float>(n.mean[n.mean.size() == 3 ? c : 0]);
+    plan.inv_std[c] = static_cast<float>(1 / n.std[n.std.size() == 3 ? c : 0]);
+  }
+  FrameSize frame = source;
+  bool blurred = false;
+  for (const AugmentSetting& setting : values.list) {
+    const AugmentStep step = plan_step(setting, frame);
+    switch (augmentation_entry(setting.op).stage) {
+      case AugmentStage::geometry:
+        plan.geometry[plan.geometry_count++] = step;
+        break;
+      case AugmentStage::colour:
+        plan.colour[plan.colour_count++] = step;
+        if (!blurred) plan.colour_before_blur = plan.colour_count;
+        break;
+      case AugmentStage::neighbours:
+        plan.blur = step;
+        plan.blur_radius = blur_radius(setting, out);
+        blurred = true;
+        break;
+      case AugmentStage::erase:
+        plan.erase = step;
+        break;
+    }
+    if (setting.op == AugmentOp::crop_resize) frame = out;
+  }
+  return plan;
+}
+
+void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {
+  for (const AugmentSetting& setting : values.list) {
+    const AugmentEntry& entry = augmentation_entry(setting.op);
+    const bool bends = setting.op == AugmentOp::perspective && role != LatentRole::fixed;
+    const bool lost = role == LatentRole::unmapped && entry.stage == AugmentStage::geometry;
+    if (!bends && !lost) continue;
+    fail(ErrorKind::config, {fmt::format("{}augment.{} beside the regression of {}",
+                                         setting.place.prefix(), entry.name, what),
+                             lost ? "its value after such a change is not known"
+                                  : "under perspective it differs from place to place",
+                             fmt::format("remove {}, or learn another quantity", entry.name)});
+  }
+}
+
+}  // namespace wellspring

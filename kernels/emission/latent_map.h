@@ -1,0 +1,111 @@
+// Truth under augmentation: where the thing that a latent describes is seen after the geometry that
+// was drawn for its sample. Host and device.
+#pragma once
+
+#include "kernels/emission/augmentation.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// How a latent moves with the picture.
+enum class LatentRole : std::uint8_t {
+  fixed,       ///< not at all: a colour, a count, a class
+  position_x,  ///< of a point, from the left; its position_y is the next one in the list
+  position_y,  ///< of a point, from the top
+  angle,       ///< of a thing that is its own mirror image about its upright axis, radians in
+               ///< [0, 2 pi), counterclockwise as seen; 0 is upright
+  direction,   ///< of a vector, radians in [0, 2 pi), counterclockwise as seen; 0 points right
+  length,      ///< the square root of an area
+  unmapped,    ///< depends on the geometry in a way that is not followed: a phase at the corner
+};
+
+inline constexpr int kMostLatents = 64;
+
+/// The roles of a row of latents, as plain data for a functor.
+struct LatentRoles {
+  std::int32_t count = 0;
+  float source_side = 1, out_side = 1;  ///< pixels: the unit of fractions, before and after
+  LatentRole role[kMostLatents] = {};
+  bool fraction[kMostLatents] = {};  ///< positions and lengths in image sides, else in pixels
+
+  WS_INLINE float source_unit(int i) const { return fraction[i] ? source_side : 1.f; }
+  WS_INLINE float out_unit(int i) const { return fraction[i] ? out_side : 1.f; }
+};
+
+/// The linear map from source to output pixels about the centre of the image, and the point that
+/// the centre of the output shows.
+struct SeenFrom {
+  float m00, m01, m10, m11;
+
+  WS_INLINE explicit SeenFrom(const Augmentation& a) {
+    // The derivative of the map from output to source at the centre, inverted.
+    const float d = 1 / a.w;
+    const float xx = (a.m00 - a.origin_x * d * a.w_x) * d;
+    const float xy = (a.m01 - a.origin_x * d * a.w_y) * d;
+    const float yx = (a.m10 - a.origin_y * d * a.w_x) * d;
+    const float yy = (a.m11 - a.origin_y * d * a.w_y) * d;
+    const float inverse = 1 / (xx * yy - xy * yx);
+    m00 = yy * inverse;
+    m01 = -xy * inverse;
+    m10 = -yx * inverse;
+    m11 = xx * inverse;
+  }
+};
+
+namespace detail {
+/// The angle of a vector in [0, 2 pi), counterclockwise from the right; y points down.
+WS_INLINE float angle_of(float x, float y) {
+  const float angle = math::atan2(-y, x);
+  const float positive = angle < 0 ? angle + math::kTau : angle;
+  return positive >= math::kTau ? 0.f : positive;
+}
+}  // namespace detail
+
+/// Maps a row of latents in place. Exact but for rounding where the augmentation is affine: an
+/// angle then follows the upright axis, a length the square root of the area. Under perspective
+/// positions are exact, angles and lengths those at the centre of the image.
+WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, float* latents) {
+  const SeenFrom seen(a);
+  const float scale = math::sqrt(math::abs(seen.m00 * seen.m11 - seen.m01 * seen.m10));
+  for (int i = 0; i < roles.count; ++i) {
+    switch (roles.role[i]) {
+      case LatentRole::position_x: {
+        // Solves (m - p w) d = p w - origin for d: p is the point in the source.
+        const float x = latents[i] * roles.source_unit(i),
+                    y = latents[i + 1] * roles.source_unit(i + 1);
+        const float xx = a.m00 - x * a.w_x, xy = a.m01 - x * a.w_y;
+        const float yx = a.m10 - y * a.w_x, yy = a.m11 - y * a.w_y;
+        const float rx = x * a.w - a.origin_x, ry = y * a.w - a.origin_y;
+        const float inverse = 1 / (xx * yy - xy * yx);
+        latents[i] = ((yy * rx - xy * ry) * inverse + a.centre_x) / roles.out_unit(i);
+        latents[i + 1] = ((xx * ry - yx * rx) * inverse + a.centre_y) / roles.out_unit(i + 1);
+        break;
+      }
+      case LatentRole::angle: {
+        const math::SinCos turn = math::sincos(latents[i]);
+        const float x = -turn.sine, y = -turn.cosine;  // upright, in pixels
+        const float sx = seen.m00 * x + seen.m01 * y, sy = seen.m10 * x + seen.m11 * y;
+        latents[i] = detail::angle_of(-sy, sx);  // turned back by a quarter
+        break;
+      }
+      case LatentRole::direction: {
+        const math::SinCos turn = math::sincos(latents[i]);
+        const float x = turn.cosine, y = -turn.sine;
+        latents[i] = detail::angle_of(seen.m00 * x + seen.m01 * y, seen.m10 * x + seen.m11 * y);
+        break;
+      }
+      case LatentRole::length:
+        latents[i] = latents[i] * roles.source_unit(i) * scale / roles.out_unit(i);
+        break;
+      case LatentRole::position_y:
+      case LatentRole::fixed:
+      case LatentRole::unmapped:
+        break;
+    }
+  }
+}
+
+}  // namespace wellspring

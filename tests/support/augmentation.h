@@ -1,0 +1,26 @@
+// Plans of augmentation from the text of a configuration. Tests only; host only.
+#pragma once
+
+#include "core/config.h"
+#include "kernels/emission/augmentation_ops.h"
+
+#include <string>
+
+namespace wellspring::test {
+
+/// `yaml`: the keys augment, normalise and padding; "" for none.
+inline Augmentations augmentations_of(const std::string& yaml) {
+  const ConfigDocument document = ConfigDocument::parse(yaml, "test.yaml");
+  Augmentations values;
+  read_augmentations(document.root(), values);
+  document.finish();
+  return values;
+}
+inline AugmentationPlan plan_of(const std::string& yaml, FrameSize source, FrameSize out) {
+  return plan_augmentation(augmentations_of(yaml), source, out);
+}
+inline AugmentationPlan plan_of(const std::string& yaml, SampleShape shape) {
+  return plan_of(yaml, frame_of(shape), frame_of(shape));
+}
+
+}  // namespace wellspring::test
