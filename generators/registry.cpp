@@ -1,10 +1,7 @@
-// All generators, by name. A new one is one line here and one in generators/generators.cu.
+// All generators, by name. A new one is one line in generators/CMakeLists.txt.
 #include "core/text.h"
 #include "generators/adapters.h"
-#include "generators/events/ee_mumu.h"
-#include "generators/images/dead_leaves.h"
-#include "generators/images/noise.h"
-#include "generators/images/shapes.h"
+#include "kernels/emission/batch_columns.h"
 
 #include <fmt/format.h>
 
@@ -13,14 +10,21 @@
 
 namespace wellspring {
 
+// Each row is made in a file of its own, which the build writes beside this list:
+// WS_GENERATOR(shapes).
+namespace rows {
+#define WS_GENERATOR(name) GeneratorEntry name();
+#include "generators/generators.inc"
+#undef WS_GENERATOR
+}  // namespace rows
+
 namespace {
 
 std::vector<GeneratorEntry> build_registry() {
   std::vector<GeneratorEntry> entries = {
-      image_entry<DeadLeaves>(),
-      event_entry<EeMumu>(),
-      image_entry<Noise>(),
-      image_entry<Shapes>(),
+#define WS_GENERATOR(name) rows::name(),
+#include "generators/generators.inc"
+#undef WS_GENERATOR
   };
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -68,16 +72,14 @@ void expect_size(const std::string& name, int size) {
                            fmt::format("give a side between 1 and {} pixels", kLargestImageSide)});
 }
 
-void expect_batch(const GeneratorInfo& info, SampleShape shape, const BatchView& batch) {
-  if (!(batch.shape == shape)) {
-    throw std::logic_error(fmt::format(
-        "{} makes samples of {}x{}x{}, the batch holds {}x{}x{}", info.name, shape.height,
-        shape.width, shape.channels, batch.shape.height, batch.shape.width, batch.shape.channels));
+void expect_batch(const GeneratorInfo& info, const SampleLayout& layout, const BatchView& batch) {
+  if (!batch.layout.same_input(layout)) {
+    throw std::logic_error(fmt::format("{} makes samples of layout [{}], the batch holds [{}]",
+                                       info.name, to_string(layout), to_string(batch.layout)));
   }
-  const auto latents = static_cast<std::int64_t>(info.latents.size());
-  if (batch.latent_stride != 0 && batch.latent_stride < latents) {
-    throw std::logic_error(fmt::format("{} has {} latents, the batch keeps {}", info.name, latents,
-                                       batch.latent_stride));
+  if (batch.latents != nullptr && batch.layout.latents < layout.latents) {
+    throw std::logic_error(fmt::format("{} has {} latents, the batch keeps {}", info.name,
+                                       layout.latents, batch.layout.latents));
   }
 }
 

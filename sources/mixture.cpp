@@ -1,6 +1,7 @@
 #include "sources/mixture.h"
 
 #include "core/error.h"
+#include "kernels/emission/batch_columns.h"
 #include "kernels/launch.h"
 
 #include <fmt/format.h>
@@ -20,10 +21,6 @@ std::string at(const Place& place) {
   return text.empty() ? "" : text + ": ";
 }
 
-std::string shape_text(SampleShape shape) {
-  return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
-}
-
 }  // namespace
 
 void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place) {
@@ -40,11 +37,12 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
                                "give each source a name of its own"});
     }
   }
-  if (!sources_.empty() && !(source->shape() == shape())) {
+  if (!sources_.empty() && !source->layout().same_input(sources_.front()->layout())) {
+    const Source& first = *sources_.front();
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' gives samples of {}, source '{}' of {}", at(place), name,
-                      shape_text(source->shape()), sources_.front()->name(), shape_text(shape())),
-          "one network reads them all (height x width x channels)",
+         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]", at(place),
+                      name, to_string(source->layout()), first.name(), to_string(first.layout())),
+          "one network reads them all, row by row",
           "set the same size for all, or resize: on a source of files"});
   }
   if (!std::isfinite(entry.weight) || entry.weight < 0) {
@@ -93,10 +91,13 @@ void Mixture::fill_heads(ops::HeadRange* heads) const {
   for (int k = 0; k < size(); ++k) heads[k] = head_range(k);
 }
 
-std::int64_t Mixture::latent_stride() const {
-  std::size_t most = 0;
-  for (const auto& source : sources_) most = std::max(most, source->latent_names().size());
-  return static_cast<std::int64_t>(most);
+SampleLayout Mixture::layout() const {
+  SampleLayout layout = sources_.front()->layout();
+  for (const auto& source : sources_) {
+    layout.targets = std::max(layout.targets, source->layout().targets);
+    layout.latents = std::max(layout.latents, source->layout().latents);
+  }
+  return layout;
 }
 
 void Mixture::set_schedule(const std::vector<NamedSchedulePoint>& points) {
@@ -156,12 +157,12 @@ void Mixture::set_schedule(const std::vector<NamedSchedulePoint>& points) {
   }
 }
 
-void Mixture::plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps) {
+void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
   if (sources_.empty()) {
     fail(ErrorKind::config, {"there is no source of samples", "nothing could fill a batch",
                              "add an entry to sources:"});
   }
-  batch_ = batch;
+  share_ = share;
   steps_ = steps;
   std::vector<SchedulePoint> points = schedule_;
   if (points.empty()) {
@@ -177,12 +178,12 @@ void Mixture::plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps) {
     }
     points.push_back(std::move(constant));
   }
-  const double samples = static_cast<double>(steps) * static_cast<double>(batch);
+  const double samples = static_cast<double>(steps) * static_cast<double>(share.global_batch);
   weights_ = std::make_unique<WeightSchedule>(points, samples);
 
   *host_assignment_ = {};
   host_assignment_->steps = steps;
-  host_assignment_->batch = batch;
+  host_assignment_->share = share;
   host_assignment_->sources = static_cast<std::uint32_t>(size());
   host_assignment_->seed = seed_;
   if (size() > 1) {
@@ -195,12 +196,12 @@ void Mixture::plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps) {
             fmt::format("more than {} MiB are surely a mistake", kLargestTableBytes >> 20),
             "use fewer steps (a larger batch), or split the run"});
     }
-    table_ = deal_slots(*weights_, steps, batch);
+    table_ = deal_slots(*weights_, steps, share.global_batch);
     host_assignment_->before = table_.before.data();
     device_table_ = plan.reserve<std::int64_t>("data", "mixture table", table_.before.size());
   }
-  slots_ = plan.reserve<Slot>("data", "slots", static_cast<std::size_t>(batch));
-  for (const auto& source : sources_) source->plan(plan, batch);
+  slots_ = plan.reserve<Slot>("data", "slots", static_cast<std::size_t>(share.rows));
+  for (const auto& source : sources_) source->plan(plan, share);
 }
 
 void Mixture::load(Stream& stream) {
@@ -229,7 +230,7 @@ void Mixture::after_step(Stream& stream, std::uint64_t step) {
 }
 
 void Mixture::emit(Stream& stream, const StepState* state, const BatchView& batch) {
-  map(stream, "assign slots", batch_, AssignSlots{device_assignment_, state, slots_.data()});
+  map(stream, "assign slots", share_.rows, AssignSlots{device_assignment_, state, slots_.data()});
   for (int k = 0; k < size(); ++k) {
     source(k).emit(stream, slots_.data(), static_cast<std::uint32_t>(k), batch);
   }
@@ -251,8 +252,8 @@ void Mixture::emit_range(Stream& stream, int index, std::uint64_t first, const B
 
 std::vector<Slot> Mixture::host_slots(std::uint64_t step) const {
   std::vector<Slot> result;
-  result.reserve(static_cast<std::size_t>(batch_));
-  for (std::int64_t row = 0; row < batch_; ++row) {
+  result.reserve(static_cast<std::size_t>(share_.rows));
+  for (std::int64_t row = 0; row < share_.rows; ++row) {
     result.push_back(host_assignment_->slot(step, row));
   }
   return result;
@@ -263,7 +264,7 @@ std::int64_t Mixture::achieved(std::uint64_t step, int source) const {
 }
 
 double Mixture::target(std::uint64_t step, int source) const {
-  return weights_->target(source, static_cast<double>(step) * static_cast<double>(batch_));
+  return weights_->target(source, static_cast<double>(step) * static_cast<double>(share_.global_batch));
 }
 
 std::string Mixture::summary() const {
@@ -271,7 +272,7 @@ std::string Mixture::summary() const {
   for (int k = 0; k < size(); ++k) {
     text += source(k).summary() + "\n";
     if (size() > 1) {
-      const double all = static_cast<double>(steps_) * static_cast<double>(batch_);
+      const double all = static_cast<double>(steps_) * static_cast<double>(share_.global_batch);
       text += fmt::format("  share of the run: {:.4f} asked for, {:.4f} dealt ({} samples)\n",
                           target(steps_, k) / all, static_cast<double>(achieved(steps_, k)) / all,
                           achieved(steps_, k));

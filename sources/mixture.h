@@ -10,7 +10,7 @@
 #pragma once
 
 #include "core/params.h"
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_state.h"
@@ -54,8 +54,9 @@ class Mixture {
   explicit Mixture(std::uint64_t seed)
       : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
-  /// Errors (config): a name twice, another sample shape than the sources before, a head shared by
-  /// different class lists, a weight that is negative or not finite, too many sources.
+  /// Errors (config): a name twice, a layout that no network reads together with the first's, a
+  /// head shared by different class lists, a weight that is negative or not finite, too many
+  /// sources.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
   /// Weights over the run, linear between the points and held before the first and after the last;
   /// every point names every source. Errors (config) otherwise, or where a point is out of order.
@@ -64,9 +65,9 @@ class Mixture {
   int size() const { return static_cast<int>(sources_.size()); }
   Source& source(int index) { return *sources_[static_cast<std::size_t>(index)]; }
   const Source& source(int index) const { return *sources_[static_cast<std::size_t>(index)]; }
-  SampleShape shape() const { return sources_.front()->shape(); }
-  /// Floats a row that the latents of any source take; may be 0.
-  std::int64_t latent_stride() const;
+  /// What a row of the batch holds: what all sources write, with room for the targets and latents
+  /// of any.
+  SampleLayout layout() const;
 
   /// Heads in the order in which sources name them first; their classes lie side by side.
   const std::vector<MixtureHead>& heads() const { return heads_; }
@@ -77,10 +78,15 @@ class Mixture {
   /// Fills `heads` [kMaxSources] of a LossSpec.
   void fill_heads(ops::HeadRange* heads) const;
 
-  /// Deals the slots of the whole run and reserves memory; `plan` must outlive the mixture, whose
-  /// decoding threads write to it. Errors (config): nothing to mix, weights
-  /// that are all zero, a data set without samples.
-  void plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps);
+  /// Deals the slots of the whole run and reserves memory for this rank's share of them; `plan`
+  /// must outlive the mixture, whose reading threads write to it. Which sample fills which row of
+  /// the global batch depends on nothing else than its size. Errors (config): nothing to mix,
+  /// weights that are all zero, a data set without samples.
+  void plan(MemoryPlan& plan, const Share& share, std::uint64_t steps);
+  /// The same for one rank alone.
+  void plan(MemoryPlan& memory, std::int64_t batch, std::uint64_t steps) {
+    plan(memory, Share::whole(batch), steps);
+  }
   /// After commit: uploads tables and resident data. Blocks.
   void load(Stream& stream);
 
@@ -95,7 +101,7 @@ class Mixture {
   void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
                   std::int64_t count);
 
-  /// [batch] on the device: what emit or emit_range wrote last.
+  /// [rows of the share] on the device: what emit or emit_range wrote last.
   const Slot* slots() const { return slots_.data(); }
   /// The same assignment computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
@@ -115,7 +121,7 @@ class Mixture {
   std::vector<MixtureHead> heads_;
   std::vector<SchedulePoint> schedule_;
 
-  std::int64_t batch_ = 0;
+  Share share_;
   std::uint64_t steps_ = 0;
   std::unique_ptr<WeightSchedule> weights_;
   SlotTable table_;                                  ///< empty for a single source

@@ -41,10 +41,10 @@ struct DataConfig {
 
 /// A held-out source: a training source with other samples and no augmentation.
 struct EvaluationSourceConfig {
-  std::string of;    ///< the training source it belongs to
-  std::string name;  ///< in reports
-  std::string path;  ///< of files: the held-out files; path or split differs from training's
-  std::string split;
+  std::string of;                    ///< the training source it belongs to
+  std::string name;                  ///< in reports
+  std::string path;                  ///< of files: the held-out files; empty: those of training
+  std::vector<ParamSetting> params;  ///< of files: keys of the format that differ from training's
 };
 
 struct EvaluationConfig {

@@ -1,5 +1,5 @@
 // A set of labelled images: a folder with a folder a class, or a tar archive with the same inside.
-// Called by the file source and the command line; host only.
+// What formats folder and tar read; host only.
 //
 //     root/[split/]class/name.jpg
 #pragma once

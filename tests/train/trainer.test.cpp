@@ -5,6 +5,7 @@
 #include "sources/procedural.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/train/training_testing.h"
+#include "train/evaluation.h"
 #include "train/metrics_log.h"
 #include "train/signals.h"
 
@@ -103,7 +104,7 @@ TEST(TrainerTest, GraphAndEagerRunsEndWithEqualBytes) {
 class RestlessNoise final : public Generator {
  public:
   const GeneratorInfo& info() const override { return noise_->info(); }
-  SampleShape shape() const override { return noise_->shape(); }
+  SampleLayout layout() const override { return noise_->layout(); }
   std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
   void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
             const ViewSpec& view, const BatchView& batch) const override {
@@ -127,9 +128,10 @@ TEST(TrainerTest, ACheckedStepThatDependsOnTheHostStopsTheRun) {
                     std::move(mixture), listener, in_memory());
     trainer.run();
   };
-  expect_parts(message_of(ErrorKind::runtime, [&] { train("check"); }),
-               {"step 2: the recorded step and the eager one differ in master weights, byte ",
-                "depends on something that is not device memory", "--graph off"});
+  expect_parts(
+      message_of(ErrorKind::runtime, [&] { train("check"); }),
+      {"step 2: the recorded step and the eager one differ in parameters/master weights, byte ",
+       "depends on something that is not device memory", "--graph off"});
   EXPECT_NO_THROW(train("on")) << "only a check can tell";
 }
 
