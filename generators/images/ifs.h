@@ -93,6 +93,9 @@ struct Ifs {
   /// The grey of the published pictures, of 255.
   static constexpr float kGrey = 127.0f / 255;
 
+  /// Numbered drawings have ids of their own under the categories' seed, beyond all categories.
+  static constexpr std::uint64_t kDrawings = std::uint64_t{1} << 63;
+
   /// What the device reads.
   struct Tables {
     const ifs::Category* category = nullptr;
@@ -116,7 +119,7 @@ struct Ifs {
     return std::int64_t{height + 2 * kBorder} * (width + 2 * kBorder);
   }
 
-  WS_INLINE Scene draw(const SampleKey& key, const Tables& tables, Truth<kLatents>& truth) const {
+  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
     RngStream draw(key.rng, Purpose::label);
     const auto k = static_cast<int>(draw.integer(static_cast<std::uint32_t>(params_.categories)));
     const std::uint32_t which = draw.next();
@@ -138,7 +141,8 @@ struct Ifs {
     // A numbered drawing is the same for every sample that has its number.
     scene.rng = params_.patches == 0
                     ? key.rng
-                    : SampleRng{static_cast<std::uint64_t>(params_.category_seed), drawing};
+                    : SampleRng{static_cast<std::uint64_t>(params_.category_seed),
+                                kDrawings + drawing};
     scene.system = category.system;
     WS_UNROLL(7)
     for (int i = 0; i < ifs::kMaxMaps; ++i) {
@@ -233,9 +237,9 @@ struct Ifs {
     return points_by_size(shape.height > shape.width ? shape.height : shape.width, params_.picture);
   }
   WS_INLINE static std::int32_t points_by_size(int side, float picture) {
-    const double across = static_cast<double>(side) * picture;
-    const double count = kDensity * across * across;
-    return count < ifs::kMostPoints ? static_cast<std::int32_t>(count) + 1 : ifs::kMostPoints;
+    const double across = static_cast<double>(side) * static_cast<double>(picture);
+    const double count = kDensity * across * across + 0.5;
+    return count < ifs::kMostPoints ? static_cast<std::int32_t>(count) : ifs::kMostPoints;
   }
 
  private:
@@ -258,6 +262,9 @@ struct Ifs {
   }
 
   Params params_;
+
+ public:
+  Tables tables;
 };
 
 }  // namespace wellspring

@@ -66,7 +66,8 @@ class Surveyor {
  public:
   Surveyor();
   /// Which map each step of what follows takes: by rng.block(Purpose::texture, first_block ...),
-  /// eight steps a block.
+  /// half a word a step, eight blocks side by side: step i takes half i / 8 % 8 of block
+  /// i / 64 * 8 + i % 8.
   void choose_maps(const System& system, const SampleRng& rng, std::uint32_t first_block);
   /// The first kSurveyPoints points from the origin on.
   Survey survey(const System& system);

@@ -34,8 +34,10 @@ System system_of(std::int64_t k) {
 double plain_filling_rate(const System& system, const SampleRng& rng, std::uint32_t attempt) {
   std::vector<double> xs = {0}, ys = {0};
   for (std::uint32_t i = 0; i + 1 < kSurveyPoints; ++i) {
-    const Philox4 words = rng.block(Purpose::texture, (attempt << 14) + i / 8);
-    const std::uint32_t selector = words.word[i % 8 / 2] >> (i % 2 == 0 ? 0 : 16) & 0xffffu;
+    // Eight blocks at a time: first the eight lower halves of their first words, ...
+    const std::uint32_t block = i / 64 * 8 + i % 8, half = i / 8 % 8;
+    const Philox4 words = rng.block(Purpose::texture, (attempt << 14) + block);
+    const std::uint32_t selector = words.word[half / 2] >> (half % 2 == 0 ? 0 : 16) & 0xffffu;
     int m = 0;
     while (selector >= system.upto[m]) ++m;
     const Map& map = system.map[m];
