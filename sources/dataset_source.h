@@ -25,6 +25,7 @@ class DatasetSource final : public Source {
   SampleLayout layout() const override { return data_->layout().sample; }
   const std::vector<std::string>& classes() const override { return data_->classes(); }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
+  const Dataset* rows() const override { return data_.get(); }
   std::uint64_t size() const override { return static_cast<std::uint64_t>(data_->size()); }
   std::uint64_t first_evaluation_sample() const override { return 0; }
   std::string summary() const override;
@@ -40,7 +41,6 @@ class DatasetSource final : public Source {
   void after_step(Stream& stream, std::uint64_t step) override;
 
   bool is_resident() const { return resident_; }
-  const Dataset& data() const { return *data_; }
 
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }

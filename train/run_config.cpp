@@ -229,8 +229,9 @@ double read_weight(const ParamSetting& setting) {
   return holder.weight;
 }
 
-MixturePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
-  MixturePoint point;
+SchedulePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
+  SchedulePoint point;
+  point.place = node.place();
   point.at = read_fraction(node.required_scalar("at", "where in the run: 30%"));
   std::vector<bool> given(names.size(), false);
   point.weights.resize(names.size(), 0);
@@ -251,7 +252,7 @@ MixturePoint read_point(const ConfigNode& node, const std::vector<std::string>& 
   return point;
 }
 
-void check_schedule(const ConfigNode& node, const std::vector<MixturePoint>& schedule) {
+void check_schedule(const ConfigNode& node, const std::vector<SchedulePoint>& schedule) {
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     if (i > 0 && schedule[i].at < schedule[i - 1].at)
       node.refuse(fmt::format("point {} lies before point {}", i, i - 1),
@@ -271,7 +272,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
   for (const ConfigNode& point : node.list("schedule"))
     data.schedule.push_back(read_point(point, names));
   if (data.schedule.empty()) {
-    MixturePoint constant;
+    SchedulePoint constant;
     for (const SourceConfig& source : data.sources) constant.weights.push_back(source.spec.weight);
     data.schedule.push_back(std::move(constant));
   } else {
@@ -427,7 +428,7 @@ std::string source_yaml(const SourceConfig& source, int size, Extent extent) {
 
 std::string schedule_yaml(const DataConfig& data) {
   std::string out = "  schedule:\n";
-  for (const MixturePoint& point : data.schedule) {
+  for (const SchedulePoint& point : data.schedule) {
     out += fmt::format("    - at: {}\n      weights:\n", shortest(point.at));
     for (std::size_t i = 0; i < data.sources.size(); ++i)
       out += fmt::format("        {}: {}\n", yaml_scalar(data.sources[i].spec.name),
@@ -561,14 +562,7 @@ Mixture RunConfig::open_training() const {
     mixture.add(make_source(spec, context_of(*this, source)),
                 {spec.weight, spec.head, spec.loss_weight}, spec.place);
   }
-  std::vector<NamedSchedulePoint> points;
-  for (const MixturePoint& point : data.schedule) {
-    NamedSchedulePoint named{point.at, {}, {}};
-    for (std::size_t i = 0; i < data.sources.size(); ++i)
-      named.weights.emplace_back(data.sources[i].spec.name, point.weights[i]);
-    points.push_back(std::move(named));
-  }
-  mixture.set_schedule(points);
+  mixture.set_schedule(data.schedule);
   return mixture;
 }
 
@@ -577,6 +571,7 @@ Mixture RunConfig::open_held_out() const {
   for (const EvaluationSourceConfig& held_out : evaluation.sources) {
     const SourceConfig& source = data.sources[source_index(held_out.of)];
     SourceSpec spec = source.spec;
+    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // whatever its name here
     spec.name = held_out.name;
     if (spec.kind == SourceKind::files) {
       spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();

@@ -26,17 +26,11 @@ struct SourceConfig {
   ViewParams view;
 };
 
-/// One point of the mixture's schedule; linear between points.
-struct MixturePoint {
-  double at = 0;                ///< fraction of the run, [0, 1]
-  std::vector<double> weights;  ///< one a source, in the order of the sources
-};
-
 struct DataConfig {
   std::string root;                    ///< relative paths begin here; "": the working directory
   std::int64_t size = 32;              ///< side of images, pixels
   std::vector<SourceConfig> sources;   ///< at least one
-  std::vector<MixturePoint> schedule;  ///< never empty: one point where weights are constant
+  std::vector<SchedulePoint> schedule; ///< never empty: one point where weights are constant
 };
 
 /// A held-out source: a training source with other samples and no augmentation.

@@ -9,7 +9,7 @@
 //
 // Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are
 // device memory of the stream's device, aligned to 16 bytes: inside a flat arena every tensor
-// starts at a multiple of 16 bytes. Workspace may be shared by operations of one stream.
+// starts at a multiple of 16 bytes. Workspace, aligned to 256, may be shared within one stream.
 #pragma once
 
 #include "kernels/device.h"

@@ -42,9 +42,9 @@ TEST_P(BatchNormTest, KeepsItsDigitsFarFromZero) {
     variances[k] = 0.9 + 0.1 * variances[k] * 5000 / 4999;
   }
   // A mean of 1000 is held to 4 roundings of it; that moves the variance by its square only.
-  expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
-  expect_within(rstd.values(), rstds, 1e-5, "rstd");
-  expect_within(running_variance.values(), variances, 1e-5, "running variance");
+  test::expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
+  test::expect_within(rstd.values(), rstds, 1e-5, "rstd");
+  test::expect_within(running_variance.values(), variances, 1e-5, "running variance");
 }
 
 TEST_P(BatchNormTest, RefusesOneRow) {

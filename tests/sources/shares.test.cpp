@@ -68,9 +68,7 @@ class Shares : public ::testing::Test {
     generator.name = "made";
     generator.generator = "noise";
     mixture.add(make_source(generator, context), {});
-    mixture.set_schedule({{0.1, {{"real", 0}, {"made", 1}}},
-                          {0.5, {{"real", 0.3}, {"made", 0.7}}},
-                          {1, {{"real", 1}, {"made", 0}}}});
+    mixture.set_schedule({{0.1, {0, 1}}, {0.5, {0.3, 0.7}}, {1, {1, 0}}});
     return mixture;
   }
 

@@ -104,6 +104,10 @@ class CifarRows final : public Dataset {
     const auto [file, record] = find(row);
     return fmt::format("{}: record {}", file->file.path().string(), record);
   }
+  std::string place(std::int64_t row) const override {
+    const auto [file, record] = find(row);
+    return fmt::format("{}: record {}", file->canonical.string(), record);
+  }
   std::string summary() const override {
     std::string text = fmt::format("{} images of {} classes, {}x{}, from {}", size(),
                                    classes_.size(), kSide, kSide, path_.string());
@@ -138,6 +142,7 @@ class CifarRows final : public Dataset {
 
   struct File {
     InputFile file;
+    fs::path canonical;
     std::int64_t first = 0;  ///< row of its first record
   };
   struct Record {
@@ -179,7 +184,7 @@ class CifarRows final : public Dataset {
       }
       labels_.push_back(label);
     }
-    files_.push_back({InputFile(path), first});
+    files_.push_back({InputFile(path), fs::weakly_canonical(path), first});
   }
 
   fs::path path_;

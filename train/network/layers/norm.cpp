@@ -1,4 +1,5 @@
 // Normalisations, with the residual and ReLU that follow them.
+#include "kernels/memory_plan.h"
 #include "kernels/ops/batch_norm.h"
 #include "train/network/layer.h"
 
@@ -14,6 +15,10 @@ const void* residual(const LayerRun& run) {
 
 void* residual_gradient(const LayerRun& run) {
   return run.input.size() > 1 ? run.input_gradient[1] : nullptr;
+}
+
+std::size_t align_up(std::size_t bytes) {
+  return (bytes + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment;
 }
 
 float* floats(void* memory) {
@@ -38,7 +43,11 @@ class GroupNormLayer : public Layer {
     const auto statistics = static_cast<std::size_t>(spec_.batch * spec_.groups) * sizeof(float);
     planner.save(statistics);
     planner.save(statistics);
-    planner.workspace(ops::group_norm_partials(spec_) * sizeof(float));
+    unwanted_ = align_up(ops::group_norm_partials(spec_) * sizeof(float));
+    planner.workspace(unwanted_);
+    if (!planner.input_gradient(0))
+      planner.workspace(unwanted_ + static_cast<std::size_t>(spec_.batch * in.elements()) *
+                                        size_of(spec_.compute));
     planner.keep_input(0);
     if (operation.relu) planner.keep_output();
   }
@@ -50,15 +59,17 @@ class GroupNormLayer : public Layer {
   }
 
   void backward(const LayerRun& run) override {
+    void* dx = run.input_gradient[0];
+    if (dx == nullptr) dx = static_cast<std::byte*>(run.workspace.data) + unwanted_;
     ops::group_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
                              run.value(kWeight), floats(run.saved[kMean]),
-                             floats(run.saved[kRstd]), run.input_gradient[0],
-                             residual_gradient(run), run.value_gradient(kWeight),
+                             floats(run.saved[kRstd]), dx, residual_gradient(run), run.value_gradient(kWeight),
                              run.value_gradient(kBias), floats(run.workspace.data));
   }
 
  private:
   ops::GroupNormSpec spec_;
+  std::size_t unwanted_ = 0;  ///< in the workspace: where a gradient goes that nobody wants
 };
 
 class BatchNormLayer : public Layer {
