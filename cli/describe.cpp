@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "generators/generator.h"
+#include "kernels/emission/batch_columns.h"
 #include "sources/files/format.h"
 #include "train/model.h"
 #include "train/run_config.h"
@@ -49,23 +50,40 @@ void print_parameters(const std::vector<ParamRow>& rows) {
 }
 
 std::string draws_text(const DrawBudget& draws) {
-  std::string text = fmt::format("blocks of four words, at most {} a ", draws.part);
-  text += draws.side == 0 ? "sample" : fmt::format("tile of {0}x{0} pixels", draws.side);
+  std::string text = fmt::format("blocks of four words, at most {} a sample", draws.scene);
+  if (draws.part > 0)
+    text += fmt::format(", {} a tile of {}x{} pixels", draws.part, draws.side, draws.side);
   if (draws.pixel > 0) text += fmt::format(" and {} a pixel", draws.pixel);
   return text;
+}
+
+void print_values(const char* column, const std::vector<ValueInfo>& values) {
+  if (values.empty()) return;
+  fmt::print("{}:", column);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ValueInfo& value = values[i];
+    fmt::print("{} {}{}", i == 0 ? "" : ",", value.name,
+               value.unit.empty() ? "" : " [" + value.unit + "]");
+  }
+  fmt::print("\n");
 }
 
 void describe_generator(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // nothing printed here depends on it
   const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
-  const GeneratorInfo& info = generator->info();
-  fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
+  const SampleInfo& info = generator->info();
+  fmt::print("{}, version {}: {}\n", paint(Colour::bold, entry.name), info.version, entry.summary);
   if (!info.reference.empty()) fmt::print("reference: {}\n", info.reference);
   if (entry.kind == SampleKind::image) {
     fmt::print("sample: image, --size x --size x {}\n", generator->layout().channels);
   } else {
-    fmt::print("sample: event, {} features: {}\n", info.features.size(),
-               fmt::join(info.features, ", "));
+    fmt::print("sample: {}\n", to_string(info.layout));
+    print_values("features", info.features);
+    print_values("globals", info.globals);
+  }
+  print_values("targets", info.targets);
+  for (const BestResult& best : info.best) {
+    fmt::print("best possible {}: {:.6g}\n", best.metric, best.value);
   }
   fmt::print("random numbers: {}\n", draws_text(info.draws));
   fmt::print("classes ({}): {}\n", info.classes.size(), fmt::join(info.classes, ", "));

@@ -294,9 +294,14 @@ void check_configuration(const fs::path& checkpoint, const Json& header, const R
   const auto there = header["identity"].get<std::string>();
   const std::string here = config.identity_yaml();
   if (there == here) return;
+  const std::vector<std::string> differences = config_differences(there, here);
+  const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {
+    return line.find("generator_version: ") != std::string::npos;
+  });
   fail(ErrorKind::config,
        {fmt::format("{} belongs to a run that was configured otherwise", checkpoint.string()),
-        listed(config_differences(there, here)),
+        listed(differences) +
+            (other_version ? "; another version of a generator makes other samples" : ""),
         "restore the configuration, or start a new run: another out=FOLDER, with init.from to "
         "begin with these weights"});
 }

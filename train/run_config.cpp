@@ -153,7 +153,7 @@ std::vector<ParamSetting> settings_without(const ConfigNode& node, const std::st
 
 bool is_event(const SourceSpec& spec) {
   return spec.kind == SourceKind::generator &&
-         find_generator(spec.generator).kind == SampleKind::event;
+         find_generator(spec.generator).kind != SampleKind::image;
 }
 
 SourceKind read_kind(const ConfigNode& node) {
@@ -417,7 +417,11 @@ std::string source_yaml(const SourceConfig& source, int size, Extent extent) {
   if (extent == Extent::identity) left_out.insert({"storage", "budget", "ahead", "threads"});
   std::string out = yaml_without(source_table(spec.kind), spec, kIndent, left_out);
   if (spec.kind == SourceKind::generator) {
-    const std::string params = make_generator(spec.generator, size, spec.params)->parameters_yaml();
+    const auto generator = make_generator(spec.generator, size, spec.params);
+    const std::string params = generator->parameters_yaml();
+    // Samples of another version are other samples.
+    if (extent == Extent::identity)
+      out += fmt::format("{:6}generator_version: {}\n", "", generator->info().version);
     if (!params.empty()) out += fmt::format("{:6}params:\n", "") + settings_yaml(params, 8);
   } else {
     out += format_yaml(spec.params, kIndent);

@@ -14,9 +14,15 @@
 #include "core/params.h"
 #include "generators/images/ifs_categories.h"
 #include "generators/images/ifs_system.h"
-#include "kernels/emission.h"
+#include "generators/sample_info.h"
+#include "generators/table_cache.h"
+#include "kernels/emission/canvas.h"
+#include "kernels/memory_plan.h"
+#include "kernels/stream.h"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace wellspring {
 
@@ -89,18 +95,37 @@ struct Ifs {
 
   static constexpr int kLatents = 6;
   /// Published density of points, per pixel of the picture.
-  static constexpr double kDensity = 200000.0 / (362.0 * 362.0);
+  static constexpr float kDensity = 200000.0f / (362.0f * 362.0f);
   /// The grey of the published pictures, of 255.
   static constexpr float kGrey = 127.0f / 255;
 
   /// Numbered drawings have ids of their own under the categories' seed, beyond all categories.
   static constexpr std::uint64_t kDrawings = std::uint64_t{1} << 63;
 
-  /// What the device reads.
-  struct Tables {
+  static SampleInfo describe(const Params& params);
+
+  /// The categories and their windows, found once and kept on disk.
+  class Tables {
+   public:
+    explicit Tables(const Params& params);
+    std::vector<std::string> prepare(TableCache& cache);
+    void plan(MemoryPlan& memory);
+    void load(Stream& stream);
+    void bind(Ifs& functor) const { functor.read({category_.data(), window_.data()}); }
+
+   private:
+    ifs::CategorySpec spec_;
+    std::int64_t count_;
+    ifs::CategoryTable table_;
+    Planned<ifs::Category> category_;
+    Planned<ifs::Window> window_;
+  };
+  /// What of them the device reads.
+  struct Rows {
     const ifs::Category* category = nullptr;
     const ifs::Window* window = nullptr;  ///< ifs::kVariations of each category
   };
+  void read(const Rows& rows) { rows_ = rows; }
 
   struct Scene {
     ifs::System system;
@@ -112,12 +137,13 @@ struct Ifs {
 
   explicit Ifs(const Params& params) : params_(params) {}
 
-  // ---- the canvas: image cells with a border of one around, whose patches reach into the image
-
+  // The canvas: the image's pixels and a border of one cell, whose patches reach into the image.
+  using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
-  WS_INLINE static constexpr std::int64_t cells(int height, int width) {
-    return std::int64_t{height + 2 * kBorder} * (width + 2 * kBorder);
-  }
+  /// Error (config) where the image is too large for the published density of points.
+  std::int64_t cells(SampleShape shape) const;
+  /// One team moves 512 walkers at once.
+  int painters() const { return (params_.walkers + 511) / 512; }
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
     RngStream draw(key.rng, Purpose::label);
@@ -127,11 +153,11 @@ struct Ifs {
     const std::uint32_t flips = draw.integer(4);
     const float part_x = draw.uniform(), part_y = draw.uniform();
 
-    const ifs::Category& category = tables.category[k];
+    const ifs::Category& category = rows_.category[k];
     const int variation = params_.keep_degenerate
                               ? static_cast<int>(below(which, ifs::kVariations))
                               : category.variation[below(which, category.usable)];
-    const ifs::Window& window = tables.window[k * ifs::kVariations + variation];
+    const ifs::Window& window = rows_.window[k * ifs::kVariations + variation];
     const auto drawing =
         params_.patches == 0 ? 0u : below(patch, static_cast<std::uint32_t>(params_.patches));
 
@@ -139,10 +165,9 @@ struct Ifs {
     scene.width = key.shape.width;
     scene.height = key.shape.height;
     // A numbered drawing is the same for every sample that has its number.
-    scene.rng = params_.patches == 0
-                    ? key.rng
-                    : SampleRng{static_cast<std::uint64_t>(params_.category_seed),
-                                kDrawings + drawing};
+    scene.rng = params_.patches == 0 ? key.rng
+                                     : SampleRng{static_cast<std::uint64_t>(params_.category_seed),
+                                                 kDrawings + drawing};
     scene.system = category.system;
     WS_UNROLL(7)
     for (int i = 0; i < ifs::kMaxMaps; ++i) {
@@ -168,40 +193,44 @@ struct Ifs {
     return scene;
   }
 
-  /// All members: the points of a sample, into cells that are 0.
   template <class Team>
-  WS_HD void paint(Team& team, const Scene& scene, std::uint32_t* cells) const {
-    ifs::walk(team, scene.system, scene.walk, scene.placing, scene.width + 2 * kBorder,
-              scene.height + 2 * kBorder, scene.rng, [&](std::int32_t cell, std::uint32_t value) {
-                team.atomic_max(&cells[cell], value);
-              });
+  WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork work, Cell* cells) const {
+    ifs::walk(work.first, work.stride, scene.system, scene.walk, scene.placing,
+              scene.width + 2 * kBorder, scene.height + 2 * kBorder, scene.rng,
+              [&](std::int32_t cell, Cell value) { team.atomic_max(&cells[cell], value); });
   }
 
-  /// The number + 1 of the point that is seen in a pixel, 0 for none.
-  WS_INLINE std::uint32_t seen(const Scene& scene, const std::uint32_t* cells, int x, int y) const {
-    const int stride = scene.width + 2 * kBorder;
-    const std::uint32_t* const centre = cells + (y + kBorder) * stride + x + kBorder;
-    if (params_.stamp == Stamp::point) return *centre >> ifs::kMaskBits;
-    // The latest of the nine points whose patches cover the pixel decides, by its patch's bit for
-    // the place of the pixel in it, which is moved to the lowest one.
-    std::uint32_t latest = 0;
-    WS_UNROLL(9)
-    for (int i = 0; i < 9; ++i) {
-      const std::uint32_t cell = centre[(i / 3 - 1) * stride + i % 3 - 1];
-      const std::uint32_t number = cell >> ifs::kMaskBits << ifs::kMaskBits;
-      const std::uint32_t candidate = number | (cell >> (8 - i) & 1u);
-      latest = candidate > latest ? candidate : latest;
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
+                       ColourRun<N>& colour) const {
+    const float x0 = run.x[0] - 0.5f, y0 = run.y[0] - 0.5f;
+    int straight = 1, on_grid = 1;
+    for (int i = 0; i < N; ++i) {
+      const float x = run.x[i] - 0.5f, y = run.y[i] - 0.5f;
+      on_grid &= static_cast<int>(x == math::floor(x)) & static_cast<int>(y == math::floor(y));
+      straight &= static_cast<int>(x - x0 == static_cast<float>(i)) & static_cast<int>(y == y0);
     }
-    return (latest & 1u) != 0 ? latest >> ifs::kMaskBits : 0u;
+    const int column = static_cast<int>(x0), row = static_cast<int>(y0);
+    const bool inside = column >= 0 && column + N <= scene.width && row >= 0 && row < scene.height;
+    if ((straight & on_grid) != 0 && inside && x0 >= 0 && y0 >= 0) {
+      std::uint32_t point[N];
+      const Cell* const first = cells + cell_of(scene, column, row);
+      WS_LANES
+      for (int i = 0; i < N; ++i) point[i] = seen(scene, first + i);
+      for (int i = 0; i < N; ++i) put(colour, i, colour_of(point[i]));
+    } else if (on_grid != 0) {
+      for (int i = 0; i < N; ++i) {
+        put(colour, i, texel(scene, cells, floor_int(run.x[i]), floor_int(run.y[i])));
+      }
+    } else {
+      for (int i = 0; i < N; ++i) put(colour, i, bilinear(scene, cells, run.x[i], run.y[i]));
+    }
   }
 
   /// The colour of a pixel; black beyond the image.
-  WS_INLINE Rgb texel(const Scene& scene, const std::uint32_t* cells, int x, int y) const {
+  WS_INLINE Rgb texel(const Scene& scene, const Cell* cells, int x, int y) const {
     if (x < 0 || x >= scene.width || y < 0 || y >= scene.height) return {};
-    const std::uint32_t point = seen(scene, cells, x, y);
-    if (point == 0) return {};
-    if (params_.palette == Palette::grey) return {kGrey, kGrey, kGrey};
-    return hue_of(point - 1);
+    return colour_of(seen(scene, cells + cell_of(scene, x, y)));
   }
 
   /// The colour of point number t: 128 hues around the circle of HSV with value and saturation of
@@ -231,18 +260,65 @@ struct Ifs {
     }
   }
 
-  /// Points of a sample.
+  /// Points of a square picture of which `side` pixels are seen, as densely as published.
+  WS_INLINE static std::int32_t points_by_size(int side, float picture) {
+    const float across = static_cast<float>(side) * picture;
+    const float count = math::floor(math::fma(kDensity * across, across, 0.5f));
+    return count < static_cast<float>(ifs::kMostPoints) ? static_cast<std::int32_t>(count)
+                                                        : ifs::kMostPoints;
+  }
+
+ private:
   WS_INLINE std::int32_t points(SampleShape shape) const {
     if (params_.points > 0) return params_.points;
     return points_by_size(shape.height > shape.width ? shape.height : shape.width, params_.picture);
   }
-  WS_INLINE static std::int32_t points_by_size(int side, float picture) {
-    const double across = static_cast<double>(side) * static_cast<double>(picture);
-    const double count = kDensity * across * across + 0.5;
-    return count < ifs::kMostPoints ? static_cast<std::int32_t>(count) : ifs::kMostPoints;
+
+  WS_INLINE static std::int32_t cell_of(const Scene& scene, int x, int y) {
+    return (y + kBorder) * (scene.width + 2 * kBorder) + x + kBorder;
   }
 
- private:
+  /// The number + 1 of the point that is seen in the pixel of a cell, 0 for none.
+  WS_INLINE std::uint32_t seen(const Scene& scene, const Cell* centre) const {
+    if (params_.stamp == Stamp::point) return *centre >> ifs::kMaskBits;
+    // The latest of the nine points whose patches cover the pixel decides, by its patch's bit for
+    // the place of the pixel in it, which is moved to the lowest one.
+    const int stride = scene.width + 2 * kBorder;
+    std::uint32_t latest = 0;
+    WS_UNROLL(9)
+    for (int i = 0; i < 9; ++i) {
+      const Cell cell = centre[(i / 3 - 1) * stride + i % 3 - 1];
+      const std::uint32_t number = cell >> ifs::kMaskBits << ifs::kMaskBits;
+      const std::uint32_t candidate = number | (cell >> (8 - i) & 1u);
+      latest = candidate > latest ? candidate : latest;
+    }
+    return (latest & 1u) != 0 ? latest >> ifs::kMaskBits : 0u;
+  }
+  WS_INLINE Rgb colour_of(std::uint32_t point) const {
+    if (point == 0) return {};
+    if (params_.palette == Palette::grey) return {kGrey, kGrey, kGrey};
+    return hue_of(point - 1);
+  }
+
+  /// Between the four nearest pixels.
+  WS_INLINE Rgb bilinear(const Scene& scene, const Cell* cells, float x, float y) const {
+    const int ix = floor_int(x - 0.5f), iy = floor_int(y - 0.5f);
+    const float u = math::fract(x - 0.5f), v = math::fract(y - 0.5f);
+    const Rgb top = mix(texel(scene, cells, ix, iy), texel(scene, cells, ix + 1, iy), u);
+    const Rgb low = mix(texel(scene, cells, ix, iy + 1), texel(scene, cells, ix + 1, iy + 1), u);
+    return mix(top, low, v);
+  }
+  WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
+    return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
+  }
+  WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
+  template <int N>
+  WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
+    colour.r[i] = c.r;
+    colour.g[i] = c.g;
+    colour.b[i] = c.b;
+  }
+
   /// Scale and offset, in cells, of one axis: the window fills the picture but for its margin.
   WS_INLINE void place(float side, float low, float high, float part, bool flipped, float& scale,
                        float& offset) const {
@@ -262,9 +338,7 @@ struct Ifs {
   }
 
   Params params_;
-
- public:
-  Tables tables;
+  Rows rows_;
 };
 
 }  // namespace wellspring

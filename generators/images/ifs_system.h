@@ -195,16 +195,19 @@ struct Walkers {
   }
 };
 
-/// All members: moves the walkers and calls hit(cell, value) for each point that falls on a canvas
-/// of `width` x `height` cells. Point number t = step * walkers + walker, steps counted after the
-/// burn-in: the same for any team, so that keeping the largest value gives the same canvas.
-template <class Team, class Hit>
-WS_INLINE void walk(Team& team, const System& system, const Walk& walk, const Placing& placing,
-                    int width, int height, const SampleRng& rng, const Hit& hit) {
+/// Moves the walkers of pieces `first`, `first` + `stride`, ... of WS_WALKERS each, and calls
+/// hit(cell, value) for each point that falls on a canvas of `width` x `height` cells. Point number
+/// t = step * walkers + walker, steps counted after the burn-in: the same however the pieces are
+/// shared out, so that keeping the largest value gives the same canvas.
+template <class Hit>
+WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
+                    const Walk& walk, const Placing& placing, int width, int height,
+                    const SampleRng& rng, const Hit& hit) {
   constexpr int N = WS_WALKERS;
   const int steps = walk.burn_in + (walk.points + walk.walkers - 1) / walk.walkers;
   const MapFinder finder(system);
-  for (int first = team.rank() * N; first < walk.walkers; first += team.size() * N) {
+  for (std::int64_t piece = first_piece; piece * N < walk.walkers; piece += stride) {
+    const int first = static_cast<int>(piece) * N;
     Walkers<N> walkers(walk.start_x, walk.start_y);
     for (int block = 0; 4 * block < steps; ++block) {
       std::uint32_t words[4][N];

@@ -1,10 +1,12 @@
 // Bad data and bad checkpoints as a user meets them: exit code and message of the command.
+#include "generators/generator.h"
 #include "core/npy.h"
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -259,6 +261,24 @@ TEST_F(BadInput, CheckpointsOfAnotherRunAreRefused) {
                  {"model.widths=[16]"});
   expect_refused(2, {"configured otherwise", "train.batch: 2 there, 3 here", "another out=FOLDER"},
                  {"train.batch=3"});
+}
+
+TEST_F(BadInput, CheckpointsOfAnotherGeneratorVersionAreRefused) {
+  const std::vector<std::string> shapes = {
+      "data.sources=[{name: real, kind: generator, generator: shapes}]", "eval.sources=[]"};
+  const Outcome trained = train(shapes);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const fs::path header = checkpoint(12) / "checkpoint.json";
+  const std::string version =
+      fmt::format("generator_version: {}", make_generator("shapes", 8)->info().version);
+  std::string text = slurp(header);
+  const std::size_t at = text.find(version);
+  ASSERT_NE(at, std::string::npos) << text;
+  spill(header, text.replace(at, version.size(), "generator_version: 99"));
+  expect_refused(2,
+                 {"configured otherwise", "generator_version: 99 there",
+                  "another version of a generator makes other samples"},
+                 shapes);
 }
 
 TEST_F(BadInput, CheckpointsOfARunOnOtherFilesAreRefused) {
