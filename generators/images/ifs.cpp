@@ -55,7 +55,8 @@ std::vector<std::string> Ifs::Tables::prepare(TableCache& cache) {
                         fmt::format("count {} seed {} rate {} weight_step {} least_fill {}", count_,
                                     spec_.seed, spec_.rate, spec_.weight_step, spec_.least_fill)};
   const auto bytes = cache.get(key, [&] {
-    const ifs::CategoryTable table = ifs::make_categories(spec_, count_, 0);
+    const ifs::CategoryTable table =
+        ifs::make_categories(spec_, count_, Stream(Device::cpu()).threads());
     std::vector<std::byte> whole;
     for (const auto part :
          {std::as_bytes(std::span(table.categories)), std::as_bytes(std::span(table.windows))}) {

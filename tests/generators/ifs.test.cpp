@@ -1,13 +1,23 @@
 #include "generators/images/ifs.h"
 
+#include "generators/adapters.h"
+#include "tests/generators/collect.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
+#include "tests/support/team_launcher.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
+#include <ranges>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,7 +33,7 @@ const ifs::CategoryTable& five() {
 Ifs with_five(Ifs::Params params = {}) {
   params.categories = 5;
   Ifs functor(params);
-  functor.tables = {five().categories.data(), five().windows.data()};
+  functor.read({five().categories.data(), five().windows.data()});
   return functor;
 }
 
@@ -35,9 +45,9 @@ struct Painted {
 
   Painted(const Ifs& f, std::uint64_t sample, int side) : functor(f) {
     scene = functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
-    cells.resize(static_cast<std::size_t>(Ifs::cells(side, side)));
+    cells.resize(static_cast<std::size_t>(functor.cells({side, side, 3})));
     SoloTeam team({nullptr, 0, 0});
-    functor.paint(team, scene, cells.data());
+    functor.paint(team, scene, {0, 1}, cells.data());
   }
   Rgb at(int x, int y) const { return functor.texel(scene, cells.data(), x, y); }
   std::vector<float> picture() const {
@@ -60,8 +70,7 @@ TEST(Ifs, PatchesHideWhatLiesBelow) {
     params.picture = sample % 2 == 0 ? 1.0f : 1.7f;
     const Painted painted(with_five(params), sample, kSide);
     std::vector<std::pair<std::uint32_t, std::int32_t>> points;  // value, cell
-    SoloTeam team({nullptr, 0, 0});
-    ifs::walk(team, painted.scene.system, painted.scene.walk, painted.scene.placing, kSide + 2,
+    ifs::walk(0, 1, painted.scene.system, painted.scene.walk, painted.scene.placing, kSide + 2,
               kSide + 2, painted.scene.rng,
               [&](std::int32_t cell, std::uint32_t value) { points.emplace_back(value, cell); });
     std::sort(points.begin(), points.end());
@@ -209,7 +218,7 @@ TEST(Ifs, NumberedDrawingsComeAgainAndOthersDoNot) {
     params.categories = 1;
     const Ifs functor = [&] {
       Ifs one(params);
-      one.tables = {five().categories.data(), five().windows.data()};
+      one.read({five().categories.data(), five().windows.data()});
       return one;
     }();
     const Painted first(functor, 0, 32);
@@ -258,6 +267,107 @@ TEST(Ifs, PointsAreAsDenseAsPublished) {
   EXPECT_EQ(Ifs::points_by_size(224, 1), 76577);   // 200,000 (224/362)^2 = 76,576.8
   EXPECT_EQ(Ifs::points_by_size(32, 1), 1563);     // 1562.8
   EXPECT_EQ(Ifs::points_by_size(181, 2), 200000);  // half of the picture is seen
+}
+
+// Cells of 42 x 42, bf16 and f32, as seen and through a view; teams of 7.
+TEST(Ifs, CanvasesInScratchAndInThePlanMakeTheSameImages) {
+  const SampleShape shape = {40, 40, 3};
+  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {900, 5, 0, 2}};
+  Ifs::Params params;
+  params.walkers = 600;  // two teams paint a sample where the plan has room for its cells
+  const Ifs functor = with_five(params);
+  SampleLayout layout = SampleLayout::image(shape);
+  layout.latents = Ifs::kLatents;
+  for (const bool warped : {false, true}) {
+    EmitCall call;
+    call.slots = slots.data();
+    call.seed = 21;
+    if (warped) {
+      call.view.rotate = 0.5f;
+      call.view.zoom_high = 1.5f;
+    }
+    test::HostBatch in_scratch(3, layout), in_plan(3, layout);
+    for (const auto& [batch, room] :
+         {std::pair{&in_scratch, std::size_t{1} << 17}, std::pair{&in_plan, std::size_t{0}}}) {
+      CanvasStage<Ifs> stage;
+      MemoryPlan memory(Device::cpu());
+      stage.plan(memory, "test", 3, functor, shape, room);
+      memory.commit();
+      EXPECT_EQ(stage.place(), room == 0 ? CanvasPlace::memory : CanvasPlace::scratch);
+      call.batch = batch->view();
+      stage.emit(test::TeamLauncher{7}, "test", functor, shape, call);
+    }
+    EXPECT_TRUE(in_scratch == in_plan);
+    EXPECT_GT(std::ranges::count_if(in_plan.x(), [](float v) { return v > 0; }), 300);
+  }
+}
+
+// Whole images as they are, their mirror images and what lies between pixels: rows of 8 and 32
+// pixels at once must show what single pixels show.
+TEST(Ifs, ImagesAreWhatTheirPixelsAre) {
+  constexpr int kSide = 70;
+  Ifs::Params params;
+  params.palette = Ifs::Palette::colour;
+  const Painted painted(with_five(params), 2, kSide);
+  const auto shaded = [&](float x, float y, float step) {
+    PixelRun<32> run{};
+    for (int i = 0; i < 32; ++i) {
+      run.x[i] = x + step * static_cast<float>(i);
+      run.y[i] = y;
+    }
+    ColourRun<32> colour;
+    painted.functor.shade(painted.scene, painted.cells.data(), run, colour);
+    return colour;
+  };
+  for (int y = -1; y <= kSide; ++y) {
+    const float row = static_cast<float>(y) + 0.5f;
+    for (const int x : {-3, 0, 9, 38, 39}) {
+      const float column = static_cast<float>(x) + 0.5f;
+      const auto as_is = shaded(column, row, 1), mirrored = shaded(column + 31, row, -1);
+      const auto between = shaded(column + 0.25f, row, 1);
+      for (int i = 0; i < 32; ++i) {
+        const Rgb here = painted.at(x + i, y), next = painted.at(x + i + 1, y);
+        ASSERT_TRUE(as_is.r[i] == here.r && as_is.g[i] == here.g && as_is.b[i] == here.b);
+        ASSERT_EQ(mirrored.g[31 - i], here.g);
+        ASSERT_EQ(between.g[i], math::lerp(here.g, next.g, 0.25f));
+      }
+    }
+  }
+}
+
+TEST(Ifs, TablesComeFromTheCacheAndADamagedOneIsMadeAgain) {
+  const test::TemporaryFolder folder;
+  Ifs::Params params;
+  params.categories = 2;
+  std::vector<std::vector<float>> pictures;
+  for (const char* const state : {"none", "stored", "damaged", "mended"}) {
+    TableCache cache(folder.path());
+    Ifs::Tables tables(params);
+    if (std::string(state) == "damaged") {
+      const auto file = *std::filesystem::directory_iterator(folder.path());
+      std::fstream(file.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(200).put(1);
+    }
+    const auto notes = tables.prepare(cache);
+    EXPECT_EQ(notes.empty(), std::string(state) != "damaged") << state;
+    MemoryPlan memory(Device::cpu());
+    tables.plan(memory);
+    memory.commit();
+    Stream stream(Device::cpu(), 1);
+    tables.load(stream);
+    Ifs functor(params);
+    tables.bind(functor);
+    pictures.push_back(Painted(functor, 4, 24).picture());
+    EXPECT_EQ(pictures.back(), pictures.front()) << state;
+  }
+}
+
+TEST(Ifs, TooLargeImagesAreRefused) {
+  test::expect_parts(test::message_of(ErrorKind::config,
+                                      [] {
+                                        Ifs({}).cells({32, 2049, 3});
+                                      }),
+                     {"2049x32", "at most 2048"});
+  EXPECT_LT(Ifs::points_by_size(2048, 1), ifs::kMostPoints);
 }
 
 }  // namespace
