@@ -27,8 +27,13 @@ SampleInfo Ifs::describe(const Params& params) {
   // A block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = 2;
-  info.draws.part = walkers * ((params.burn_in + 3) / 4 + 2) + (params.points + 3) / 4;
-  info.draws.pixel = 1 + static_cast<std::int64_t>(kDensity / 4 * params.picture * params.picture);
+  info.draws.part = walkers * ((params.burn_in + 8) / 4);
+  if (params.points > 0) {
+    info.draws.part += (params.points + 3) / 4;
+  } else {
+    info.draws.pixel =
+        1 + static_cast<std::int64_t>(kDensity / 4 * params.picture * params.picture);
+  }
   return info;
 }
 

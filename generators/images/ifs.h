@@ -87,7 +87,7 @@ struct Ifs {
             .real("margin", &Params::margin, {0, 0.25}, "picture side",
                   "left free around the points", "FractalDB: 6 of 362 pixels")
             .integer("walkers", &Params::walkers, {1, 65536}, "",
-                     "points that wander at the same time; part of what a sample is")
+                     "points that wander at the same time, at most one for four that are drawn")
             .integer("burn_in", &Params::burn_in, {0, 4096}, "",
                      "steps of each walker that are not drawn");
     return rows;
@@ -173,8 +173,8 @@ struct Ifs {
     for (int i = 0; i < ifs::kMaxMaps; ++i) {
       scene.system.map[i] = ifs::vary(category.system.map[i], variation, params_.weight_step);
     }
-    scene.walk = {params_.walkers, params_.burn_in, points(key.shape), window.point_x,
-                  window.point_y};
+    const std::int32_t count = points(key.shape);
+    scene.walk = {walkers_for(count), params_.burn_in, count, window.point_x, window.point_y};
     const bool flip_x = (flips & 1u) != 0, flip_y = (flips & 2u) != 0;
     scene.placing = {};
     place(static_cast<float>(scene.width), window.x0, window.x1, part_x, flip_x, scene.placing.sx,
@@ -272,6 +272,12 @@ struct Ifs {
   WS_INLINE std::int32_t points(SampleShape shape) const {
     if (params_.points > 0) return params_.points;
     return points_by_size(shape.height > shape.width ? shape.height : shape.width, params_.picture);
+  }
+
+  /// No more than can draw four points each.
+  WS_INLINE std::int32_t walkers_for(std::int32_t count) const {
+    const std::int32_t most = count < 8 ? 1 : count / 4;
+    return params_.walkers < most ? params_.walkers : most;
   }
 
   WS_INLINE static std::int32_t cell_of(const Scene& scene, int x, int y) {
