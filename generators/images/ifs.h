@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -48,6 +49,14 @@ struct Ifs {
     int walkers = 256;
     int burn_in = 32;
   };
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  /// 200,000 points on 362x362 pixels, of which 224x224 are seen, at any size.
+  static Settings fractaldb(std::string categories) {
+    return {{"categories", std::move(categories)}, {"weight_step", "0.4"}, {"patches", "10"},
+            {"keep_degenerate", "true"},           {"points", "200000"},   {"picture", "1.616"}};
+  }
+  static constexpr const char* kAsPublished =
+      "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, but for the categories";
   static const ParamTable<Params>& table() {
     static const auto rows =
         ParamTable<Params>("ifs")
@@ -89,7 +98,10 @@ struct Ifs {
             .integer("walkers", &Params::walkers, {1, 65536}, "",
                      "points that wander at the same time, at most one for four that are drawn")
             .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                     "steps of each walker that are not drawn");
+                     "steps of each walker that are not drawn")
+            .preset("fractaldb-60", fractaldb("60"), kAsPublished)
+            .preset("fractaldb-1k", fractaldb("1000"), kAsPublished)
+            .preset("fractaldb-10k", fractaldb("10000"), kAsPublished);
     return rows;
   }
 
