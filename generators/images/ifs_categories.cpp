@@ -1,0 +1,379 @@
+#include "generators/images/ifs_categories.h"
+
+#include "core/error.h"
+#include "kernels/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <exception>
+
+namespace wellspring::ifs {
+
+namespace {
+
+/// Blocks of random numbers set aside for a survey: one eighth of its points, to a power of two.
+constexpr std::uint32_t kSurveyBlocks = 1u << 14;
+static_assert(8 * kSurveyBlocks >= kSurveyPoints);
+/// And for a candidate's coefficients: the number of maps, then 42 of them.
+constexpr std::uint32_t kCandidateBlocks = 16;
+/// A point as far out as this has diverged: a picture that held it would show nothing else.
+constexpr double kFar = 1e15;
+/// Points before the divergence that are left out of a survey, as in the published program.
+constexpr int kTail = 100;
+
+/// Map i is taken with chance |det_i| / sum, rounded to a multiple of 2^-16.
+void set_selectors(System& system) {
+  double weight[kMaxMaps], sum = 0;
+  for (int i = 0; i < system.maps; ++i) {
+    const Map& m = system.map[i];
+    weight[i] = std::abs(double{m.a} * m.d - double{m.b} * m.c);
+    sum += weight[i];
+  }
+  double below = 0;
+  for (int i = 0; i < kMaxMaps; ++i) {
+    below += i < system.maps ? weight[i] : 0;
+    const double share = i < system.maps - 1 ? below / sum : 1;
+    system.upto[i] = static_cast<std::uint32_t>(std::floor(share * kSelectors + 0.5));
+  }
+}
+
+/// Number of points that a survey is about, and whether the rest diverged.
+struct Chain {
+  int points;
+  bool diverged;
+};
+
+Chain iterate(const System& system, const std::uint8_t* maps, double* xs, double* ys) {
+  struct {
+    double a, b, c, d, e, f;
+  } map[kMaxMaps];
+  for (int i = 0; i < kMaxMaps; ++i) {
+    const Map& m = system.map[i];
+    map[i] = {m.a, m.b, m.c, m.d, m.e, m.f};
+  }
+  double x = 0, y = 0;
+  xs[0] = ys[0] = 0;
+  for (int i = 1; i < kSurveyPoints; ++i) {
+    const auto& m = map[maps[i - 1]];
+    const double next_x = std::fma(m.a, x, std::fma(m.b, y, m.e));
+    y = std::fma(m.c, x, std::fma(m.d, y, m.f));
+    x = next_x;
+    xs[i] = x;
+    ys[i] = y;
+    if (!(std::abs(x) + std::abs(y) < kFar)) return {std::max(1, i - kTail), true};
+  }
+  return {kSurveyPoints, false};
+}
+
+struct Range {
+  double low, high;
+};
+Range range_of(const double* values, int count) {
+  double low = values[0], high = values[0];
+#pragma omp simd reduction(min : low) reduction(max : high)
+  for (int i = 0; i < count; ++i) {
+    low = values[i] < low ? values[i] : low;
+    high = values[i] > high ? values[i] : high;
+  }
+  return {low, high};
+}
+
+bool has_area(const Survey& survey) {
+  return survey.x1 > survey.x0 && survey.y1 > survey.y0;
+}
+
+/// How a survey's points fall on its picture, each axis by itself.
+struct Picture {
+  double x0 = 0, sx = 0, y0 = 0, sy = 0;
+
+  Picture() = default;
+  explicit Picture(const Survey& survey)
+      : x0(survey.x0),
+        sx(kInner / (survey.x1 - survey.x0)),
+        y0(survey.y0),
+        sy(kInner / (survey.y1 - survey.y0)) {}
+  std::int32_t pixel(double x, double y) const {
+    const auto column = static_cast<std::int32_t>((x - x0) * sx + kSurveyMargin);
+    const auto row = static_cast<std::int32_t>((y - y0) * sy + kSurveyMargin);
+    return row * kSurveySide + column;
+  }
+
+ private:
+  static constexpr double kInner = kSurveySide - 2 * kSurveyMargin;
+};
+
+constexpr std::size_t kPictureWords = kSurveySide * kSurveySide / 64;
+void mark(std::uint64_t* hit, std::int32_t pixel) {
+  const auto bit = static_cast<std::uint32_t>(pixel);
+  hit[bit / 64] |= std::uint64_t{1} << (bit % 64);
+}
+double fill_of(const std::uint64_t* hit) {
+  std::int64_t pixels = 0;
+  for (std::size_t i = 0; i < kPictureWords; ++i) pixels += std::popcount(hit[i]);
+  return static_cast<double>(pixels) / (kSurveySide * kSurveySide);
+}
+
+/// The chances of the maps are not computed again.
+System varied(const System& system, int variation, float weight_step) {
+  System result = system;
+  for (int i = 0; i < result.maps; ++i) {
+    result.map[i] = vary(system.map[i], variation, weight_step);
+  }
+  return result;
+}
+
+/// All variations of a system side by side, a vector lane each, under one sequence of maps.
+class Variations {
+ public:
+  static constexpr int kLanes = 28;  ///< whole vectors of four
+
+  Variations(const System& system, float weight_step) {
+    for (int v = 0; v < kLanes; ++v) {
+      const System lane = varied(system, v < kVariations ? v : 0, weight_step);
+      for (int i = 0; i < kMaxMaps; ++i) {
+        const Map& m = lane.map[i];
+        const double values[kCoefficients] = {m.a, m.b, m.c, m.d, m.e, m.f};
+        for (int c = 0; c < kCoefficients; ++c) map_[i].value[c][v] = values[c];
+      }
+    }
+  }
+  /// One step of every lane, which widens the lane's range.
+  void step(int map) {
+    move(map);
+#pragma omp simd
+    for (int v = 0; v < kLanes; ++v) {
+      // Not a number changes nothing; what became infinite before it has.
+      x0_[v] = x_[v] < x0_[v] ? x_[v] : x0_[v];
+      x1_[v] = x_[v] > x1_[v] ? x_[v] : x1_[v];
+      y0_[v] = y_[v] < y0_[v] ? y_[v] : y0_[v];
+      y1_[v] = y_[v] > y1_[v] ? y_[v] : y1_[v];
+    }
+  }
+  Survey survey(int v) const {
+    Survey survey = {false, x0_[v], x1_[v], y0_[v], y1_[v], 0, x_[v], y_[v]};
+    survey.diverged = !(x0_[v] > -kFar && x1_[v] < kFar && y0_[v] > -kFar && y1_[v] < kFar);
+    return survey;
+  }
+  /// Back to the origin; a lane without a picture stays there.
+  void restart(int v, const Picture& picture) {
+    x_[v] = y_[v] = 0;
+    left_[v] = picture.x0;
+    scale_x_[v] = picture.sx;
+    bottom_[v] = picture.y0;
+    scale_y_[v] = picture.sy;
+    if (picture.sx != 0) return;
+    for (auto& map : map_) {
+      for (auto& value : map.value) value[v] = 0;
+    }
+  }
+  void move(int map) {
+    const auto& m = map_[map].value;
+#pragma omp simd
+    for (int v = 0; v < kLanes; ++v) {
+      const double x = std::fma(m[0][v], x_[v], std::fma(m[1][v], y_[v], m[4][v]));
+      y_[v] = std::fma(m[2][v], x_[v], std::fma(m[3][v], y_[v], m[5][v]));
+      x_[v] = x;
+    }
+  }
+  /// Where each lane's point lies on its picture.
+  void look(std::int32_t (&pixel)[kLanes]) const {
+#pragma omp simd
+    for (int v = 0; v < kLanes; ++v) {
+      const auto column =
+          static_cast<std::int32_t>((x_[v] - left_[v]) * scale_x_[v] + kSurveyMargin);
+      const auto row =
+          static_cast<std::int32_t>((y_[v] - bottom_[v]) * scale_y_[v] + kSurveyMargin);
+      pixel[v] = row * kSurveySide + column;
+    }
+  }
+
+ private:
+  struct {
+    double value[kCoefficients][kLanes];
+  } map_[kMaxMaps];
+  double x_[kLanes] = {}, y_[kLanes] = {};
+  double x0_[kLanes] = {}, x1_[kLanes] = {}, y0_[kLanes] = {}, y1_[kLanes] = {};
+  double left_[kLanes] = {}, scale_x_[kLanes] = {}, bottom_[kLanes] = {}, scale_y_[kLanes] = {};
+};
+
+}  // namespace
+
+SampleRng category_rng(const CategorySpec& spec, std::int64_t k) {
+  return {static_cast<std::uint64_t>(spec.seed), static_cast<std::uint64_t>(k)};
+}
+
+System candidate_system(const SampleRng& rng, std::uint32_t attempt) {
+  const std::uint32_t draw = attempt * kCandidateBlocks;
+  System system{};
+  system.maps = 2 + static_cast<int>(below(rng.block(Purpose::scene, draw).word[0], 6));
+  for (int i = 0; i < system.maps; ++i) {
+    float values[8];
+    for (std::uint32_t half = 0; half < 2; ++half) {
+      const auto block = draw + 1 + 2 * static_cast<std::uint32_t>(i) + half;
+      const Philox4 words = rng.block(Purpose::scene, block);
+      for (std::uint32_t k = 0; k < 4; ++k)
+        values[4 * half + k] = 2 * unit_float(words.word[k]) - 1;
+    }
+    system.map[i] = {values[0], values[1], values[2], values[3], values[4], values[5]};
+  }
+  set_selectors(system);
+  return system;
+}
+
+Surveyor::Surveyor()
+    : maps_(8 * kSurveyBlocks),
+      x_(kSurveyPoints),
+      y_(kSurveyPoints),
+      pixel_(kSurveyPoints),
+      hit_(kPictureWords * kVariations) {}
+
+void Surveyor::choose_maps(const System& system, const SampleRng& rng, std::uint32_t first_block) {
+  constexpr int kLanes = 8;
+  std::uint8_t* const maps = maps_.data();
+  for (int block = 0; 8 * block < kSurveyPoints; block += kLanes) {
+    std::uint32_t selector[8][kLanes];
+    WS_WALKER_LOOP
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const auto draw = first_block + static_cast<std::uint32_t>(block + lane);
+      const Philox4 words = rng.block(Purpose::texture, draw);
+      for (int k = 0; k < 4; ++k) {
+        selector[2 * k][lane] = words.word[k] & 0xffffu;
+        selector[2 * k + 1][lane] = words.word[k] >> 16;
+      }
+    }
+    for (int half = 0; half < 8; ++half) {
+      WS_WALKER_LOOP
+      for (int lane = 0; lane < kLanes; ++lane) {
+        maps[8 * (block + half) + lane] =
+            static_cast<std::uint8_t>(map_of(system.upto, selector[half][lane]));
+      }
+    }
+  }
+}
+
+Survey Surveyor::survey(const System& system) {
+  const Chain chain = iterate(system, maps_.data(), x_.data(), y_.data());
+  const Range x = range_of(x_.data(), chain.points), y = range_of(y_.data(), chain.points);
+  const auto last = static_cast<std::size_t>(chain.points - 1);
+  Survey result = {chain.diverged, x.low, x.high, y.low, y.high, 0, x_[last], y_[last]};
+  if (!has_area(result)) return result;
+
+  const Picture picture(result);
+#pragma omp simd
+  for (int i = 0; i < chain.points; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    pixel_[at] = picture.pixel(x_[at], y_[at]);
+  }
+  std::fill_n(hit_.begin(), kPictureWords, 0);
+  for (int i = 0; i < chain.points; ++i) mark(hit_.data(), pixel_[static_cast<std::size_t>(i)]);
+  result.fill = fill_of(hit_.data());
+  return result;
+}
+
+std::array<Survey, kVariations> Surveyor::survey_variations(const System& system,
+                                                            float weight_step) {
+  Variations lanes(system, weight_step);
+  for (int i = 1; i < kSurveyPoints; ++i) lanes.step(maps_[static_cast<std::size_t>(i - 1)]);
+  std::array<Survey, kVariations> result;
+  for (int v = 0; v < Variations::kLanes; ++v) {
+    const Survey survey = lanes.survey(v);
+    lanes.restart(v, !survey.diverged && has_area(survey) ? Picture(survey) : Picture());
+    if (v < kVariations) result[static_cast<std::size_t>(v)] = survey;
+  }
+
+  std::fill(hit_.begin(), hit_.end(), 0);
+  for (int i = 0; i < kSurveyPoints; ++i) {
+    if (i > 0) lanes.move(maps_[static_cast<std::size_t>(i - 1)]);
+    std::int32_t pixel[Variations::kLanes];
+    lanes.look(pixel);
+    for (std::size_t v = 0; v < kVariations; ++v) mark(&hit_[v * kPictureWords], pixel[v]);
+  }
+  for (std::size_t v = 0; v < kVariations; ++v) {
+    if (has_area(result[v])) result[v].fill = fill_of(&hit_[v * kPictureWords]);
+  }
+  for (std::size_t v = 0; v < kVariations; ++v) {
+    if (result[v].diverged) result[v] = survey(varied(system, static_cast<int>(v), weight_step));
+  }
+  return result;
+}
+
+std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& surveyor,
+                           std::uint32_t most) {
+  const SampleRng rng = category_rng(spec, k);
+  for (std::uint32_t attempt = 0; attempt < most; ++attempt) {
+    const System system = candidate_system(rng, attempt);
+    surveyor.choose_maps(system, rng, attempt * kSurveyBlocks);
+    const Survey survey = surveyor.survey(system);
+    if (!survey.diverged && survey.fill >= spec.rate) return attempt;
+  }
+  fail(ErrorKind::config,
+       {fmt::format("ifs: no system of category {} fills {} of the picture", k, spec.rate),
+        fmt::format("{} candidates were tried", most), "lower `rate`; published is 0.2"});
+}
+
+Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t attempt,
+                       Surveyor& surveyor, std::span<Window> windows) {
+  const SampleRng rng = category_rng(spec, k);
+  Category category{};
+  category.system = candidate_system(rng, attempt);
+  category.attempt = attempt;
+  // The points of variation 0 are those that it was accepted for: it cannot be refused now.
+  surveyor.choose_maps(category.system, rng, attempt * kSurveyBlocks);
+  const auto surveys = surveyor.survey_variations(category.system, spec.weight_step);
+  for (int v = 0; v < kVariations; ++v) {
+    const Survey& survey = surveys[static_cast<std::size_t>(v)];
+    windows[static_cast<std::size_t>(v)] = {
+        static_cast<float>(survey.x0),     static_cast<float>(survey.x1),
+        static_cast<float>(survey.y0),     static_cast<float>(survey.y1),
+        static_cast<float>(survey.last_x), static_cast<float>(survey.last_y)};
+    if (v == 0 || (!survey.diverged && survey.fill >= spec.least_fill)) {
+      category.variation[category.usable++] = static_cast<std::uint8_t>(v);
+    }
+  }
+  return category;
+}
+
+namespace {
+
+/// One category a team of one; the first failure is kept.
+struct CategoryMaker {
+  const CategorySpec* spec;
+  CategoryTable* table;
+  std::exception_ptr* failures;
+
+  void operator()(SoloTeam&, std::int64_t k) const {
+    thread_local Surveyor surveyor;
+    const auto at = static_cast<std::size_t>(k);
+    try {
+      const auto known = known_attempts(*spec);
+      const std::uint32_t attempt =
+          at < known.size() ? known[at] : find_attempt(*spec, k, surveyor);
+      table->categories[at] =
+          make_category(*spec, k, attempt, surveyor,
+                        std::span(table->windows)
+                            .subspan(at * kVariations, static_cast<std::size_t>(kVariations)));
+    } catch (...) {
+      failures[k] = std::current_exception();
+    }
+  }
+};
+
+}  // namespace
+
+CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads) {
+  CategoryTable table;
+  const auto size = static_cast<std::size_t>(count);
+  table.categories.resize(size);
+  table.windows.resize(size * kVariations);
+  std::vector<std::exception_ptr> failures(size);
+  host::run_league(count, threads, {1, 0}, CategoryMaker{&spec, &table, failures.data()});
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  return table;
+}
+
+}  // namespace wellspring::ifs

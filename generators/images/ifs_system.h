@@ -1,0 +1,251 @@
+// Iterated function systems: affine maps of the plane, one of which moves the point at each step,
+// and walkers that do so many at a time. Used by generator `ifs`, by its search for categories and
+// by its tests; host and device.
+//
+// M. Barnsley, S. Demko, "Iterated function systems and the global construction of fractals",
+// Proc. R. Soc. A 399 (1985) 243; as classes of images: H. Kataoka et al., "Pre-training without
+// natural images", ACCV 2020 (FractalDB).
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+
+namespace wellspring::ifs {
+
+inline constexpr int kMaxMaps = 7;       ///< FractalDB: 2 to 7
+inline constexpr int kCoefficients = 6;  ///< of a map
+/// Weight variations of a category: none, and each coefficient of all maps by four factors.
+inline constexpr int kVariations = 1 + 4 * kCoefficients;
+/// A selector is one more than the largest that a draw can be; see System::upto.
+inline constexpr std::uint32_t kSelectors = 1u << 16;
+
+/// (x, y) -> (a x + b y + e, c x + d y + f).
+struct Map {
+  float a, b, c, d, e, f;
+};
+
+/// Maps and how often each is taken. Map i is taken for selectors in [upto[i - 1], upto[i]), of
+/// kSelectors; beyond the last map `upto` is kSelectors.
+struct System {
+  std::int32_t maps;
+  Map map[kMaxMaps];
+  std::uint32_t upto[kMaxMaps];
+};
+
+/// Index of the map for a selector in [0, kSelectors).
+WS_INLINE int map_of(const std::uint32_t (&upto)[kMaxMaps], std::uint32_t selector) {
+  int index = 0;
+  WS_UNROLL(6)
+  for (int i = 0; i < kMaxMaps - 1; ++i) index += selector >= upto[i] ? 1 : 0;
+  return index;
+}
+
+/// What the coefficients of a variation are multiplied by: number 0 changes nothing, 1 + 4 p + j
+/// multiplies coefficient p of every map by 1 - 2 w, 1 - w, 1 + w or 1 + 2 w (j = 0..3).
+WS_INLINE Map vary(const Map& map, int variation, float w) {
+  if (variation == 0) return map;
+  const int which = (variation - 1) / 4, step = (variation - 1) % 4;
+  const float factor = math::fma(static_cast<float>(step < 2 ? step - 2 : step - 1), w, 1.0f);
+  Map varied = map;
+  if (which == 0) varied.a = map.a * factor;
+  if (which == 1) varied.b = map.b * factor;
+  if (which == 2) varied.c = map.c * factor;
+  if (which == 3) varied.d = map.d * factor;
+  if (which == 4) varied.e = map.e * factor;
+  if (which == 5) varied.f = map.f * factor;
+  return varied;
+}
+
+/// Where points of the plane lie on the canvas: cell (floor(sx x + ox), floor(sy y + oy)).
+struct Placing {
+  float sx, ox, sy, oy;
+};
+
+/// How a picture is walked. All of it belongs to the sample, nothing to the launch.
+struct Walk {
+  std::int32_t walkers;    ///< at least 1; the draws of walker w begin at its number
+  std::int32_t burn_in;    ///< steps of each walker that are not drawn
+  std::int32_t points;     ///< drawn by all walkers together, up to kMostPoints
+  float start_x, start_y;  ///< of every walker: a point of the attractor
+};
+
+/// A cell holds the last point that fell into it: its number + 1, then nine bits that it drew for
+/// the patch around it. 0: no point.
+inline constexpr int kMaskBits = 9;
+inline constexpr std::int32_t kMostPoints = (1 << (32 - kMaskBits)) - 2;
+
+/// Uniform in 1..511 from the low half of a word (each within 1 % of the same chance).
+WS_INLINE std::uint32_t patch_mask(std::uint32_t word) {
+  return (((word & 0xffffu) * 511u) >> 16) + 1u;
+}
+
+/// Walkers that a member moves at once: vector lanes on the host, one on a device. Results do not
+/// depend on it.
+#if WS_DEVICE_CODE
+#define WS_WALKERS 1
+#else
+#define WS_WALKERS 16
+#endif
+/// Before a loop over them.
+#if WS_DEVICE_CODE || defined(__CUDACC__)
+#define WS_WALKER_LOOP
+#else
+#define WS_WALKER_LOOP _Pragma("omp simd")
+#endif
+
+/// A map for each of N walkers.
+template <int N>
+struct MapLanes {
+  float a[N], b[N], c[N], d[N], e[N], f[N];
+};
+
+#if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+/// Finds the maps of N walkers: eight values of a coefficient are one vector, looked up in one
+/// instruction.
+class MapFinder {
+ public:
+  explicit MapFinder(const System& system) {
+    for (int i = 0; i < kMaxMaps; ++i) {
+      const Map& map = system.map[i];
+      const float values[kCoefficients] = {map.a, map.b, map.c, map.d, map.e, map.f};
+      for (int c = 0; c < kCoefficients; ++c) column_[c][i] = values[c];
+    }
+  }
+  template <int N>
+  WS_INLINE void find(const std::int32_t* index, MapLanes<N>& maps) const {
+    float* const out[kCoefficients] = {maps.a, maps.b, maps.c, maps.d, maps.e, maps.f};
+    WS_UNROLL(2)
+    for (int l = 0; l < N; l += 8) {
+      Integers at;
+      __builtin_memcpy(&at, index + l, sizeof at);
+      WS_UNROLL(6)
+      for (int c = 0; c < kCoefficients; ++c) {
+        const Floats found = __builtin_shuffle(column_[c], at);
+        __builtin_memcpy(out[c] + l, &found, sizeof found);
+      }
+    }
+  }
+
+ private:
+  typedef float Floats __attribute__((vector_size(32)));
+  typedef std::int32_t Integers __attribute__((vector_size(32)));
+  Floats column_[kCoefficients] = {};
+};
+#else
+class MapFinder {
+ public:
+  WS_INLINE explicit MapFinder(const System& system) : system_(system) {}
+  template <int N>
+  WS_INLINE void find(const std::int32_t* index, MapLanes<N>& maps) const {
+    WS_WALKER_LOOP
+    for (int l = 0; l < N; ++l) {
+      const Map& map = system_.map[index[l]];
+      maps.a[l] = map.a;
+      maps.b[l] = map.b;
+      maps.c[l] = map.c;
+      maps.d[l] = map.d;
+      maps.e[l] = map.e;
+      maps.f[l] = map.f;
+    }
+  }
+
+ private:
+  const System& system_;
+};
+#endif
+
+/// N walkers, and where they are.
+template <int N>
+struct Walkers {
+  float x[N], y[N];
+
+  WS_INLINE Walkers(float start_x, float start_y) {
+    for (int l = 0; l < N; ++l) {
+      x[l] = start_x;
+      y[l] = start_y;
+    }
+  }
+  WS_INLINE void move(const MapLanes<N>& maps) {
+    WS_WALKER_LOOP
+    for (int l = 0; l < N; ++l) {
+      const float moved = math::fma(maps.a[l], x[l], math::fma(maps.b[l], y[l], maps.e[l]));
+      y[l] = math::fma(maps.c[l], x[l], math::fma(maps.d[l], y[l], maps.f[l]));
+      x[l] = moved;
+    }
+  }
+  /// The cells that the first `count` of them are in; -1 for the others, and beyond the canvas.
+  WS_INLINE void locate(const Placing& placing, int width, int height, int count,
+                        std::int32_t (&cell)[N]) const {
+    const auto columns = static_cast<float>(width), rows = static_cast<float>(height);
+    WS_WALKER_LOOP
+    for (int l = 0; l < N; ++l) {
+      const float column = math::fma(placing.sx, x[l], placing.ox);
+      const float row = math::fma(placing.sy, y[l], placing.oy);
+      // Not a number fails these, too. Without branches, so that lanes stay together.
+      const int inside = static_cast<int>(column >= 0) & static_cast<int>(column < columns) &
+                         static_cast<int>(row >= 0) & static_cast<int>(row < rows) &
+                         static_cast<int>(l < count);
+      const auto i = static_cast<std::int32_t>(inside != 0 ? column : 0.0f);
+      const auto j = static_cast<std::int32_t>(inside != 0 ? row : 0.0f);
+      cell[l] = inside != 0 ? j * width + i : -1;
+    }
+  }
+};
+
+/// Moves the walkers of pieces `first`, `first` + `stride`, ... of WS_WALKERS each, and calls
+/// hit(cell, value) for each point that falls on a canvas of `width` x `height` cells. Point number
+/// t = step * walkers + walker, steps counted after the burn-in: the same however the pieces are
+/// shared out, so that keeping the largest value gives the same canvas.
+template <class Hit>
+WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
+                    const Walk& walk, const Placing& placing, int width, int height,
+                    const SampleRng& rng, const Hit& hit) {
+  constexpr int N = WS_WALKERS;
+  const int steps = walk.burn_in + (walk.points + walk.walkers - 1) / walk.walkers;
+  const MapFinder finder(system);
+  for (std::int64_t piece = first_piece; piece * N < walk.walkers; piece += stride) {
+    const int first = static_cast<int>(piece) * N;
+    Walkers<N> walkers(walk.start_x, walk.start_y);
+    for (int block = 0; 4 * block < steps; ++block) {
+      std::uint32_t words[4][N];
+      const int draw = block * walk.walkers + first;
+      WS_WALKER_LOOP
+      for (int l = 0; l < N; ++l) {
+        const Philox4 drawn = rng.block(Purpose::texture, static_cast<std::uint32_t>(draw + l));
+        WS_UNROLL(4)
+        for (int k = 0; k < 4; ++k) words[k][l] = drawn.word[k];
+      }
+      WS_UNROLL(4)
+      for (int k = 0; k < 4; ++k) {
+        const int step = 4 * block + k;
+        if (step >= steps) continue;
+        std::int32_t index[N];
+        WS_WALKER_LOOP
+        for (int l = 0; l < N; ++l) index[l] = map_of(system.upto, words[k][l] >> 16);
+        MapLanes<N> maps;
+        finder.template find<N>(index, maps);
+        walkers.move(maps);
+        if (step < walk.burn_in) continue;
+
+        const int number = (step - walk.burn_in) * walk.walkers + first;  // of the first's point
+        const int left = walk.walkers - first, wanted = walk.points - number;
+        std::int32_t cell[N];
+        walkers.locate(placing, width, height, left < wanted ? left : wanted, cell);
+        std::uint32_t value[N];
+        WS_WALKER_LOOP
+        for (int l = 0; l < N; ++l) {
+          const auto count = static_cast<std::uint32_t>(number + l + 1);
+          value[l] = (count << kMaskBits) | patch_mask(words[k][l]);
+        }
+        for (int l = 0; l < N; ++l) {
+          if (cell[l] >= 0) hit(cell[l], value[l]);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace wellspring::ifs

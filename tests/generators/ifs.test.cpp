@@ -1,0 +1,374 @@
+#include "generators/images/ifs.h"
+
+#include "generators/adapters.h"
+#include "tests/generators/collect.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
+#include "tests/support/statistics.h"
+#include "tests/support/team_launcher.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+/// Five categories; the tests share their tables, which take a moment.
+const ifs::CategoryTable& five() {
+  static const ifs::CategoryTable table = ifs::make_categories({}, 5, 1);
+  return table;
+}
+
+Ifs with_five(Ifs::Params params = {}) {
+  params.categories = 5;
+  Ifs functor(params);
+  functor.read({five().categories.data(), five().windows.data()});
+  return functor;
+}
+
+struct Painted {
+  Ifs functor;
+  Ifs::Scene scene;
+  Truth<Ifs::kLatents> truth;
+  std::vector<std::uint32_t> cells;
+
+  Painted(const Ifs& f, std::uint64_t sample, int side) : functor(f) {
+    scene = functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
+    cells.resize(static_cast<std::size_t>(functor.cells({side, side, 3})));
+    SoloTeam team({nullptr, 0, 0});
+    functor.paint(team, scene, {0, 1}, cells.data());
+  }
+  Rgb at(int x, int y) const { return functor.texel(scene, cells.data(), x, y); }
+  std::vector<float> picture() const {
+    std::vector<float> values;
+    for (int y = 0; y < scene.height; ++y) {
+      for (int x = 0; x < scene.width; ++x) {
+        const Rgb c = at(x, y);
+        values.insert(values.end(), {c.r, c.g, c.b});
+      }
+    }
+    return values;
+  }
+};
+
+// The published painter: patch after patch, each over what is there, black pixels included.
+TEST(Ifs, PatchesHideWhatLiesBelow) {
+  constexpr int kSide = 40;
+  for (std::uint64_t sample = 0; sample < 6; ++sample) {
+    Ifs::Params params;
+    params.picture = sample % 2 == 0 ? 1.0f : 1.7f;
+    const Painted painted(with_five(params), sample, kSide);
+    std::vector<std::pair<std::uint32_t, std::int32_t>> points;  // value, cell
+    ifs::walk(0, 1, painted.scene.system, painted.scene.walk, painted.scene.placing, kSide + 2,
+              kSide + 2, painted.scene.rng,
+              [&](std::int32_t cell, std::uint32_t value) { points.emplace_back(value, cell); });
+    std::sort(points.begin(), points.end());
+    std::vector<int> lit(kSide * kSide);
+    for (const auto& [value, cell] : points) {
+      const int cx = cell % (kSide + 2) - 1, cy = cell / (kSide + 2) - 1;
+      for (int bit = 0; bit < 9; ++bit) {
+        const int x = cx + bit % 3 - 1, y = cy + bit / 3 - 1;
+        if (x < 0 || x >= kSide || y < 0 || y >= kSide) continue;
+        lit[static_cast<std::size_t>(y * kSide + x)] = static_cast<int>(value >> bit & 1u);
+      }
+    }
+    EXPECT_GT(std::accumulate(lit.begin(), lit.end(), 0), 20);
+    for (int p = 0; p < kSide * kSide; ++p) {
+      const Rgb c = painted.at(p % kSide, p / kSide);
+      ASSERT_EQ(c.g, lit[static_cast<std::size_t>(p)] != 0 ? Ifs::kGrey : 0.0f) << sample;
+    }
+    EXPECT_EQ(painted.at(-1, 5).r, 0) << "black beyond the border";
+    EXPECT_EQ(painted.at(5, kSide).r, 0);
+  }
+}
+
+TEST(Ifs, PointsLightTheirPixelsAndColoursCountThem) {
+  constexpr int kSide = 40;
+  Ifs::Params params;
+  params.stamp = Ifs::Stamp::point;
+  params.palette = Ifs::Palette::colour;
+  const Painted painted(with_five(params), 1, kSide);
+  int lit = 0;
+  for (int p = 0; p < kSide * kSide; ++p) {
+    const int x = p % kSide, y = p / kSide;
+    const std::uint32_t cell =
+        painted.cells[static_cast<std::size_t>((y + 1) * (kSide + 2) + x + 1)];
+    const Rgb c = painted.at(x, y), want = cell == 0 ? Rgb{} : Ifs::hue_of((cell >> 9) - 1);
+    ASSERT_TRUE(c.r == want.r && c.g == want.g && c.b == want.b);
+    lit += cell != 0 ? 1 : 0;
+  }
+  EXPECT_GT(lit, 100);
+}
+
+// HSV with saturation and value of 3/4 in bytes rounded down, the hue going round 128 steps; the
+// published program writes blue where red belongs.
+TEST(Ifs, HuesAreThePublishedOnes) {
+  for (std::uint32_t t = 0; t < 256; ++t) {
+    const double hue = 6.0 * (t % 128) / 128;
+    const auto channel = [&](double offset) {
+      const double k = std::fmod(offset + hue, 6.0);
+      const double share = std::clamp(std::min(k, 4 - k), 0.0, 1.0);
+      return static_cast<float>(std::floor(255 * (0.75 - 0.75 * 0.75 * share))) / 255;
+    };
+    const Rgb c = Ifs::hue_of(t);
+    EXPECT_EQ(c.r, channel(1)) << t;
+    EXPECT_EQ(c.g, channel(3)) << t;
+    EXPECT_EQ(c.b, channel(5)) << t;
+  }
+}
+
+// Where patches cover a pixel it is lit with probability 256/511 (masks are none of the 512 that
+// is empty), its right neighbour hardly less so than if they were independent: rho = -1/511 within
+// a patch. Tolerances: 4.9 standard deviations of that many independent pixels, one in a million.
+TEST(Ifs, HalfOfThePatchesIsLit) {
+  constexpr int kSide = 64;
+  double covered = 0, lit = 0, pairs = 0, both = 0;
+  for (std::uint64_t sample = 0; sample < 150; ++sample) {
+    const Painted painted(with_five(), sample, kSide);
+    const auto covers = [&](int x, int y) {
+      for (int i = 0; i < 9; ++i) {
+        const int cell = (y + i / 3) * (kSide + 2) + x + i % 3;
+        if (painted.cells[static_cast<std::size_t>(cell)] != 0) return true;
+      }
+      return false;
+    };
+    for (int y = 0; y < kSide; ++y) {
+      for (int x = 0; x < kSide; ++x) {
+        if (!covers(x, y)) continue;
+        const bool on = painted.at(x, y).g > 0;
+        covered += 1;
+        lit += on ? 1 : 0;
+        if (x + 1 == kSide || !covers(x + 1, y)) continue;
+        const bool next = painted.at(x + 1, y).g > 0;
+        pairs += 1;
+        both += (on ? 1 : -1) * (next ? 1 : -1);
+      }
+    }
+  }
+  ASSERT_GT(covered, 100000);
+  EXPECT_NEAR(lit / covered, 256.0 / 511, 4.9 * 0.5 / std::sqrt(covered));
+  EXPECT_NEAR(both / pairs, -0.001, 0.001 + 4.9 / std::sqrt(pairs));
+}
+
+TEST(Ifs, InstancesAreDrawnEvenly) {
+  for (const bool keep : {false, true}) {
+    Ifs::Params params;
+    params.keep_degenerate = keep;
+    params.patches = 10;
+    const Ifs functor = with_five(params);
+    std::vector<double> labels(5), flips(4), drawings(10);
+    std::vector<std::vector<double>> variations(5, std::vector<double>(ifs::kVariations));
+    for (std::uint64_t sample = 0; sample < 20000; ++sample) {
+      Truth<Ifs::kLatents> truth;
+      functor.draw({{3, sample}, {}, {32, 32, 3}}, truth);
+      const auto k = static_cast<std::size_t>(truth.label);
+      labels[k] += 1;
+      variations[k][static_cast<std::size_t>(truth.latents[0])] += 1;
+      drawings[static_cast<std::size_t>(truth.latents[1])] += 1;
+      flips[static_cast<std::size_t>(truth.latents[2] + 2 * truth.latents[3])] += 1;
+    }
+    EXPECT_GT(test::uniform_chi_square_p(labels), test::kGate);
+    EXPECT_GT(test::uniform_chi_square_p(drawings), test::kGate);
+    EXPECT_GT(test::uniform_chi_square_p(flips), test::kGate);
+    std::size_t all = 0;
+    for (std::size_t k = 0; k < 5; ++k) {
+      const ifs::Category& category = five().categories[k];
+      std::vector<double> usable;
+      for (int v = 0; v < ifs::kVariations; ++v) {
+        const bool is =
+            std::count(category.variation, category.variation + category.usable, v) == 1;
+        const double count = variations[k][static_cast<std::size_t>(v)];
+        if (is || keep) usable.push_back(count);
+        if (!is && !keep) {
+          EXPECT_EQ(count, 0) << "degenerate";
+        }
+      }
+      EXPECT_GT(test::uniform_chi_square_p(usable), test::kGate);
+      all += usable.size();
+    }
+    EXPECT_EQ(all == 5 * ifs::kVariations, keep) << "none of the five categories tests this";
+  }
+}
+
+TEST(Ifs, KeptVariationsThatDivergeArePaintedToo) {
+  Ifs::Params params;
+  params.keep_degenerate = true;
+  for (std::uint64_t sample = 0; sample < 60; ++sample) {
+    for (const float value : Painted(with_five(params), sample, 32).picture()) {
+      ASSERT_TRUE(value == 0 || value == Ifs::kGrey);
+    }
+  }
+}
+
+TEST(Ifs, NumberedDrawingsComeAgainAndOthersDoNot) {
+  for (const int patches : {0, 1}) {
+    Ifs::Params params;
+    params.patches = patches;
+    params.categories = 1;
+    const Ifs functor = [&] {
+      Ifs one(params);
+      one.read({five().categories.data(), five().windows.data()});
+      return one;
+    }();
+    const Painted first(functor, 0, 32);
+    int equal = 0;
+    for (std::uint64_t sample = 1; sample < 400 && equal == 0; ++sample) {
+      const Painted other(functor, sample, 32);
+      if (!std::equal(other.truth.latents, other.truth.latents + 4, first.truth.latents)) continue;
+      EXPECT_EQ(other.picture() == first.picture(), patches == 1);
+      ++equal;
+    }
+    EXPECT_EQ(equal, 1);
+  }
+}
+
+// Cells are larger than pixels by the border of one; float coefficients near 100 / width leave
+// errors of a few 2^-24 times the coordinates over the width, far below 0.01 cells.
+TEST(Ifs, WindowsFillThePictureButForItsMargin) {
+  constexpr int kSide = 100;
+  for (const float picture : {1.0f, 1.6f}) {
+    Ifs::Params params;
+    params.picture = picture;
+    params.margin = 0.05f;
+    const float whole = picture * kSide, margin = 0.05f * whole;
+    const Ifs functor = with_five(params);
+    for (std::uint64_t sample = 0; sample < 50; ++sample) {
+      Truth<Ifs::kLatents> truth;
+      const Ifs::Scene scene = functor.draw({{3, sample}, {}, {kSide, kSide, 3}}, truth);
+      const auto& w = five().windows[static_cast<std::size_t>(truth.label * ifs::kVariations +
+                                                              static_cast<int>(truth.latents[0]))];
+      const float left = 1 - truth.latents[4] * (whole - kSide) + margin;
+      const float top = 1 - truth.latents[5] * (whole - kSide) + margin;
+      const float inner = whole - 2 * margin;
+      const bool flip_x = truth.latents[2] != 0, flip_y = truth.latents[3] != 0;
+      const auto column = [&](float x) { return scene.placing.sx * x + scene.placing.ox; };
+      const auto row = [&](float y) { return scene.placing.sy * y + scene.placing.oy; };
+      EXPECT_NEAR(column(flip_x ? w.x1 : w.x0), left, 0.01);
+      EXPECT_NEAR(column(flip_x ? w.x0 : w.x1), left + inner, 0.01);
+      EXPECT_NEAR(row(flip_y ? w.y0 : w.y1), top, 0.01) << "the y axis points up";
+      EXPECT_NEAR(row(flip_y ? w.y1 : w.y0), top + inner, 0.01);
+    }
+  }
+}
+
+TEST(Ifs, PointsAreAsDenseAsPublished) {
+  EXPECT_EQ(Ifs::points_by_size(362, 1), 200000);
+  EXPECT_EQ(Ifs::points_by_size(224, 1), 76577);   // 200,000 (224/362)^2 = 76,576.8
+  EXPECT_EQ(Ifs::points_by_size(32, 1), 1563);     // 1562.8
+  EXPECT_EQ(Ifs::points_by_size(181, 2), 200000);  // half of the picture is seen
+}
+
+// Cells of 42 x 42, bf16 and f32, as seen and through a view; teams of 7.
+TEST(Ifs, CanvasesInScratchAndInThePlanMakeTheSameImages) {
+  const SampleShape shape = {40, 40, 3};
+  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {900, 5, 0, 2}};
+  Ifs::Params params;
+  params.walkers = 600;  // two teams paint a sample where the plan has room for its cells
+  const Ifs functor = with_five(params);
+  SampleLayout layout = SampleLayout::image(shape);
+  layout.latents = Ifs::kLatents;
+  for (const bool warped : {false, true}) {
+    EmitCall call;
+    call.slots = slots.data();
+    call.seed = 21;
+    if (warped) {
+      call.view.rotate = 0.5f;
+      call.view.zoom_high = 1.5f;
+    }
+    test::HostBatch in_scratch(3, layout), in_plan(3, layout);
+    for (const auto& [batch, room] :
+         {std::pair{&in_scratch, std::size_t{1} << 17}, std::pair{&in_plan, std::size_t{0}}}) {
+      CanvasStage<Ifs> stage;
+      MemoryPlan memory(Device::cpu());
+      stage.plan(memory, "test", 3, functor, shape, room);
+      memory.commit();
+      EXPECT_EQ(stage.place(), room == 0 ? CanvasPlace::memory : CanvasPlace::scratch);
+      call.batch = batch->view();
+      stage.emit(test::TeamLauncher{7}, "test", functor, shape, call);
+    }
+    EXPECT_TRUE(in_scratch == in_plan);
+    EXPECT_GT(std::ranges::count_if(in_plan.x(), [](float v) { return v > 0; }), 300);
+  }
+}
+
+// Whole images as they are, their mirror images and what lies between pixels: rows of 8 and 32
+// pixels at once must show what single pixels show.
+TEST(Ifs, ImagesAreWhatTheirPixelsAre) {
+  constexpr int kSide = 70;
+  Ifs::Params params;
+  params.palette = Ifs::Palette::colour;
+  const Painted painted(with_five(params), 2, kSide);
+  const auto shaded = [&](float x, float y, float step) {
+    PixelRun<32> run{};
+    for (int i = 0; i < 32; ++i) {
+      run.x[i] = x + step * static_cast<float>(i);
+      run.y[i] = y;
+    }
+    ColourRun<32> colour;
+    painted.functor.shade(painted.scene, painted.cells.data(), run, colour);
+    return colour;
+  };
+  for (int y = -1; y <= kSide; ++y) {
+    const float row = static_cast<float>(y) + 0.5f;
+    for (const int x : {-3, 0, 9, 38, 39}) {
+      const float column = static_cast<float>(x) + 0.5f;
+      const auto as_is = shaded(column, row, 1), mirrored = shaded(column + 31, row, -1);
+      const auto between = shaded(column + 0.25f, row, 1);
+      for (int i = 0; i < 32; ++i) {
+        const Rgb here = painted.at(x + i, y), next = painted.at(x + i + 1, y);
+        ASSERT_TRUE(as_is.r[i] == here.r && as_is.g[i] == here.g && as_is.b[i] == here.b);
+        ASSERT_EQ(mirrored.g[31 - i], here.g);
+        ASSERT_EQ(between.g[i], math::lerp(here.g, next.g, 0.25f));
+      }
+    }
+  }
+}
+
+TEST(Ifs, TablesComeFromTheCacheAndADamagedOneIsMadeAgain) {
+  const test::TemporaryFolder folder;
+  Ifs::Params params;
+  params.categories = 2;
+  std::vector<std::vector<float>> pictures;
+  for (const char* const state : {"none", "stored", "damaged", "mended"}) {
+    TableCache cache(folder.path());
+    Ifs::Tables tables(params);
+    if (std::string(state) == "damaged") {
+      const auto file = *std::filesystem::directory_iterator(folder.path());
+      std::fstream(file.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(200).put(1);
+    }
+    const auto notes = tables.prepare(cache);
+    EXPECT_EQ(notes.empty(), std::string(state) != "damaged") << state;
+    MemoryPlan memory(Device::cpu());
+    tables.plan(memory);
+    memory.commit();
+    Stream stream(Device::cpu(), 1);
+    tables.load(stream);
+    Ifs functor(params);
+    tables.bind(functor);
+    pictures.push_back(Painted(functor, 4, 24).picture());
+    EXPECT_EQ(pictures.back(), pictures.front()) << state;
+  }
+}
+
+TEST(Ifs, TooLargeImagesAreRefused) {
+  test::expect_parts(test::message_of(ErrorKind::config,
+                                      [] {
+                                        Ifs({}).cells({32, 2049, 3});
+                                      }),
+                     {"2049x32", "at most 2048"});
+  EXPECT_LT(Ifs::points_by_size(2048, 1), ifs::kMostPoints);
+}
+
+}  // namespace
+}  // namespace wellspring
