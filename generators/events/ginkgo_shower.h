@@ -12,7 +12,8 @@
 // Which part was drawn first is not seen. Published (left and right exchanged at random) is
 //
 //     p(t_L, t_R, direction) = 1/(4 pi) 1/2 [g(t_L, t_R) + g(t_R, t_L)],
-//     g(u, v) = f(u; t) f(v; (sqrt t - sqrt u)^2),   f(u; s) = r exp(-r u / s) / (s (1 - exp(-r c)))
+//     g(u, v) = f(u; t) f(v; (sqrt t - sqrt u)^2),   f(u; s) = r exp(-r u / s) / (s (1 - exp(-r
+//     c)))
 //
 // where f is 0 from u = c s on. Densities are in GeV^-4 a branching. The masses of the final parts
 // are part of what is seen, so they enter with their density, like all others.
@@ -21,8 +22,8 @@
 // from mass and momentum, so every parton is on its mass shell to rounding.
 //
 // Source: K. Cranmer, S. Macaluso, D. Pappadopulo, "Toy generative model for jets" (2019), and the
-// likelihood in S. Macaluso et al., "Cluster trellis", arXiv:2002.11661. In the authors' program the
-// random exchange moves the masses without the momenta, so that a parton's mass there is its
+// likelihood in S. Macaluso et al., "Cluster trellis", arXiv:2002.11661. In the authors' program
+// the random exchange moves the masses without the momenta, so that a parton's mass there is its
 // sibling's; here both go together.
 #pragma once
 
@@ -37,12 +38,14 @@ namespace wellspring::ginkgo {
 
 /// Largest share of what is free that a part may take of it.
 inline constexpr float kLargestFraction = 0.999f;
+/// Most parts of a shower: a jet that comes to so many is left as it is, and says so.
+inline constexpr int kMostFinals = 128;
+/// Largest m0^2 / t_cut. At the published rates such a jet has 45 parts, 10 up or down.
+inline constexpr double kLargestSpan = 8192;
 /// Partons that wait at a time. The lighter part of a branching goes first and has less than a
 /// quarter of the mass squared (its mass is below half), so those that wait number at most
-/// log4(m0^2 / t_cut) + 1.
-inline constexpr int kMostWaiting = 10;
-/// Largest m0^2 / t_cut that they have room for: 4^8, one place to spare.
-inline constexpr double kLargestSpan = 1 << 16;
+/// log4(m0^2 / t_cut) + 1, which is below 8.
+inline constexpr int kMostWaiting = 9;
 
 struct Vector3 {
   float x, y, z;
@@ -157,33 +160,41 @@ WS_HD inline Branching branch(const Parton& parent, const Rate& rate, const Phil
   return result;
 }
 
+/// What became of a jet.
+struct ShowerCount {
+  int finals = 0;      ///< final partons
+  int unfinished = 0;  ///< of them, heavier than t_cut, because there were kMostFinals
+};
+
 /// Showers a jet of mass squared t0 > t_cut (GeV^2) at rest. Calls on_branching(Branching, at_root)
 /// and on_final(Parton), in an order that the random numbers alone decide; branching i takes block
-/// first_block + i of the sample's scene. Returns the number of final partons.
-/// `t0 / t_cut` at most kLargestSpan; a final parton has t <= t_cut.
+/// first_block + i of the sample's scene. `t0 / t_cut` at most kLargestSpan.
 template <class OnBranching, class OnFinal>
-WS_HD int shower(const SampleRng& rng, std::uint32_t first_block, float t0, float t_cut,
-                 const Rate& root_rate, const Rate& rate, const OnBranching& on_branching,
-                 const OnFinal& on_final) {
+WS_HD ShowerCount shower(const SampleRng& rng, std::uint32_t first_block, float t0, float t_cut,
+                         const Rate& root_rate, const Rate& rate, const OnBranching& on_branching,
+                         const OnFinal& on_final) {
   Parton waiting[kMostWaiting];
-  int count = 0, finals = 0;
+  int waiting_count = 0;
+  ShowerCount count;
   std::uint32_t block = first_block;
   Parton parton{t0, {0, 0, 0}};
   for (;;) {
-    if (parton.t > t_cut) {
+    const bool heavy = parton.t > t_cut;
+    if (heavy && count.finals + waiting_count + 1 < kMostFinals) {
       const bool at_root = block == first_block;
       const Branching b =
           branch(parton, at_root ? root_rate : rate, rng.block(Purpose::scene, block));
       ++block;
       on_branching(b, at_root);
       const bool first_is_lighter = b.first.t < b.second.t;
-      waiting[count++] = first_is_lighter ? b.second : b.first;
+      waiting[waiting_count++] = first_is_lighter ? b.second : b.first;
       parton = first_is_lighter ? b.first : b.second;
     } else {
       on_final(parton);
-      ++finals;
-      if (count == 0) return finals;
-      parton = waiting[--count];
+      ++count.finals;
+      count.unfinished += heavy ? 1 : 0;
+      if (waiting_count == 0) return count;
+      parton = waiting[--waiting_count];
     }
   }
 }

@@ -32,8 +32,9 @@ struct GinkgoReference {
     return rate * std::exp(-rate * u / scale) / (scale * (1 - std::exp(-rate * kCut)));
   }
 
-  /// What an integration over the momenta of both parts gains for one over t1, t2 and the direction:
-  /// d4p1 d4p2 delta4(p - p1 - p2) = dt1 dt2 dOmega q / (4 m), q the momentum in the rest frame.
+  /// What an integration over the momenta of both parts gains for one over t1, t2 and the
+  /// direction: d4p1 d4p2 delta4(p - p1 - p2) = dt1 dt2 dOmega q / (4 m), q the momentum in the
+  /// rest frame.
   static double momentum_jacobian(double t, double t1, double t2) {
     const double m = std::sqrt(t), m1 = std::sqrt(t1), m2 = std::sqrt(t2);
     const double q = std::sqrt((t - (m1 + m2) * (m1 + m2)) * (t - (m1 - m2) * (m1 - m2))) / (2 * m);
@@ -65,10 +66,10 @@ struct GinkgoConstituent {
 };
 
 /// log p(set | rate_1 at the root) - log p(set | rate_2 at the root), exact: the sum over all
-/// binary trees above the constituents, each with its density in the momenta, by dynamic programming
-/// over subsets (the cluster trellis, S. Macaluso et al., arXiv:2002.11661): Z(S) is the sum over
-/// ways to part S in two of p(S -> A B) Z(A) Z(B). Time 3^n / 2; n <= 20.
-/// Factors that all trees share (orders of left and right, angles) are left out.
+/// binary trees above the constituents, each with its density in the momenta, by dynamic
+/// programming over subsets (the cluster trellis, S. Macaluso et al., arXiv:2002.11661): Z(S) is
+/// the sum over ways to part S in two of p(S -> A B) Z(A) Z(B). Time 3^n / 2; n <= 20. Factors that
+/// all trees share (orders of left and right, angles) are left out.
 class GinkgoSetLikelihood {
  public:
   GinkgoSetLikelihood(const std::vector<GinkgoConstituent>& set, double t0, double t_cut,
@@ -117,8 +118,8 @@ class GinkgoSetLikelihood {
   std::vector<double> t_, z_;
 };
 
-/// Area under the receiver operating curve: the chance that a score of class 1 is above one of class
-/// 0, equal ones counting half. `scores`: (score, class), sorted here.
+/// Area under the receiver operating curve: the chance that a score of class 1 is above one of
+/// class 0, equal ones counting half. `scores`: (score, class), sorted here.
 inline double area_under_curve(std::vector<std::pair<double, int>> scores) {
   std::sort(scores.begin(), scores.end());
   double above = 0, ones = 0, zeros = 0;

@@ -36,11 +36,12 @@ constexpr Law kW{80, 1.21, 3, 1.5};
 Jet make_jet(const Law& law, std::uint64_t sample) {
   Jet jet;
   const auto t0 = static_cast<float>(law.mass * law.mass);
-  const int count = shower(
+  const ShowerCount count = shower(
       {law.seed, sample}, 1, t0, static_cast<float>(law.t_cut), Rate::of(law.root_rate),
       Rate::of(law.rate), [&](const Branching& b, bool) { jet.branchings.push_back(b); },
       [&](const Parton& p) { jet.finals.push_back(p); });
-  EXPECT_EQ(count, static_cast<int>(jet.finals.size()));
+  EXPECT_EQ(count.finals, static_cast<int>(jet.finals.size()));
+  EXPECT_EQ(count.unfinished, 0);
   return jet;
 }
 
@@ -178,9 +179,9 @@ TEST(GinkgoShower, MassesFallToTheCutOff) {
         ASSERT_GE(b.second.t, 0);
         // sqrt t1 + sqrt t2 < sqrt t by at least 5e-4 of what part 1 leaves; roundings are below.
         const double m = std::sqrt(static_cast<double>(b.parent.t));
-        ASSERT_LE(std::sqrt(static_cast<double>(b.first.t)) +
-                      std::sqrt(static_cast<double>(b.second.t)),
-                  m * (1 + 4 * kEpsilon));
+        ASSERT_LE(
+            std::sqrt(static_cast<double>(b.first.t)) + std::sqrt(static_cast<double>(b.second.t)),
+            m * (1 + 4 * kEpsilon));
       }
       for (const Parton& p : jet.finals) ASSERT_LE(p.t, t_cut);
     }
@@ -229,8 +230,8 @@ TEST(GinkgoShower, LogDensityIsThatOfTheTree) {
 }
 
 // The density is one: what the reference integrates to over a cell of (t1, t2) is how often the
-// shower branches there. 100 cells of sqrt t1, sqrt t2 by Simpson's rule; those that hold fewer than
-// five expected are put together.
+// shower branches there. 100 cells of sqrt t1, sqrt t2 by Simpson's rule; those that hold fewer
+// than five expected are put together.
 TEST(GinkgoShower, PairsOfMassesFollowThePublishedDensity) {
   constexpr int kCells = 10, kSteps = 40, kJets = 200000;
   const Law law{30, 16, 3, 1.5};
@@ -291,8 +292,8 @@ TEST(GinkgoShower, CountsFollowAnIndependentRecursion) {
       const auto count = static_cast<double>(make_jet(law, i).finals.size());
       ours[static_cast<std::size_t>(count)] += 1;
       sum += count;
-      theirs[static_cast<std::size_t>(GinkgoReference::count(
-          random, law.mass * law.mass, law.t_cut, law.root_rate, law.rate))] += 1;
+      theirs[static_cast<std::size_t>(GinkgoReference::count(random, law.mass * law.mass, law.t_cut,
+                                                             law.root_rate, law.rate))] += 1;
     }
     // Of equally large samples, sum (a - b)^2 / (a + b) follows chi^2 of one less than the cells.
     double chi2 = 0, few_ours = 0, few_theirs = 0;
@@ -318,38 +319,66 @@ TEST(GinkgoShower, CountsFollowAnIndependentRecursion) {
   }
 }
 
-// The root splits like nothing else can: both parts as heavy as may be, again and again. Rates of
-// 0.01 give nearly uniform fractions, the deepest trees there are.
+// Rates of 0.1 give nearly uniform fractions: the most parts there are.
 TEST(GinkgoShower, TheLargestSpanFitsTheWaitingPartons) {
-  const auto t_cut = 1.0f;
+  const float t_cut = 1;
   const auto t0 = static_cast<float>(kLargestSpan);
-  const Rate slow = Rate::of(0.01);
-  for (std::uint64_t i = 0; i < 200; ++i) {
+  const Rate slow = Rate::of(0.1);
+  int largest = 0;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
     // The number waiting, seen from outside: one more at a branching, one less at a final parton.
     int waiting = 0, most = 0;
-    shower({5, i}, 1, t0, t_cut, slow, slow,
-           [&](const Branching& b, bool) {
-             most = std::max(most, ++waiting);
-             ASSERT_LE(std::min(b.first.t, b.second.t), b.parent.t * 0.25f * (1 + 4e-7f));
-           },
-           [&](const Parton&) { --waiting; });
+    shower(
+        {5, i}, 1, t0, t_cut, slow, slow,
+        [&](const Branching& b, bool) {
+          most = std::max(most, ++waiting);
+          ASSERT_LE(std::min(b.first.t, b.second.t), b.parent.t * 0.25f * (1 + 4e-7f));
+        },
+        [&](const Parton&) { --waiting; });
     ASSERT_EQ(waiting, -1);
-    ASSERT_LE(most, kMostWaiting);
+    ASSERT_LT(most, kMostWaiting);
+    largest = std::max(largest, most);
   }
+  EXPECT_GE(largest, 5);
+}
+
+// m0^2 / t_cut = 64,000 = 4^7.98 still leaves nine places for eight that wait.
+TEST(GinkgoShower, AJetOfTooManyPartsIsLeftAsItIs) {
+  const Rate slow = Rate::of(0.1);
+  const float t_cut = 0.1f;
+  int unfinished = 0;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    int heavy = 0, branchings = 0;
+    double sum = 0;
+    const ShowerCount count = shower(
+        {5, i}, 1, 6400, t_cut, slow, slow, [&](const Branching&, bool) { ++branchings; },
+        [&](const Parton& p) {
+          heavy += p.t > t_cut ? 1 : 0;
+          sum += p.energy();
+        });
+    ASSERT_LE(count.finals, kMostFinals);
+    ASSERT_EQ(branchings, count.finals - 1);
+    ASSERT_EQ(count.unfinished, heavy);
+    ASSERT_NEAR(sum, 80, 0.01);
+    unfinished += count.unfinished > 0 ? 1 : 0;
+  }
+  EXPECT_GT(unfinished, 25);
 }
 
 TEST(GinkgoShower, ABranchingTakesOneBlockOfRandomNumbers) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   for (std::uint64_t i = 0; i < 100; ++i) {
     std::size_t branchings = 0;
-    const auto drawn = test::blocks_drawn_by([&] { branchings = make_jet(kW, i).branchings.size(); });
+    const auto drawn =
+        test::blocks_drawn_by([&] { branchings = make_jet(kW, i).branchings.size(); });
     ASSERT_EQ(drawn, branchings);
   }
 }
 
-// For rates r1, r2 at the root the mean of p1 / p2 over jets of rate r2 is 1, and over those with any
-// given constituents it is the ratio of the sets: sums over h(set) (ratio of trees - ratio of sets)
-// vanish for every h. That holds if the densities, the Jacobian and the sum over trees are right.
+// For rates r1, r2 at the root the mean of p1 / p2 over jets of rate r2 is 1, and over those with
+// any given constituents it is the ratio of the sets: sums over h(set) (ratio of trees - ratio of
+// sets) vanish for every h. That holds if the densities, the Jacobian and the sum over trees are
+// right.
 TEST(GinkgoReference, RatiosOfSetsAreMeansOfRatiosOfTrees) {
   const Law law{80, 300, 1.5, 1.5};
   const double rate1 = 6, rate2 = law.root_rate;
