@@ -66,11 +66,22 @@ struct Parton {
   WS_INLINE float energy() const { return math::sqrt(dot(p, p) + t); }
 };
 
+/// `part`, seen where `frame`, of mass m, is at rest, from where `frame` is seen.
+WS_INLINE Parton boosted(const Parton& part, const Parton& frame, float m) {
+  const float share = (part.energy() + dot(frame.p, part.p) / (frame.energy() + m)) / m;
+  return {part.t, along(part.p, share, frame.p)};
+}
+
 struct Branching {
   Parton parent;
   Parton first, second;  ///< in the order drawn
   float a, b;            ///< the numbers drawn for their masses
 };
+
+/// Host only: log(r / (1 - exp(-r c))), the scale of a cut-off exponential of rate r.
+inline double log_norm(double rate) {
+  return std::log(rate / -std::expm1(-rate * static_cast<double>(kLargestFraction)));
+}
 
 /// The law of the fractions a and b, and what the density of a branching takes of it.
 class Rate {
@@ -78,11 +89,10 @@ class Rate {
   Rate() = default;
   /// Host only. `rate` in [0.01, 100].
   static Rate of(double rate) {
-    const double exp_cut = std::exp(-rate * static_cast<double>(kLargestFraction));
     Rate law;
     law.rate_ = static_cast<float>(rate);
-    law.exp_cut_ = static_cast<float>(exp_cut);
-    law.log_norm_ = static_cast<float>(std::log(rate / (1 - exp_cut)));
+    law.exp_cut_ = static_cast<float>(std::exp(-rate * static_cast<double>(kLargestFraction)));
+    law.log_norm_ = static_cast<float>(log_norm(rate));
     return law;
   }
 
@@ -152,10 +162,7 @@ WS_HD inline Branching branch(const Parton& parent, const Rate& rate, const Phil
   const math::SinCos turn = math::sincos_turns(unit_float(random.word[3]));
   const Vector3 own = {q * (sine * turn.cosine), q * (sine * turn.sine), q * (2.0f * u - 1.0f)};
 
-  // From the rest frame of the parton to that of the jet.
-  const float energy1 = math::sqrt(math::fma(q, q, t1));
-  const float share = (energy1 + dot(parent.p, own) / (parent.energy() + m)) / m;
-  result.first = {t1, along(own, share, parent.p)};
+  result.first = boosted({t1, own}, parent, m);
   result.second = {t2, along(parent.p, -1.0f, result.first.p)};
   return result;
 }
