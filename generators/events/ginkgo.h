@@ -65,8 +65,7 @@ struct Ginkgo {
                   "largest; uniform between the two", kRunner)
             .choice("frame", &Params::frame, {{"lab", Frame::lab}, {"rest", Frame::rest}},
                     "frame of the constituents: where the jet moves, or where it is at rest")
-            .real("unit", &Params::unit, {1e-3, 1e4}, "GeV",
-                  "what 1 means in x and globals")
+            .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in x and globals")
             .integer("items", &Params::items, {2, ginkgo::kMostFinals}, "",
                      "most constituents kept, those of most energy");
     return rows;
@@ -160,8 +159,8 @@ struct Ginkgo {
                    part.p.z * per_unit_});
     }
     row.count(hardest.count, count.finals + count.unfinished - hardest.count);
-    row.globals({jet.energy() * per_unit_, along * per_unit_, along * per_unit_,
-                 along * per_unit_});
+    row.globals(
+        {jet.energy() * per_unit_, along * per_unit_, along * per_unit_, along * per_unit_});
     truth.label = is_w ? 0 : 1;
     truth.latents[0] = root_w + log_rest.value();
     truth.latents[1] = root_qcd + log_rest.value();
@@ -176,7 +175,7 @@ struct Ginkgo {
   static constexpr const char* kRunner = "S. Macaluso et al., github ginkgo, run_invMassGinkgo";
 
   static constexpr float kAxis = 0x1.279a74p-1f;  ///< 1 / sqrt 3
-  static constexpr double kSlack = 1e-3;  ///< for roundings of log densities
+  static constexpr double kSlack = 1e-3;          ///< for roundings of log densities
 
   /// The constituents of most energy so far, in falling order; the earlier first of equal ones.
   struct Hardest {
@@ -202,8 +201,8 @@ struct Ginkgo {
     const double mass = std::max(params.w_mass, params.qcd_mass);
     double low = 0, high = 0;
     for (const double rate : {params.w_root_rate, params.qcd_root_rate, params.rate}) {
-      // log p = 2 log_norm - log(8 pi t) - r (a + b) - 2 log(sqrt t - sqrt t1), for one order or the
-      // sum of both; a + b < 2 and 1 - sqrt .999 <= (sqrt t - sqrt t1) / sqrt t <= 1.
+      // log p = 2 log_norm - log(8 pi t) - r (a + b) - 2 log(sqrt t - sqrt t1), for one order or
+      // the sum of both; a + b < 2 and 1 - sqrt .999 <= (sqrt t - sqrt t1) / sqrt t <= 1.
       const double norm = 2 * ginkgo::log_norm(rate) - std::log(8 * std::numbers::pi);
       low = std::min(low, norm - 4 * std::log(mass) - 2 * rate);
       high = std::max(high, norm - 2 * std::log(params.t_cut) + std::log(2) -
