@@ -200,22 +200,6 @@ struct TextWriter {
   }
 };
 
-struct JsonWriter {
-  const ParamRow& row;
-  nlohmann::json operator()(double value) const { return value; }
-  /// The double nearest to the float's own shortest text: 0.1f becomes 0.1, not 0.10000000149.
-  nlohmann::json operator()(float value) const {
-    return parse_whole<double>(shortest(value)).value_or(static_cast<double>(value));
-  }
-  nlohmann::json operator()(std::int64_t value) const {
-    if (row.type == ParamType::choice) return row.choices[static_cast<std::size_t>(value)];
-    return value;
-  }
-  nlohmann::json operator()(bool value) const { return value; }
-  nlohmann::json operator()(const std::string& value) const { return value; }
-  nlohmann::json operator()(const std::vector<double>& values) const { return values; }
-};
-
 }  // namespace
 
 ParamValue parse_param(const ParamRow& row, const std::string& text, const Place& place) {
@@ -238,14 +222,6 @@ ParamValue parse_param(const ParamRow& row, const std::string& text, const Place
 
 std::string param_text(const ParamRow& row, const ParamValue& value) {
   return std::visit(TextWriter{row}, value);
-}
-
-nlohmann::json params_json(std::span<const BoundRow> rows, const void* values) {
-  nlohmann::json out = nlohmann::json::object();
-  for (const BoundRow& bound : rows) {
-    out[bound.row.name] = std::visit(JsonWriter{bound.row}, bound.get(values));
-  }
-  return out;
 }
 
 std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent) {

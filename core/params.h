@@ -5,8 +5,6 @@
 
 #include "core/error.h"
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -77,7 +75,6 @@ struct BoundRow {
 ParamValue parse_param(const ParamRow& row, const std::string& text, const Place& place);
 /// As it would be written in YAML; parse_param reads it back.
 std::string param_text(const ParamRow& row, const ParamValue& value);
-nlohmann::json params_json(std::span<const BoundRow> rows, const void* values);
 std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent);
 const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& section,
                          const std::string& name, const Place& place);
@@ -138,8 +135,7 @@ class ParamTable {
     detail::read_settings(rows_, &values, section_, settings, place);
     return values;
   }
-  /// The values as JSON object / YAML lines "name: value", in table order.
-  nlohmann::json to_json(const Struct& values) const;
+  /// The values as YAML lines "name: value", in table order.
   std::string to_yaml(const Struct& values, int indent = 0) const {
     return detail::params_yaml(rows_, &values, indent);
   }

@@ -2,8 +2,6 @@
 // Included by core/params.h only; host only.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <stdexcept>
 #include <type_traits>
@@ -166,11 +164,6 @@ std::vector<ParamRow> ParamTable<Struct>::rows() const {
   rows.reserve(rows_.size());
   for (const detail::BoundRow& bound : rows_) rows.push_back(bound.row);
   return rows;
-}
-
-template <class Struct>
-nlohmann::json ParamTable<Struct>::to_json(const Struct& values) const {
-  return detail::params_json(rows_, &values);
 }
 
 }  // namespace wellspring

@@ -107,7 +107,7 @@ class EventGenerator final : public FunctorGenerator<F> {
   }
 };
 
-/// The registry's row for an image or event functor.
+/// The registry's row for an image or event functor, and for either.
 template <class F>
 GeneratorEntry image_entry() {
   const GeneratorInfo info = F::describe({});
@@ -117,6 +117,15 @@ template <class F>
 GeneratorEntry event_entry() {
   const GeneratorInfo info = F::describe({});
   return {info.name, SampleKind::event, info.summary, F::table().rows(), &EventGenerator<F>::make};
+}
+
+template <class F>
+GeneratorEntry generator_entry() {
+  if constexpr (EventFunctor<F>) {
+    return event_entry<F>();
+  } else {
+    return image_entry<F>();
+  }
 }
 
 }  // namespace wellspring

@@ -1,10 +1,6 @@
-// All generators, by name. A new one is one line here and one in generators/generators.cu.
+// All generators, by name. A new one is one line in generators/CMakeLists.txt.
 #include "core/text.h"
 #include "generators/adapters.h"
-#include "generators/events/ee_mumu.h"
-#include "generators/images/dead_leaves.h"
-#include "generators/images/noise.h"
-#include "generators/images/shapes.h"
 
 #include <fmt/format.h>
 
@@ -13,14 +9,21 @@
 
 namespace wellspring {
 
+// Each row is made in a file of its own, which the build writes beside this list:
+// WS_GENERATOR(shapes).
+namespace rows {
+#define WS_GENERATOR(name) GeneratorEntry name();
+#include "generators/generators.inc"
+#undef WS_GENERATOR
+}  // namespace rows
+
 namespace {
 
 std::vector<GeneratorEntry> build_registry() {
   std::vector<GeneratorEntry> entries = {
-      image_entry<DeadLeaves>(),
-      event_entry<EeMumu>(),
-      image_entry<Noise>(),
-      image_entry<Shapes>(),
+#define WS_GENERATOR(name) rows::name(),
+#include "generators/generators.inc"
+#undef WS_GENERATOR
   };
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -196,6 +196,7 @@ DeviceDescription describe_cpu() {
   }
   cpu.multiprocessors = usable_cpu_count();
   cpu.l2_bytes = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
+  cpu.scratch_bytes = kPortableScratchBytes;
   return cpu;
 }
 
@@ -280,7 +281,20 @@ DeviceDescription describe(Device device) {
           free_bytes,
           properties.multiProcessorCount,
           properties.major * 10 + properties.minor,
-          static_cast<std::uint64_t>(properties.l2CacheSize)};
+          static_cast<std::uint64_t>(properties.l2CacheSize),
+          scratch_limit(checked)};
+#else
+  refuse_gpu(device.to_string(), cuda_status().reason);
+#endif
+}
+
+std::size_t scratch_limit(Device device) {
+  if (device.is_cpu()) return kPortableScratchBytes;
+#if WELLSPRING_CUDA
+  int bytes = 0;
+  WS_CUDA_CHECK(
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
+  return static_cast<std::size_t>(bytes);
 #else
   refuse_gpu(device.to_string(), cuda_status().reason);
 #endif

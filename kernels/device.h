@@ -1,6 +1,7 @@
 // Devices named at run time: "cpu" and "cuda:N", in one binary. Host only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -48,8 +49,16 @@ struct DeviceDescription {
   int multiprocessors = 0;     ///< cores usable by this process, on the CPU
   int compute_capability = 0;  ///< 90 is 9.0; 0 on the CPU
   std::uint64_t l2_bytes = 0;
+  std::size_t scratch_bytes = 0;  ///< as scratch_limit()
 };
 DeviceDescription describe(Device device);
+
+/// Most scratch that any GPU this program is built for grants a team (compute capability 12.0: 99
+/// KiB; CUDA C++ Programming Guide, technical specifications).
+inline constexpr std::size_t kPortableScratchBytes = 99 * 1024;
+/// Most scratch of a team on `device`: on a GPU what its blocks may opt in to (an H200 has 227
+/// KiB), on the CPU kPortableScratchBytes, so that what asks nobody and runs there runs everywhere.
+std::size_t scratch_limit(Device device);
 
 /// Processors that this process may run on (its affinity mask, not the machine's count).
 int usable_cpu_count();

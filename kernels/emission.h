@@ -421,6 +421,12 @@ struct EventEmitter {
   }
 };
 
+/// Event functors fill features; all others colour pixels.
+template <class F>
+concept EventFunctor = requires {
+  F::kFeatures;
+};
+
 template <class F>
 void emit_events(Stream& stream, std::string_view name, const F& event, const Slot* slots,
                  std::uint32_t source, std::uint64_t seed, const BatchView& batch) {
@@ -431,7 +437,23 @@ void emit_events(Stream& stream, std::string_view name, const F& event, const Sl
 
 }  // namespace wellspring
 
-/// In a .cu file, outside of any namespace: both output types of an image or event functor.
+namespace wellspring::cuda {
+/// What launches the emission of a generator's functor as T. Asking for it makes it.
+template <class F, class T>
+auto emission_launcher() {
+  if constexpr (EventFunctor<F>) {
+    return &launch_map<EventEmitter<F, T>>;
+  } else {
+    return &launch_team<ImageEmitter<F, T>>;
+  }
+}
+}  // namespace wellspring::cuda
+
+/// In a .cu file, outside of any namespace: both output types of a generator's functor, whatever
+/// its form; of an image or event functor that is no generator's.
+#define WS_CUDA_GENERATOR(F)                                     \
+  template auto wellspring::cuda::emission_launcher<F, float>(); \
+  template auto wellspring::cuda::emission_launcher<F, wellspring::bf16>()
 #define WS_CUDA_IMAGES(F)                           \
   WS_CUDA_TEAM(wellspring::ImageEmitter<F, float>); \
   WS_CUDA_TEAM(wellspring::ImageEmitter<F, wellspring::bf16>)

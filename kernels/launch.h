@@ -27,9 +27,6 @@ namespace wellspring {
 
 /// Largest team: leaves each thread of a CUDA block 128 registers.
 inline constexpr int kMaxTeamSize = 512;
-/// Most scratch of a team: what a block may have on the smallest of the default architectures
-/// (compute capability 12.0: 99 KiB; CUDA C++ Programming Guide, technical specifications).
-inline constexpr std::size_t kMaxScratchBytes = 99 * 1024;
 /// Largest functor: it travels as a kernel parameter, of which every CUDA device takes 4 KiB.
 inline constexpr std::size_t kMaxFunctorBytes = 4096 - 64;
 
@@ -38,13 +35,13 @@ struct TeamShape {
   int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to kMaxTeamSize;
                                   ///< hosts use one
   std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
-                                  ///< included, up to kMaxScratchBytes
+                                  ///< included, up to scratch_limit(device)
 };
 
 namespace detail {
 /// Throws std::logic_error for a shape or count that CUDA would refuse, on every back end, so that
 /// a test without a GPU finds it.
-void check_league(std::string_view name, std::int64_t n, TeamShape shape);
+void check_league(std::string_view name, std::int64_t n, TeamShape shape, Device device);
 void check_map(std::string_view name, std::int64_t n);
 }  // namespace detail
 
@@ -97,7 +94,7 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
 template <class F>
 void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape shape, const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
-  detail::check_league(name, n, shape);
+  detail::check_league(name, n, shape, stream.device());
   if (n == 0) return;
 #if WELLSPRING_CUDA
   if (stream.device().is_cuda()) return cuda::launch_team(stream, n, shape, f);

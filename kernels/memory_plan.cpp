@@ -191,6 +191,29 @@ std::shared_ptr<detail::MemoryCell> MemoryPlan::reserve_bytes(Reservation reserv
   return cell;
 }
 
+std::shared_ptr<detail::MemoryCell> MemoryPlan::reserve_state_bytes(Reservation reservation) {
+  const std::string name = reservation.group + "/" + reservation.name;
+  if (reservation.persistence == Persistence::none) {
+    throw std::logic_error(fmt::format("state block '{}' must be stored or derived", name));
+  }
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (reservations_[i].persistence != Persistence::none && cells_[i]->name == name) {
+      throw std::logic_error(fmt::format("two state blocks are called '{}'", name));
+    }
+  }
+  return reserve_bytes(std::move(reservation));
+}
+
+std::vector<StateBlock> MemoryPlan::state() const {
+  std::vector<StateBlock> blocks;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (reservations_[i].persistence == Persistence::none) continue;
+    blocks.push_back({cells_[i]->name, detail::committed(*cells_[i]), cells_[i]->bytes,
+                      reservations_[i].persistence});
+  }
+  return blocks;
+}
+
 std::size_t MemoryPlan::total_bytes(MemorySpace space) const {
   return totals_[index_of(space)];
 }

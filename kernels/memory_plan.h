@@ -31,6 +31,13 @@ inline constexpr bool kMemoryGuards = true;
 inline constexpr bool kMemoryGuards = false;
 #endif
 
+/// What becomes of a block's bytes from one step to the next.
+enum class Persistence : std::uint8_t {
+  none,     ///< written before it is read, within a step; or never changed after loading
+  derived,  ///< state that can be computed from stored state: restored in memory, not kept in files
+  stored,   ///< state: the next step depends on what this one left there
+};
+
 /// One line of the printed budget.
 struct Reservation {
   std::string group;  ///< "parameters", "activations", "data", ...
@@ -38,6 +45,18 @@ struct Reservation {
   std::size_t bytes = 0;
   std::size_t alignment = kBlockAlignment;  ///< a power of two, at least kBlockAlignment
   MemorySpace space = MemorySpace::device;
+  Persistence persistence = Persistence::none;
+};
+
+/// A block of device memory that a step changes and a later one reads. All blocks of a plan
+/// together, in the order of reservation, are the state of whatever the plan belongs to: copied
+/// they are a snapshot, compared they say whether two ways of doing a step agree, and those that
+/// are stored make up a checkpoint.
+struct StateBlock {
+  std::string name;      ///< "group/name", unlike that of any other state block of the plan
+  void* data = nullptr;  ///< device memory
+  std::size_t bytes = 0;
+  Persistence persistence = Persistence::stored;
 };
 
 namespace detail {
@@ -86,6 +105,19 @@ class MemoryPlan {
     return Planned<T>(reserve_bytes(
         {std::move(group), std::move(name), bytes, std::max(alignof(T), kBlockAlignment), space}));
   }
+  /// Device memory whose content is state, see StateBlock. Errors (std::logic_error): as
+  /// reserve_bytes; the plan has a state block of this name; `persistence` is none.
+  template <class T>
+  Planned<T> reserve_state(std::string group, std::string name, std::size_t count,
+                           Persistence persistence = Persistence::stored) {
+    const std::size_t bytes = detail::checked_bytes(group, name, count, sizeof(T));
+    return Planned<T>(reserve_state_bytes({std::move(group), std::move(name), bytes,
+                                           std::max(alignof(T), kBlockAlignment),
+                                           MemorySpace::device, persistence}));
+  }
+  /// The blocks of reserve_state in the order of their reservation. Error (std::logic_error) before
+  /// commit.
+  std::vector<StateBlock> state() const;
   /// Untyped. Error (std::logic_error) after commit.
   std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
 
@@ -103,6 +135,7 @@ class MemoryPlan {
   std::span<const Reservation> reservations() const { return reservations_; }
 
  private:
+  std::shared_ptr<detail::MemoryCell> reserve_state_bytes(Reservation reservation);
   void check_budget(std::size_t limit_bytes);
   [[noreturn]] void refuse(MemorySpace space, std::string why) const;
   void allocate(MemorySpace space);

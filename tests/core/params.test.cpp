@@ -4,7 +4,6 @@
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace wellspring {
 namespace {
@@ -181,11 +180,7 @@ TEST(ParamTable, ReadsSettingsAndInsistsOnRequiredOnes) {
   EXPECT_EQ(needy.rows()[0].default_text, "");
 }
 
-TEST(ParamTable, JsonAndYamlHoldTheValues) {
-  const nlohmann::json json = table().to_json(Values{});
-  EXPECT_EQ(json.dump(),
-            R"({"batch":64,"law":"gaussian","lr":0.0003,"milestones":[0.5,0.75],"name":"a: b",)"
-            R"("nesterov":true,"offset":-3,"seed":0,"sigma":0.1})");
+TEST(ParamTable, YamlHoldsTheValues) {
   EXPECT_EQ(table().to_yaml(Values{}, 2),
             "  sigma: 0.1\n  lr: 0.0003\n  batch: 64\n  seed: 0\n  offset: -3\n  nesterov: true\n"
             "  name: \"a: b\"\n  milestones: [0.5, 0.75]\n  law: gaussian\n");

@@ -177,6 +177,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 
+// As an H200 has it, more than the smallest GPU and than the CPU.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = 227 * 1024;
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceSynchronize() {
   LOCKED;
   REFUSED_IN_CAPTURE;

@@ -1,26 +1,17 @@
 // What every registered generator promises, tested for each of them from the registry alone.
-#include "core/sha256.h"
-#include "generators/adapters.h"
 #include "generators/digest.h"
 #include "generators/generator.h"
-#include "generators/images/dead_leaves.h"
-#include "generators/images/noise.h"
-#include "generators/images/shapes.h"
 #include "kernels/device.h"
 #include "tests/generators/collect.h"
+#include "tests/generators/golden.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/host_team.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <map>
 #include <set>
 #include <string>
 
@@ -126,48 +117,6 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   EXPECT_EQ(report["shape"], (nlohmann::json{8, 8, 3}));
   EXPECT_EQ(report["sha256"], sample_digest(*generator, {3, 5, 2}));
   EXPECT_NE(report["parameters"].get<std::string>().find("law: uniform"), std::string::npos);
-}
-
-constexpr const char* kGoldenFile = WELLSPRING_SOURCE_DIR "/tests/generators/golden.json";
-
-std::vector<ParamSetting> golden_settings(const nlohmann::ordered_json& entry) {
-  std::vector<ParamSetting> settings;
-  for (const auto& [key, value] : entry["parameters"].items()) {
-    settings.push_back({key, value.get<std::string>(), {}});
-  }
-  return settings;
-}
-
-// Digests pinned in golden.json: they change only when a generator's samples are meant to. Then run
-//
-//     WELLSPRING_UPDATE_GOLDEN=1 build/cpu/tests/generators/test_generators
-//     --gtest_filter='Golden.*'
-//
-// which writes them anew, and say in the commit why.
-TEST(Golden, Digests) {
-  nlohmann::ordered_json golden;
-  std::ifstream(kGoldenFile) >> golden;
-  const bool update = std::getenv("WELLSPRING_UPDATE_GOLDEN") != nullptr;
-  std::set<std::string> covered;
-  for (auto& entry : golden) {
-    const std::string name = entry["generator"];
-    covered.insert(name);
-    const auto generator = make_generator(name, entry["size"], golden_settings(entry));
-    const std::string digest =
-        sample_digest(*generator, {entry["seed"], entry["first"], entry["count"]});
-    if (update) {
-      entry["sha256"] = digest;
-    } else {
-      EXPECT_EQ(entry["sha256"], digest) << entry.dump();
-    }
-  }
-  for (const std::string& name : all_names()) {
-    EXPECT_TRUE(covered.contains(name)) << name << " has no golden digest in " << kGoldenFile;
-  }
-  if (update) {
-    std::ofstream(kGoldenFile) << golden.dump(2) << "\n";
-    GTEST_SKIP() << "wrote " << kGoldenFile;
-  }
 }
 
 // ---- values -------------------------------------------------------------------------------------
@@ -312,13 +261,10 @@ std::int64_t blocks_allowed(const GeneratorInfo& info, SampleShape shape) {
 TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   constexpr std::int64_t kCount = 14;
-  nlohmann::json golden;
-  std::ifstream(kGoldenFile) >> golden;
   double nearest = 0;
-  for (const auto& entry : golden) {
-    if (entry["generator"] != GetParam()) continue;
+  for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
     for (const int size : {1, 33, 64}) {
-      const auto generator = make_generator(GetParam(), size, golden_settings(entry));
+      const auto generator = make_generator(GetParam(), size, entry.settings);
       const auto drawn_in = [&](std::int64_t batch, int threads) {
         return test::blocks_drawn_by([&] {
           test::collect(*generator, {7, 100, kCount}, {Device::cpu(), batch, threads});
@@ -334,69 +280,6 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
     }
   }
   EXPECT_GT(nearest, 0.5) << "a budget that is never nearly spent says nothing";
-}
-
-// ---- teams --------------------------------------------------------------------------------------
-
-/// Emits three samples through a warping view with teams of many sizes; see host_team.h.
-template <class F>
-void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
-  const F functor(params);
-  constexpr std::int64_t kSamples = 2;
-  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
-  std::vector<float> x(kSamples * static_cast<std::size_t>(shape.elements()));
-  std::vector<float> weight(kSamples), latents(kSamples * F::kLatents);
-  std::vector<std::int32_t> label(kSamples);
-  ViewSpec view;
-  view.rotate = 0.5f;
-  view.zoom_low = 0.8f;
-  view.zoom_high = 1.5f;
-  const BatchView batch = {kSamples,     shape,         DType::f32,     x.data(),
-                           label.data(), weight.data(), latents.data(), F::kLatents};
-  const Tiling tiling = detail::tiling_of<F>(shape, 3 * shape.width);
-  const ImageEmitter<F, float> emitter{functor, slots.data(), 0, 21, view, batch, shape, tiling};
-  test::expect_equal_for_all_team_sizes(
-      emitter, kSamples * tiling.count(), {128, detail::scratch_of<F>()},
-      {test::bytes_of(x), test::bytes_of(label), test::bytes_of(weight), test::bytes_of(latents)});
-  if constexpr (WS_COUNTS_DRAWS != 0) {
-    const auto drawn_by = [&](int members) {
-      return test::blocks_drawn_by([&] {
-        test::run_thread_league(kSamples * tiling.count(), members, detail::scratch_of<F>(),
-                                emitter);
-      });
-    };
-    const std::uint64_t drawn = drawn_by(1);
-    for (const int members : {7, 32}) EXPECT_EQ(drawn_by(members), drawn) << members << " members";
-  }
-}
-
-/// One line an image generator: the registry knows no types, and a team of threads is one.
-const std::map<std::string, std::function<void()>>& team_tests() {
-  DeadLeaves::Params leaves;
-  leaves.kind = DeadLeaves::Kind::mixed;
-  leaves.max_leaves = 700;  // not a multiple of a batch, and reached
-  static const std::map<std::string, std::function<void()>> tests = {
-      {"dead_leaves",
-       [=] {
-         expect_equal_for_all_teams<DeadLeaves>(leaves, {33, 40, 3});
-       }},
-      {"noise",
-       [] {
-         expect_equal_for_all_teams<Noise>({}, {9, 35, 3});
-       }},
-      {"shapes",
-       [] {
-         expect_equal_for_all_teams<Shapes>({}, {9, 35, 3});
-       }},
-  };
-  return tests;
-}
-
-TEST_P(EveryGenerator, IsIndependentOfTheTeamSize) {
-  const auto found = team_tests().find(GetParam());
-  if (found != team_tests().end()) return found->second();
-  EXPECT_EQ(find_generator(GetParam()).kind, SampleKind::event)
-      << "add a line to team_tests() for " << GetParam();
 }
 
 // ---- the registry itself ------------------------------------------------------------------------

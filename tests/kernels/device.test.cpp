@@ -84,6 +84,14 @@ TEST(Device, DescribesTheCpu) {
   EXPECT_GE(cpu.memory_bytes, cpu.free_bytes);
   EXPECT_EQ(cpu.multiprocessors, usable_cpu_count());
   EXPECT_EQ(cpu.compute_capability, 0);
+  EXPECT_EQ(cpu.scratch_bytes, kPortableScratchBytes);
+  EXPECT_EQ(scratch_limit(Device::cpu()), kPortableScratchBytes);
+}
+
+TEST(Device, AGpuGrantsAtLeastThePortableScratch) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  EXPECT_GE(scratch_limit(Device::cuda(0)), kPortableScratchBytes);
+  EXPECT_EQ(describe(Device::cuda(0)).scratch_bytes, scratch_limit(Device::cuda(0)));
 }
 
 TEST(Device, ArchitectureListDecidesWhatRuns) {

@@ -59,7 +59,7 @@ TEST(Launch, RefusesWhatCudaWouldRefuse) {
   for (const int size : {0, 16, 33, 1024}) {
     EXPECT_THROW(league(stream, "bad size", 1, {size, 0}, functor), std::logic_error) << size;
   }
-  EXPECT_THROW(league(stream, "bad scratch", 1, {32, kMaxScratchBytes + 1}, functor),
+  EXPECT_THROW(league(stream, "bad scratch", 1, {32, kPortableScratchBytes + 1}, functor),
                std::logic_error);
   EXPECT_THROW(map(stream, "negative", -1, AffineWriter{nullptr}), std::logic_error);
   league(stream, "empty", 0, {32, 0}, functor);
@@ -106,7 +106,7 @@ TEST(Launch, MapAndLeagueOnTheDevice) {
   }
   // The last: with scratch above what needs no opting in.
   for (const TeamShape shape :
-       {TeamShape{32, kScratch}, TeamShape{512, kScratch}, TeamShape{128, kMaxScratchBytes}}) {
+       {TeamShape{32, kScratch}, TeamShape{512, kScratch}, TeamShape{128, scratch_limit(device)}}) {
     league(stream, "histogram", kLeagues, shape,
            HistogramMaker{kCount, histogram.data(), summary.data()});
     stream.copy(host_histogram.data(), histogram.data(), histogram.bytes(),

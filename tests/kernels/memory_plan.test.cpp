@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace wellspring {
 namespace {
@@ -119,6 +121,43 @@ TEST(MemoryPlan, AddressesExistOnlyWhileCommitted) {
     EXPECT_THROW(plan.commit(), std::logic_error);
   }
   EXPECT_THROW(static_cast<void>(block.data()), std::logic_error);
+}
+
+TEST_P(MemoryPlans, StateIsListedInOrderAndNothingElseIs) {
+  MemoryPlan plan(device);
+  plan.reserve<float>("activations", "x", 100);
+  const auto weights = plan.reserve_state<float>("parameters", "weights", 10);
+  plan.reserve<float>("parameters", "weights", 10);  // no state: may share the name
+  const auto copy =
+      plan.reserve_state<std::uint16_t>("parameters", "copy", 10, Persistence::derived);
+  plan.reserve<int>("data", "staging", 3, MemorySpace::host);
+  const auto nothing = plan.reserve_state<int>("data", "nothing", 0);
+  plan.commit();
+  const std::vector<StateBlock> state = plan.state();
+  ASSERT_EQ(state.size(), 3u);
+  EXPECT_EQ(state[0].name, "parameters/weights");
+  EXPECT_EQ(state[0].data, weights.data());
+  EXPECT_EQ(state[0].bytes, 10 * sizeof(float));
+  EXPECT_EQ(state[0].persistence, Persistence::stored);
+  EXPECT_EQ(state[1].name, "parameters/copy");
+  EXPECT_EQ(state[1].data, copy.data());
+  EXPECT_EQ(state[1].bytes, 10 * sizeof(std::uint16_t));
+  EXPECT_EQ(state[1].persistence, Persistence::derived);
+  EXPECT_EQ(state[2].name, "data/nothing");
+  EXPECT_EQ(state[2].bytes, 0u);
+  static_cast<void>(nothing.data());
+}
+
+TEST(MemoryPlan, StateBlocksAreNamedOnceAndKnownAfterCommit) {
+  MemoryPlan plan(Device::cpu());
+  plan.reserve_state<float>("parameters", "weights", 10);
+  EXPECT_THROW(plan.reserve_state<int>("parameters", "weights", 1), std::logic_error);
+  EXPECT_THROW(plan.reserve_state<int>("parameters", "other", 1, Persistence::none),
+               std::logic_error);
+  EXPECT_THROW(static_cast<void>(plan.state()), std::logic_error);
+  plan.commit();
+  EXPECT_EQ(plan.state().size(), 1u);
+  EXPECT_THROW(plan.reserve_state<int>("parameters", "late", 1), std::logic_error);
 }
 
 TEST(MemoryPlan, TableReadsLikeABudget) {

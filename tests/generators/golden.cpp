@@ -1,0 +1,66 @@
+#include "tests/generators/golden.h"
+
+#include "core/files.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+namespace wellspring::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json read_file(const std::string& file) {
+  return std::filesystem::exists(file) ? Json::parse(read_text(file)) : Json::object();
+}
+
+std::vector<ParamSetting> settings_of(const Json& entry) {
+  std::vector<ParamSetting> settings;
+  for (const auto& [key, value] : entry.at("parameters").items()) {
+    settings.push_back({key, value.get<std::string>(), {}});
+  }
+  return settings;
+}
+
+Json parameters_of(const std::vector<ParamSetting>& settings) {
+  Json parameters = Json::object();
+  for (const ParamSetting& setting : settings) parameters[setting.name] = setting.value;
+  return parameters;
+}
+
+}  // namespace
+
+Golden read_golden(const std::string& generator) {
+  Golden golden;
+  golden.file = WELLSPRING_SOURCE_DIR "/tests/generators/golden/" + generator + ".json";
+  const Json document = read_file(golden.file);
+  for (const Json& entry : document.value("samples", Json::array())) {
+    golden.samples.push_back({settings_of(entry),
+                              entry.at("size"),
+                              {entry.at("seed"), entry.at("first"), entry.at("count")},
+                              entry.at("sha256")});
+  }
+  if (document.contains("teams")) {
+    const Json& teams = document["teams"];
+    golden.teams = {settings_of(teams), teams.at("height"), teams.at("width")};
+  }
+  return golden;
+}
+
+void write_golden(const Golden& golden) {
+  Json document = read_file(golden.file);
+  Json samples = Json::array();
+  for (const GoldenSamples& entry : golden.samples) {
+    samples.push_back({{"parameters", parameters_of(entry.settings)},
+                       {"size", entry.size},
+                       {"seed", entry.range.seed},
+                       {"first", entry.range.first},
+                       {"count", entry.range.count},
+                       {"sha256", entry.sha256}});
+  }
+  document["samples"] = samples;
+  write_file(golden.file, document.dump(2) + "\n");
+}
+
+}  // namespace wellspring::test

@@ -1,0 +1,59 @@
+// Digests pinned in golden/<name>.json: they change only when a generator's samples are meant to,
+// with its version. Then run
+//
+//     WELLSPRING_UPDATE_GOLDEN=1 build/cpu/tests/generators/test_generators
+//     --gtest_filter='*PinnedSamples*'
+//
+// which writes them anew, and makes the file of a new generator; say in the commit why.
+#include "tests/generators/golden.h"
+
+#include "generators/digest.h"
+#include "generators/generator.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace wellspring {
+namespace {
+
+class PinnedSamples : public ::testing::TestWithParam<std::string> {};
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Registry, PinnedSamples, ::testing::ValuesIn(all_names()),
+                         [](const auto& test) { return test.param; });
+
+TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
+  test::Golden golden = test::read_golden(GetParam());
+  const bool update = std::getenv("WELLSPRING_UPDATE_GOLDEN") != nullptr;
+  if (update && golden.samples.empty()) golden.samples.emplace_back();
+  ASSERT_FALSE(golden.samples.empty())
+      << golden.file << " is missing: run this test with WELLSPRING_UPDATE_GOLDEN=1";
+  for (test::GoldenSamples& entry : golden.samples) {
+    const auto generator = make_generator(GetParam(), entry.size, entry.settings);
+    const std::string digest = sample_digest(*generator, entry.range);
+    if (!update) {
+      EXPECT_EQ(entry.sha256, digest) << generator->parameters_yaml();
+    }
+    entry.sha256 = digest;
+  }
+  if (update) {
+    test::write_golden(golden);
+    GTEST_SKIP() << "wrote " << golden.file;
+  }
+}
+
+TEST(PinnedSamples, BelongToGenerators) {
+  const std::filesystem::path folder = WELLSPRING_SOURCE_DIR "/tests/generators/golden";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    EXPECT_NO_THROW(find_generator(file.path().stem())) << file.path();
+  }
+}
+
+}  // namespace
+}  // namespace wellspring
