@@ -1,6 +1,7 @@
 // How fast each generator makes samples, beside how fast the memory could take them.
 #include "bench/measure.h"
 #include "generators/generator.h"
+#include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 
 #include <fmt/format.h>
@@ -26,22 +27,13 @@ class GeneratorBench {
         memory_(device),
         image_(entry.kind == SampleKind::image) {
     const Shape size = launch_size(device);
-    batch_.size = image_ ? size.images : size.events;
-    batch_.shape = generator_->shape();
-    batch_.dtype = device.is_cuda() ? DType::bf16 : DType::f32;
-    batch_.latent_stride = static_cast<std::int64_t>(generator_->info().latents.size());
-    const auto count = static_cast<std::size_t>(batch_.size);
-    const auto x = memory_.reserve<std::byte>("bench", "x", sample_bytes() * count);
-    const auto label = memory_.reserve<std::int32_t>("bench", "label", count);
-    const auto weight = memory_.reserve<float>("bench", "weight", count);
-    const auto latents = memory_.reserve<float>(
-        "bench", "latents", count * static_cast<std::size_t>(batch_.latent_stride));
-    const auto slots = memory_.reserve<Slot>("bench", "slots", count);
+    BatchColumns columns;
+    columns.plan(memory_, "bench", image_ ? size.images : size.events, generator_->layout(),
+                 device.is_cuda() ? DType::bf16 : DType::f32);
+    const auto slots = memory_.reserve<Slot>("bench", "slots", image_ ? size.images : size.events);
     memory_.commit();
-    batch_.x = x.data();
-    batch_.label = label.data();
-    batch_.weight = weight.data();
-    batch_.latents = latents.data();
+    batch_ = columns.view();
+    const auto count = static_cast<std::size_t>(batch_.size);
     slots_ = slots.data();
     std::vector<Slot> host(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -57,15 +49,15 @@ class GeneratorBench {
   void wait() { stream_.synchronize(); }
 
   std::size_t sample_bytes() const {
-    return static_cast<std::size_t>(batch_.shape.elements()) * size_of(batch_.dtype);
+    return static_cast<std::size_t>(batch_.layout.elements()) * size_of(batch_.dtype);
   }
   std::int64_t samples() const { return batch_.size; }
   const char* unit() const { return image_ ? "images/s" : "events/s"; }
   std::string shape_text() const {
     const char* type = batch_.dtype == DType::bf16 ? "bf16" : "f32";
-    if (!image_) return fmt::format("{} features {}", batch_.shape.channels, type);
-    return fmt::format("{}x{}x{} {}", batch_.shape.height, batch_.shape.width,
-                       batch_.shape.channels, type);
+    const SampleShape shape = batch_.layout.shape();
+    if (!image_) return fmt::format("{} features {}", shape.channels, type);
+    return fmt::format("{}x{}x{} {}", shape.height, shape.width, shape.channels, type);
   }
 
  private:

@@ -59,9 +59,8 @@ void describe_generator(const GeneratorEntry& entry) {
   const GeneratorInfo& info = generator->info();
   fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
   if (!info.reference.empty()) fmt::print("reference: {}\n", info.reference);
-  const SampleShape shape = generator->shape();
   if (entry.kind == SampleKind::image) {
-    fmt::print("sample: image, --size x --size x {}\n", shape.channels);
+    fmt::print("sample: image, --size x --size x {}\n", generator->layout().channels);
   } else {
     fmt::print("sample: event, {} features: {}\n", info.features.size(),
                fmt::join(info.features, ", "));

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "core/error.h"
-#include "train/learner.h"
+#include "kernels/emission/batch_columns.h"
 #include "train/preview.h"
 #include "train/run_config.h"
 
@@ -33,19 +33,19 @@ struct Options {
 
 void print_events(const Generator& generator, const SampleRange& range) {
   const GeneratorInfo& info = generator.info();
-  const auto features = static_cast<std::size_t>(generator.shape().elements());
+  const auto features = static_cast<std::size_t>(generator.layout().elements());
   fmt::print("{:>8} {:<12}", "id", "class");
   for (const std::string& feature : info.features) fmt::print(" {:>12}", feature);
   fmt::print(" {:>12}\n", "weight");
   SampleReader reader(generator, range.seed);
   reader.read(range.first, std::min(range.count, kRows), [&](const HostSamples& samples) {
-    for (std::size_t i = 0; i < samples.label.size(); ++i) {
-      const auto label = static_cast<std::size_t>(samples.label[i]);
+    for (std::size_t i = 0; i < samples.label().size(); ++i) {
+      const auto label = static_cast<std::size_t>(samples.label()[i]);
       fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
-      for (const float value : samples.x.subspan(i * features, features)) {
+      for (const float value : samples.x().subspan(i * features, features)) {
         fmt::print(" {:>12.6g}", value);
       }
-      fmt::print(" {:>12.6g}\n", samples.weight[i]);
+      fmt::print(" {:>12.6g}\n", samples.weight()[i]);
     }
   });
 }
@@ -68,17 +68,17 @@ void preview_config(const Options& options) {
   for (const std::string& setting : options.samples.settings) overrides.push_back(setting);
   const RunConfig config = RunConfig::load(options.samples.generator, overrides);
   Mixture mixture = config.open_training();
-  const SampleShape shape = mixture.shape();
-  if (shape.height == 1) {
+  const SampleLayout layout = mixture.layout();
+  if (layout.kind != SampleKind::image) {
     fail(ErrorKind::config,
-         {fmt::format("{} trains on events", options.samples.generator),
+         {fmt::format("{} trains on no images", options.samples.generator),
           "a preview of a configuration is a picture", "preview the generator by its name"});
   }
   Stream stream(Device::cpu());
   MemoryPlan memory(Device::cpu());
-  BatchBuffers buffers;
+  BatchColumns buffers;
   const std::int64_t batch = config.train.batch;
-  buffers.plan(memory, "preview", batch, shape, DType::f32, mixture.latent_stride());
+  buffers.plan(memory, "preview", batch, layout, DType::f32);
   const Planned<StepState> state = memory.reserve<StepState>("preview", "step", 1);
   mixture.plan(memory, batch, static_cast<std::uint64_t>(config.train.steps));
   memory.commit();

@@ -26,7 +26,7 @@ namespace wellspring {
 
 namespace detail {
 /// Errors (runtime) unless `batch` fits what the generator makes.
-void expect_batch(const GeneratorInfo& info, SampleShape shape, const BatchView& batch);
+void expect_batch(const GeneratorInfo& info, const SampleLayout& layout, const BatchView& batch);
 /// Error (config) unless `size` is a sensible side of an image.
 void expect_size(const std::string& name, int size);
 /// Error (config) unless `view` is the identity.
@@ -46,13 +46,14 @@ typename F::Params read_params(const std::vector<ParamSetting>& settings) {
 template <class F>
 class FunctorGenerator : public Generator {
  public:
-  FunctorGenerator(const typename F::Params& params, SampleShape shape)
-      : params_(params), functor_(params), info_(F::describe(params)), shape_(shape) {
+  FunctorGenerator(const typename F::Params& params, const SampleLayout& layout)
+      : params_(params), functor_(params), info_(F::describe(params)), layout_(layout) {
+    layout_.latents = F::kLatents;
     static_assert(std::is_trivially_copyable_v<F>, "a functor is copied to the device");
   }
 
   const GeneratorInfo& info() const override { return info_; }
-  SampleShape shape() const override { return shape_; }
+  SampleLayout layout() const override { return layout_; }
   std::string parameters_yaml() const override { return F::table().to_yaml(params_); }
   std::optional<double> best_accuracy() const override {
     if constexpr (requires { functor_.best_accuracy(); }) return functor_.best_accuracy();
@@ -66,14 +67,14 @@ class FunctorGenerator : public Generator {
   typename F::Params params_;
   F functor_;
   GeneratorInfo info_;
-  SampleShape shape_;
+  SampleLayout layout_;
 };
 
 template <class F>
 class ImageGenerator final : public FunctorGenerator<F> {
  public:
   ImageGenerator(const typename F::Params& params, int size)
-      : FunctorGenerator<F>(params, {size, size, 3}) {
+      : FunctorGenerator<F>(params, SampleLayout::image(size, size, 3)) {
     detail::expect_size(this->info().name, size);
   }
 
@@ -83,9 +84,9 @@ class ImageGenerator final : public FunctorGenerator<F> {
 
   void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
             const ViewSpec& view, const BatchView& batch) const override {
-    detail::expect_batch(this->info(), this->shape(), batch);
-    emit_images(stream, this->info().name, this->functor(), this->shape(), slots, source, seed,
-                view, batch);
+    detail::expect_batch(this->info(), this->layout(), batch);
+    emit_images(stream, this->info().name, this->functor(), this->layout().shape(), slots, source,
+                seed, view, batch);
   }
 };
 
@@ -93,7 +94,7 @@ template <class F>
 class EventGenerator final : public FunctorGenerator<F> {
  public:
   explicit EventGenerator(const typename F::Params& params)
-      : FunctorGenerator<F>(params, {1, 1, F::kFeatures}) {}
+      : FunctorGenerator<F>(params, SampleLayout::event(F::kFeatures)) {}
 
   static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int) {
     return std::make_unique<EventGenerator>(detail::read_params<F>(settings));
@@ -101,7 +102,7 @@ class EventGenerator final : public FunctorGenerator<F> {
 
   void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
             const ViewSpec& view, const BatchView& batch) const override {
-    detail::expect_batch(this->info(), this->shape(), batch);
+    detail::expect_batch(this->info(), this->layout(), batch);
     detail::expect_no_view(this->info().name, view);
     emit_events(stream, this->info().name, this->functor(), slots, source, seed, batch);
   }

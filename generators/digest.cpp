@@ -1,5 +1,6 @@
 #include "generators/digest.h"
 
+#include "core/bytes.h"
 #include "core/sha256.h"
 #include "core/version.h"
 
@@ -8,20 +9,25 @@
 #include <cstddef>
 
 namespace wellspring {
+namespace {
+
+Bytes row_of(const BatchColumn& column, std::int64_t row) {
+  const std::size_t bytes = column.row_bytes();
+  return {static_cast<const std::byte*>(column.data) + static_cast<std::size_t>(row) * bytes,
+          bytes};
+}
+
+}  // namespace
 
 std::string sample_digest(const Generator& generator, const SampleRange& range,
                           const SampleMaking& making) {
-  const auto elements = static_cast<std::size_t>(generator.shape().elements());
-  const std::size_t latents = generator.info().latents.size();
   Sha256 hash;
   SampleReader reader(generator, range.seed, making);
   // Sample by sample, so that the batch leaves no mark.
   reader.read(range.first, range.count, [&](const HostSamples& samples) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(samples.count); ++i) {
-      hash.update(std::as_bytes(samples.x.subspan(i * elements, elements)));
-      hash.update(std::as_bytes(samples.label.subspan(i, 1)));
-      hash.update(std::as_bytes(samples.latents.subspan(i * latents, latents)));
-      hash.update(std::as_bytes(samples.weight.subspan(i, 1)));
+    const auto columns = columns_of(samples.rows);
+    for (std::int64_t row = 0; row < samples.count(); ++row) {
+      for (const BatchColumn& column : columns) hash.update(row_of(column, row));
     }
   });
   return hash.hex();
@@ -29,7 +35,7 @@ std::string sample_digest(const Generator& generator, const SampleRange& range,
 
 nlohmann::ordered_json digest_report(const Generator& generator, const SampleRange& range,
                                      const SampleMaking& making) {
-  const SampleShape shape = generator.shape();
+  const SampleShape shape = generator.layout().shape();
   return {{"generator", generator.info().name},
           {"parameters", generator.parameters_yaml()},
           {"seed", range.seed},

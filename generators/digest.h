@@ -11,8 +11,8 @@
 
 namespace wellspring {
 
-/// SHA-256, as 64 hexadecimal digits, over each sample in order: x (f32, NHWC, identity view),
-/// label (i32), latents (f32), weight (f32), all little-endian. Independent of `making`.
+/// SHA-256, as 64 hexadecimal digits, over each sample in order: its columns as columns_of lists
+/// them, x in f32 through the identity view, all little-endian. Independent of `making`.
 std::string sample_digest(const Generator& generator, const SampleRange& range,
                           const SampleMaking& making = {});
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/params.h"
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/stream.h"
 #include "kernels/view.h"
 
@@ -18,8 +18,6 @@ namespace wellspring {
 
 /// Largest side of an image: keeps pixel coordinates exact in f32 and a sample below 4 GiB.
 inline constexpr int kLargestImageSide = 1 << 14;
-
-enum class SampleKind : std::uint8_t { image, event };
 
 /// One number a sample was drawn with, as exported beside it.
 struct LatentInfo {
@@ -52,7 +50,8 @@ class Generator {
  public:
   virtual ~Generator() = default;
   virtual const GeneratorInfo& info() const = 0;
-  virtual SampleShape shape() const = 0;
+  /// What a row holds, with all latents.
+  virtual SampleLayout layout() const = 0;
   /// The parameters in force, for reports and checkpoints: YAML mapping text, in table order.
   virtual std::string parameters_yaml() const = 0;
   /// The best accuracy that any classifier of x can reach on average, where it is known in closed
@@ -62,8 +61,8 @@ class Generator {
   /// Enqueues one launch that fills every slot whose `source` equals `source`: x (through `view`),
   /// label, latents and weight. Slot b goes to row b. Sample bytes are a pure function of
   /// (generator, parameters, seed, slot.sample, view, slot.ordinal).
-  /// `slots`: device array [batch.size]. batch.shape must be shape(), latent_stride at least the
-  /// number of latents, or 0 when they are not wanted; events take no view.
+  /// `slots`: device array [batch.size]. batch.layout must have the same input as layout(), and
+  /// room for the latents unless they are not wanted; events take no view.
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
                     const ViewSpec& view, const BatchView& batch) const = 0;
 };

@@ -163,7 +163,7 @@ void expect_drawable(const SampleRange& range, SampleShape shape) {
 
 RgbImage contact_sheet(const Generator& generator, const SampleRange& range,
                        const SampleMaking& making) {
-  const SampleShape shape = generator.shape();
+  const SampleShape shape = generator.layout().shape();
   expect_drawable(range, shape);
   const Sheet sheet(range.count, shape);
   Painter painter(sheet.width(), sheet.height());
@@ -171,10 +171,10 @@ RgbImage contact_sheet(const Generator& generator, const SampleRange& range,
               fmt::format("{} x {}", shape.width, shape.height));
   SampleReader reader(generator, range.seed, making);
   reader.read(range.first, range.count, [&](const HostSamples& samples) {
-    for (std::int64_t i = 0; i < samples.count; ++i) {
+    for (std::int64_t i = 0; i < samples.count(); ++i) {
       const std::uint64_t index = samples.first + static_cast<std::uint64_t>(i) - range.first;
       const int left = sheet.left(index), top = sheet.top(index);
-      const float* const x = samples.x.data() + i * shape.elements();
+      const float* const x = samples.x().data() + i * shape.elements();
       for (int row = 0; row < shape.height; ++row) {
         for (int column = 0; column < shape.width; ++column) {
           const float* const p = x + (row * shape.width + column) * shape.channels;
@@ -185,7 +185,7 @@ RgbImage contact_sheet(const Generator& generator, const SampleRange& range,
         }
       }
       const std::string name =
-          class_name(generator.info(), samples.label[static_cast<std::size_t>(i)]);
+          class_name(generator.info(), samples.label()[static_cast<std::size_t>(i)]);
       painter.text_centred(left + sheet.tile_width / 2, top + sheet.tile_height + 3,
                            fit(name, sheet.tile_width, 1), kInk);
     }
@@ -244,13 +244,13 @@ RgbImage histograms(const Generator& generator, const SampleRange& range,
   std::vector<Histogram> histogram(features, Histogram(info.classes.size()));
   SampleReader reader(generator, range.seed, making);
   reader.read(range.first, range.count, [&](const HostSamples& samples) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(samples.count); ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(samples.count()); ++i) {
       for (std::size_t f = 0; f < features; ++f) {
-        const float value = samples.x[i * features + f];
+        const float value = samples.x()[i * features + f];
         const auto bin = static_cast<int>((value - info.low) / (info.high - info.low) * kBins);
-        const auto label = static_cast<std::size_t>(samples.label[i]);
+        const auto label = static_cast<std::size_t>(samples.label()[i]);
         histogram[f][label][static_cast<std::size_t>(std::clamp(bin, 0, kBins - 1))] +=
-            samples.weight[i];
+            samples.weight()[i];
       }
     }
   });

@@ -1,6 +1,7 @@
 // All generators, by name. A new one is one line in generators/CMakeLists.txt.
 #include "core/text.h"
 #include "generators/adapters.h"
+#include "kernels/emission/batch_columns.h"
 
 #include <fmt/format.h>
 
@@ -71,16 +72,14 @@ void expect_size(const std::string& name, int size) {
                            fmt::format("give a side between 1 and {} pixels", kLargestImageSide)});
 }
 
-void expect_batch(const GeneratorInfo& info, SampleShape shape, const BatchView& batch) {
-  if (!(batch.shape == shape)) {
-    throw std::logic_error(fmt::format(
-        "{} makes samples of {}x{}x{}, the batch holds {}x{}x{}", info.name, shape.height,
-        shape.width, shape.channels, batch.shape.height, batch.shape.width, batch.shape.channels));
+void expect_batch(const GeneratorInfo& info, const SampleLayout& layout, const BatchView& batch) {
+  if (!batch.layout.same_input(layout)) {
+    throw std::logic_error(fmt::format("{} makes samples of layout [{}], the batch holds [{}]",
+                                       info.name, to_string(layout), to_string(batch.layout)));
   }
-  const auto latents = static_cast<std::int64_t>(info.latents.size());
-  if (batch.latent_stride != 0 && batch.latent_stride < latents) {
-    throw std::logic_error(fmt::format("{} has {} latents, the batch keeps {}", info.name, latents,
-                                       batch.latent_stride));
+  if (batch.latents != nullptr && batch.layout.latents < layout.latents) {
+    throw std::logic_error(fmt::format("{} has {} latents, the batch keeps {}", info.name,
+                                       layout.latents, batch.layout.latents));
   }
 }
 

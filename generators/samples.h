@@ -1,8 +1,9 @@
 // Samples of a generator on the host, a batch at a time: for digests, exports, previews and tests.
-// Called by the command line; host only.
+// Host only.
 #pragma once
 
 #include "generators/generator.h"
+#include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 
@@ -27,14 +28,24 @@ struct SampleMaking {
   int threads = 0;  ///< of the CPU; 0: all
 };
 
-/// Some consecutive samples; rows are samples.
+/// Some consecutive samples in host memory; rows are samples.
 struct HostSamples {
   std::uint64_t first = 0;  ///< sample id of row 0
-  std::int64_t count = 0;
-  std::span<const float> x;  ///< [count, shape]
-  std::span<const std::int32_t> label;
-  std::span<const float> latents;  ///< [count, latents]
-  std::span<const float> weight;
+  BatchView rows;           ///< f32
+
+  std::int64_t count() const { return rows.size; }
+  std::span<const float> x() const { return column(rows.x, rows.layout.elements()); }
+  std::span<const std::int32_t> label() const { return column(rows.label, 1); }
+  std::span<const float> latents() const { return column(rows.latents, rows.layout.latents); }
+  std::span<const float> weight() const { return column(rows.weight, 1); }
+
+ private:
+  std::span<const float> column(const void* data, std::int64_t width) const {
+    return {static_cast<const float*>(data), static_cast<std::size_t>(rows.size * width)};
+  }
+  std::span<const std::int32_t> column(const std::int32_t* data, std::int64_t width) const {
+    return {data, static_cast<std::size_t>(rows.size * width)};
+  }
 };
 
 class SampleReader {
@@ -53,12 +64,8 @@ class SampleReader {
   std::uint64_t seed_;
   Stream stream_;
   MemoryPlan memory_;
-  BatchView device_batch_;
-  Planned<Slot> slots_;
-  // Host copies; unused on the CPU, where the device's memory is the host's.
-  std::vector<Slot> host_slots_;
-  std::vector<float> x_, latents_, weight_;
-  std::vector<std::int32_t> label_;
+  BatchColumns batch_, host_batch_;  ///< one and the same on the CPU
+  Planned<Slot> slots_, host_slots_;
 };
 
 }  // namespace wellspring

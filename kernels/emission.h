@@ -23,7 +23,7 @@
 // Results must not depend on N, on the tile or on the size of the team.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/launch.h"
 #include "kernels/macros.h"
 #include "kernels/view.h"
@@ -246,12 +246,13 @@ struct SharedSample {
 /// The latents of sample `b`; the rest of its row is 0.
 template <int Latents>
 WS_INLINE void write_latents(const BatchView& batch, std::int64_t b, const Truth<Latents>& truth) {
-  float* const row = batch.latents + b * batch.latent_stride;
+  if (batch.latents == nullptr) return;
+  float* const row = batch.latents + b * batch.layout.latents;
   WS_UNROLL(16)  // constant indices: the truth stays in registers
   for (int i = 0; i < Latents; ++i) {
-    if (i < batch.latent_stride) row[i] = truth.latents[i];
+    if (i < batch.layout.latents) row[i] = truth.latents[i];
   }
-  for (std::int64_t i = Latents; i < batch.latent_stride; ++i) row[i] = 0;
+  for (int i = Latents; i < batch.layout.latents; ++i) row[i] = 0;
 }
 
 /// Scratch of one team, with room for the alignment of SharedSample.
@@ -304,7 +305,7 @@ struct ImageEmitter {
     // Both take hundreds of dependent instructions: on a GPU, warps of their own draw them at once.
     const int viewer = !DrawsUnderView<F> && team.size() > kWarp ? kWarp : 0;
     if (team.rank() == viewer) {
-      shared->view = draw_view(spec, looked_at, batch.shape, {seed, slot.ordinal});
+      shared->view = draw_view(spec, looked_at, batch.layout.shape(), {seed, slot.ordinal});
     }
     if (team.rank() == 0) {
       Truth<F::kLatents> truth;
@@ -318,8 +319,8 @@ struct ImageEmitter {
     }
     team.sync();
     const detail::SharedSample<F>& sample = *shared;
-    const PixelTile tile = tiling.tile(part, batch.shape);
-    T* const x = static_cast<T*>(batch.x) + b * batch.shape.elements();
+    const PixelTile tile = tiling.tile(part, batch.layout.shape());
+    T* const x = static_cast<T*>(batch.x) + b * batch.layout.elements();
     if constexpr (PreparesTiles<F>) {
       const auto prepared = image.prepare(team, sample.scene, sample.view, tile);
       paint(team, sample, tile, x, [&](const auto& run, auto& colour) {
@@ -365,8 +366,8 @@ struct ImageEmitter {
       detail::apply_colour(sample.view, colour);
       detail::erase_square(sample.view, px, py, colour);
       detail::store_run(
-          colour, batch.shape.channels, count,
-          x + (static_cast<std::int64_t>(py) * batch.shape.width + px) * batch.shape.channels);
+          colour, batch.layout.channels, count,
+          x + (static_cast<std::int64_t>(py) * batch.layout.width + px) * batch.layout.channels);
     }
   }
 
@@ -378,15 +379,16 @@ struct ImageEmitter {
 };
 
 /// Enqueues the emission of every slot whose source is `source`. `looked_at`: shape of what the
-/// functor describes; equal to batch.shape for formulas.
+/// functor describes; equal to the layout's shape for formulas.
 template <class F>
 void emit_images(Stream& stream, std::string_view name, const F& image, SampleShape looked_at,
                  const Slot* slots, std::uint32_t source, std::uint64_t seed, const ViewSpec& view,
                  const BatchView& batch) {
   // On a CPU, a team a sample.
-  const int sample_pixels = batch.shape.height * batch.shape.width;
+  const SampleShape shape = batch.layout.shape();
+  const int sample_pixels = shape.height * shape.width;
   const int band_pixels = stream.device().is_cuda() ? detail::kDeviceBandPixels : sample_pixels;
-  const Tiling tiling = detail::tiling_of<F>(batch.shape, band_pixels);
+  const Tiling tiling = detail::tiling_of<F>(shape, band_pixels);
   const TeamShape team{detail::members_of(tiling), detail::scratch_of<F>()};
   visit_float(batch.dtype, [&]<class T>(T) {
     league(stream, name, batch.size * tiling.count(), team,
@@ -411,7 +413,7 @@ struct EventEmitter {
     if (slot.source != source) return;
     float features[F::kFeatures];
     Truth<F::kLatents> truth;
-    event.draw(SampleKey{{seed, slot.sample}, slot, batch.shape}, features, truth);
+    event.draw(SampleKey{{seed, slot.sample}, slot, batch.layout.shape()}, features, truth);
     T* const x = static_cast<T*>(batch.x) + b * F::kFeatures;
     WS_UNROLL(16)
     for (int i = 0; i < F::kFeatures; ++i) x[i] = static_cast<T>(features[i]);

@@ -11,6 +11,7 @@
 #include "kernels/macros.h"
 
 #include <cstdint>
+#include <string_view>
 
 /// Debug and sanitizer builds count the blocks that host code draws, for the tests that hold
 /// generators to their budgets.
@@ -80,8 +81,23 @@ enum class Purpose : std::uint32_t {
   order = 6,    ///< permutations of data sets and slots
   init = 7,     ///< initial weights
   dropout = 8,
-  mix = 9,  ///< mixup, cutmix
+  mix = 9,   ///< mixup, cutmix
+  key = 10,  ///< keys of their own for what runs under one seed
 };
+
+/// The key of what is called `name` under `seed`, so that two generators, or two sources, of one
+/// run share no random word: Philox of the name's FNV-1a hash (64 bits).
+constexpr std::uint64_t named_key(std::uint64_t seed, std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char character : name) {
+    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3u;
+  }
+  const Philox4 block =
+      philox4x32({{0, static_cast<std::uint32_t>(Purpose::key), static_cast<std::uint32_t>(hash),
+                   static_cast<std::uint32_t>(hash >> 32)}},
+                 seed);
+  return block.word[0] | std::uint64_t{block.word[1]} << 32;
+}
 
 /// Uniform in [0, 1) with 24 bits: every value is a multiple of 2^-24 and exactly representable.
 WS_INLINE constexpr float unit_float(std::uint32_t word) {

@@ -3,7 +3,7 @@
 // Called by emission, sources and generators; host and device.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"

@@ -2,7 +2,7 @@
 // inside the recorded step, and on the host, where decode threads work ahead. Host and device.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/macros.h"
 #include "kernels/step_state.h"
 #include "sources/order.h"

@@ -1,6 +1,7 @@
 #include "sources/mixture.h"
 
 #include "core/error.h"
+#include "kernels/emission/batch_columns.h"
 #include "kernels/launch.h"
 
 #include <fmt/format.h>
@@ -20,10 +21,6 @@ std::string at(const Place& place) {
   return text.empty() ? "" : text + ": ";
 }
 
-std::string shape_text(SampleShape shape) {
-  return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
-}
-
 }  // namespace
 
 void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place) {
@@ -40,11 +37,12 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
                                "give each source a name of its own"});
     }
   }
-  if (!sources_.empty() && !(source->shape() == shape())) {
+  if (!sources_.empty() && !source->layout().same_input(sources_.front()->layout())) {
+    const Source& first = *sources_.front();
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' gives samples of {}, source '{}' of {}", at(place), name,
-                      shape_text(source->shape()), sources_.front()->name(), shape_text(shape())),
-          "one network reads them all (height x width x channels)",
+         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]", at(place),
+                      name, to_string(source->layout()), first.name(), to_string(first.layout())),
+          "one network reads them all, row by row",
           "set the same size for all, or resize: on a source of files"});
   }
   if (!std::isfinite(entry.weight) || entry.weight < 0) {
@@ -93,10 +91,13 @@ void Mixture::fill_heads(ops::HeadRange* heads) const {
   for (int k = 0; k < size(); ++k) heads[k] = head_range(k);
 }
 
-std::int64_t Mixture::latent_stride() const {
-  std::size_t most = 0;
-  for (const auto& source : sources_) most = std::max(most, source->latent_names().size());
-  return static_cast<std::int64_t>(most);
+SampleLayout Mixture::layout() const {
+  SampleLayout layout = sources_.front()->layout();
+  for (const auto& source : sources_) {
+    layout.targets = std::max(layout.targets, source->layout().targets);
+    layout.latents = std::max(layout.latents, source->layout().latents);
+  }
+  return layout;
 }
 
 void Mixture::set_schedule(const std::vector<NamedSchedulePoint>& points) {

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "core/params.h"
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_state.h"
@@ -54,8 +54,9 @@ class Mixture {
   explicit Mixture(std::uint64_t seed)
       : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
-  /// Errors (config): a name twice, another sample shape than the sources before, a head shared by
-  /// different class lists, a weight that is negative or not finite, too many sources.
+  /// Errors (config): a name twice, a layout that no network reads together with the first's, a
+  /// head shared by different class lists, a weight that is negative or not finite, too many
+  /// sources.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
   /// Weights over the run, linear between the points and held before the first and after the last;
   /// every point names every source. Errors (config) otherwise, or where a point is out of order.
@@ -64,9 +65,9 @@ class Mixture {
   int size() const { return static_cast<int>(sources_.size()); }
   Source& source(int index) { return *sources_[static_cast<std::size_t>(index)]; }
   const Source& source(int index) const { return *sources_[static_cast<std::size_t>(index)]; }
-  SampleShape shape() const { return sources_.front()->shape(); }
-  /// Floats a row that the latents of any source take; may be 0.
-  std::int64_t latent_stride() const;
+  /// What a row of the batch holds: what all sources write, with room for the targets and latents
+  /// of any.
+  SampleLayout layout() const;
 
   /// Heads in the order in which sources name them first; their classes lie side by side.
   const std::vector<MixtureHead>& heads() const { return heads_; }

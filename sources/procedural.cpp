@@ -1,5 +1,7 @@
 #include "sources/procedural.h"
 
+#include "kernels/emission/batch_columns.h"
+
 #include <fmt/format.h>
 
 namespace wellspring {
@@ -11,10 +13,9 @@ ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> 
 }
 
 std::string ProceduralSource::summary() const {
-  const SampleShape size = shape();
-  return fmt::format("{}: generator {}, {}x{}x{}, {} classes, seed {}, never repeats", name_,
-                     generator_->info().name, size.height, size.width, size.channels,
-                     classes().size(), settings_.seed);
+  return fmt::format("{}: generator {}, {}, {} classes, seed {}, never repeats", name_,
+                     generator_->info().name, to_string(layout()), classes().size(),
+                     settings_.seed);
 }
 
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,

@@ -27,7 +27,7 @@ class ProceduralSource final : public Source {
   const Generator& generator() const { return *generator_; }
 
   const std::string& name() const override { return name_; }
-  SampleShape shape() const override { return generator_->shape(); }
+  SampleLayout layout() const override { return generator_->layout(); }
   const std::vector<std::string>& classes() const override { return generator_->info().classes; }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   std::uint64_t size() const override { return 0; }

@@ -1,7 +1,7 @@
 // Where samples come from, as the training step sees it. Called by the mixture; host only.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 #include "kernels/view.h"
@@ -21,7 +21,8 @@ class Source {
   virtual ~Source() = default;
 
   virtual const std::string& name() const = 0;
-  virtual SampleShape shape() const = 0;
+  /// What it writes of a row; a mixture may ask for wider truth columns.
+  virtual SampleLayout layout() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
   virtual const std::vector<std::string>& latent_names() const = 0;
   /// Samples before it repeats; 0 when it never does (generators).

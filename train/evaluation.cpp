@@ -26,8 +26,9 @@ HeldOut::HeldOut(const RunConfig& config, Mixture mixture, const Learner& learne
                         : std::nullopt);
   }
   if (empty()) return;
-  batch_.plan(memory, "evaluation", config.train.batch, mixture_.shape(), learner.compute(),
-              learner.latent_stride());
+  SampleLayout layout = mixture_.layout();
+  layout.latents = std::max(layout.latents, learner.layout().latents);
+  batch_.plan(memory, "evaluation", config.train.batch, layout, learner.compute());
   sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1);
   host_sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1, MemorySpace::host);
   mixture_.plan(memory, config.train.batch, 1);

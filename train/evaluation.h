@@ -1,6 +1,7 @@
 // Evaluation on samples that training never sees. Called by the trainer; host only.
 #pragma once
 
+#include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 #include "sources/mixture.h"
@@ -33,7 +34,7 @@ class HeldOut {
   std::vector<std::string> head_names_;
   std::vector<std::optional<double>> best_;
   ops::HeadRange heads_[kMaxSources];
-  BatchBuffers batch_;
+  BatchColumns batch_;
   Planned<ops::StepMetrics> sums_, host_sums_;
 };
 

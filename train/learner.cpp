@@ -38,35 +38,6 @@ Target find_target(const SourceSpec& spec, int size, const std::string& name) {
 
 }  // namespace
 
-void BatchBuffers::plan(MemoryPlan& memory, const std::string& group, std::int64_t batch,
-                        const SampleShape& shape, DType dtype, std::int64_t latent_stride) {
-  batch_ = batch;
-  shape_ = shape;
-  dtype_ = dtype;
-  latent_stride_ = latent_stride;
-  const auto rows = static_cast<std::size_t>(batch);
-  x_ = memory.reserve<std::byte>(
-      group, "samples", rows * static_cast<std::size_t>(shape.elements()) * size_of(dtype));
-  label_ = memory.reserve<std::int32_t>(group, "labels", rows);
-  weight_ = memory.reserve<float>(group, "weights", rows);
-  if (latent_stride > 0)
-    latents_ =
-        memory.reserve<float>(group, "latents", rows * static_cast<std::size_t>(latent_stride));
-}
-
-BatchView BatchBuffers::view() const {
-  BatchView view;
-  view.size = batch_;
-  view.shape = shape_;
-  view.dtype = dtype_;
-  view.x = x_.data();
-  view.label = label_.data();
-  view.weight = weight_.data();
-  view.latents = latents_.data();
-  view.latent_stride = latent_stride_;
-  return view;
-}
-
 Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
                  Input input)
     : input_(std::move(input)),
@@ -78,7 +49,7 @@ Learner::Learner(const RunConfig& config, const Stream& stream, MemoryPlan& memo
   if (kind_ == LossKind::cross_entropy)
     for (const MixtureHead& head : input_.heads) outputs_ += static_cast<int>(head.classes.size());
   network_ = make_model(config.model.name, config.model.params, config.model.place)
-                 ->plan(context_, input_.shape, outputs_);
+                 ->plan(context_, input_.layout.shape(), outputs_);
   context_.parameters.plan(memory, compute, optimizer_);
   const auto rows = static_cast<std::size_t>(config.train.batch);
   loss_ = memory.reserve<float>("activations", "loss of each sample", rows);
@@ -133,7 +104,7 @@ void Learner::loss(Stream& stream, const BatchView& batch, const Slot* slots,
     ops::MseSpec spec;
     spec.batch = batch.size;
     spec.targets = outputs_;
-    spec.latent_stride = batch.latent_stride;
+    spec.latent_stride = batch.layout.latents;
     spec.gradient = context_.compute;
     ops::mean_squared_error(stream, spec, network_->logits(), batch.latents, device_index_.data(),
                             device_shift_.data(), device_scale_.data(), batch.weight, loss_.data(),

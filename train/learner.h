@@ -2,7 +2,7 @@
 // evaluation share. Called by the trainer and tests; host only.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/training.h"
 #include "kernels/step_state.h"
@@ -18,27 +18,10 @@
 
 namespace wellspring {
 
-/// The arrays of one batch.
-class BatchBuffers {
- public:
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t batch,
-            const SampleShape& shape, DType dtype, std::int64_t latent_stride);
-  BatchView view() const;
-
- private:
-  std::int64_t batch_ = 0, latent_stride_ = 0;
-  SampleShape shape_;
-  DType dtype_ = DType::f32;
-  Planned<std::byte> x_;
-  Planned<std::int32_t> label_;
-  Planned<float> weight_, latents_;
-};
-
 class Learner {
  public:
   struct Input {
-    SampleShape shape;
-    std::int64_t latent_stride = 0;
+    SampleLayout layout;
     std::vector<MixtureHead> heads;  ///< label spaces of the network, in the order of its logits
   };
   /// Plans everything. Errors (config): the model does not fit the input; a regression's target is
@@ -65,8 +48,7 @@ class Learner {
   const ParameterArena& parameters() const { return context_.parameters; }
   const Network& network() const { return *network_; }
   const std::vector<MixtureHead>& heads() const { return input_.heads; }
-  const SampleShape& shape() const { return input_.shape; }
-  std::int64_t latent_stride() const { return input_.latent_stride; }
+  const SampleLayout& layout() const { return input_.layout; }
   int outputs() const { return outputs_; }
   DType compute() const { return context_.compute; }
   const float* losses() const { return loss_.data(); }             ///< [batch]

@@ -4,7 +4,7 @@
 
 #include "core/params.h"
 #include "generators/generator.h"  // defines: ParamSetting
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/stream.h"
 #include "train/network.h"
 

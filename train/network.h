@@ -2,7 +2,7 @@
 // Called by models and the trainer; host only.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/memory_plan.h"
 #include "kernels/ops/ops.h"
 #include "kernels/stream.h"

@@ -26,7 +26,7 @@ std::vector<T> download(Stream& stream, const void* data, std::size_t n) {
 }
 
 std::vector<float> download_samples(Stream& stream, const BatchView& batch) {
-  const auto n = static_cast<std::size_t>(batch.size * batch.shape.elements());
+  const auto n = static_cast<std::size_t>(batch.size * batch.layout.elements());
   return visit_float(batch.dtype, [&](auto zero) {
     const auto raw = download<decltype(zero)>(stream, batch.x, n);
     std::vector<float> values;
@@ -113,11 +113,11 @@ RgbImage batch_sheet(Stream& stream, const BatchView& batch, const std::vector<S
   const auto labels =
       download<std::int32_t>(stream, batch.label, static_cast<std::size_t>(batch.size));
   const int count = static_cast<int>(std::min<std::int64_t>(kMostImages, batch.size));
-  Sheet sheet(count, batch.shape);
+  Sheet sheet(count, batch.layout.shape());
   for (int i = 0; i < count; ++i) {
     const auto row = static_cast<std::size_t>(i);
     const PreviewSource& source = sources.at(slots[row].source);
-    sheet.draw(i, x.data() + i * batch.shape.elements(), source.view,
+    sheet.draw(i, x.data() + i * batch.layout.elements(), source.view,
                source.classes.at(static_cast<std::size_t>(labels[row])));
   }
   return sheet.take();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/png.h"
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/stream.h"
 #include "kernels/view.h"
 #include "sources/mixture.h"

@@ -59,7 +59,7 @@ Throughput summarise(const std::string& what, const std::vector<double>& rates) 
 }
 
 /// A block of device memory that a step changes and the next one reads.
-struct StateBlock {
+struct KeptBlock {
   std::string name;
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -68,7 +68,7 @@ struct StateBlock {
 /// Copies of state blocks in host memory.
 class Snapshot {
  public:
-  void save(Stream& stream, const std::vector<StateBlock>& blocks) {
+  void save(Stream& stream, const std::vector<KeptBlock>& blocks) {
     copies_.resize(blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       copies_[i].resize(blocks[i].bytes);
@@ -77,14 +77,14 @@ class Snapshot {
     }
     stream.synchronize();
   }
-  void restore(Stream& stream, const std::vector<StateBlock>& blocks) const {
+  void restore(Stream& stream, const std::vector<KeptBlock>& blocks) const {
     for (std::size_t i = 0; i < blocks.size(); ++i)
       stream.copy(blocks[i].data, copies_[i].data(), blocks[i].bytes, CopyDirection::host_to_device,
                   "restore state");
     stream.synchronize();
   }
   /// The name of the first block that differs and the byte where it does; "" where all are equal.
-  std::string difference(const Snapshot& other, const std::vector<StateBlock>& blocks) const {
+  std::string difference(const Snapshot& other, const std::vector<KeptBlock>& blocks) const {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const auto at = std::mismatch(copies_[i].begin(), copies_[i].end(), other.copies_[i].begin());
       if (at.first != copies_[i].end())
@@ -166,7 +166,7 @@ class Trainer::Impl {
   void train_loop();
   void save_preview();
   void write_report(const FinishReport& finish);
-  std::vector<StateBlock> state_blocks() const;
+  std::vector<KeptBlock> state_blocks() const;
   RunState run_state();
   std::map<std::string, std::uint64_t> sample_counts() const;
   void require_same_data(const RunState& state, const fs::path& checkpoint) const;
@@ -185,7 +185,7 @@ class Trainer::Impl {
   HeldOut held_out_;
   CheckpointStore store_;
   std::optional<FolderLock> lock_;
-  BatchBuffers batch_;
+  BatchColumns batch_;
   ops::ScheduleSpec schedule_;
   ops::HeadRange heads_[kMaxSources];
   Planned<StepState> state_;
@@ -207,8 +207,9 @@ class Trainer::Impl {
 namespace {
 
 Learner::Input learner_input(const Mixture& training, const Mixture& held_out) {
-  return {training.shape(), std::max(training.latent_stride(), held_out.latent_stride()),
-          training.heads()};
+  SampleLayout layout = training.layout();
+  layout.latents = std::max(layout.latents, held_out.layout().latents);
+  return {layout, training.heads()};
 }
 
 }  // namespace
@@ -242,8 +243,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
 }
 
 void Trainer::Impl::plan_memory() {
-  batch_.plan(memory_, "data", config.train.batch, mixture_.shape(), compute_,
-              learner_.latent_stride());
+  batch_.plan(memory_, "data", config.train.batch, learner_.layout(), compute_);
   state_ = memory_.reserve<StepState>("metrics", "step state", 1);
   // Two windows: one is copied out while the other is filled.
   const auto rows = static_cast<std::size_t>(2 * config.train.log_every);
@@ -380,7 +380,7 @@ void Trainer::Impl::advance() {
 }
 
 void Trainer::Impl::checked_step() {
-  const std::vector<StateBlock> blocks = state_blocks();
+  const std::vector<KeptBlock> blocks = state_blocks();
   before_.save(stream_, blocks);
   enqueue_step(stream_);
   eager_.save(stream_, blocks);
@@ -397,10 +397,10 @@ void Trainer::Impl::checked_step() {
          "train with --graph off and report this"});
 }
 
-std::vector<StateBlock> Trainer::Impl::state_blocks() const {
+std::vector<KeptBlock> Trainer::Impl::state_blocks() const {
   const ParameterArena& parameters = learner_.parameters();
   const auto bytes = static_cast<std::size_t>(parameters.length()) * sizeof(float);
-  std::vector<StateBlock> blocks = {{"master weights", parameters.master(), bytes}};
+  std::vector<KeptBlock> blocks = {{"master weights", parameters.master(), bytes}};
   const ops::ParameterView view = parameters.view();
   if (view.working != view.master)
     blocks.push_back({"working weights", view.working,
@@ -414,15 +414,15 @@ std::vector<StateBlock> Trainer::Impl::state_blocks() const {
   const BatchView batch = batch_.view();
   blocks.push_back(
       {"samples", batch.x,
-       static_cast<std::size_t>(batch.size * batch.shape.elements()) * size_of(batch.dtype)});
+       static_cast<std::size_t>(batch.size * batch.layout.elements()) * size_of(batch.dtype)});
   blocks.push_back(
       {"labels", batch.label, static_cast<std::size_t>(batch.size) * sizeof(std::int32_t)});
   return blocks;
 }
 
 std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
-  std::vector<StateBlock> blocks = state_blocks();
-  std::erase_if(blocks, [](const StateBlock& block) {
+  std::vector<KeptBlock> blocks = state_blocks();
+  std::erase_if(blocks, [](const KeptBlock& block) {
     return block.name == "samples" || block.name == "labels";
   });
   Snapshot snapshot;
@@ -618,7 +618,7 @@ RunState Trainer::Impl::run_state() {
 
 CheckpointReport Trainer::Impl::write_checkpoint() {
   try {
-    return store_.write(config, learner_.parameters(), learner_.heads(), learner_.shape(),
+    return store_.write(config, learner_.parameters(), learner_.heads(), learner_.layout().shape(),
                         run_state(), stream_);
   } catch (const Error& error) {
     const std::optional<fs::path> newest = store_.newest();
@@ -707,7 +707,7 @@ FinishReport Trainer::Impl::run() {
 }
 
 void Trainer::Impl::save_preview() {
-  if (batch_.view().shape.height == 1) return;  // events
+  if (batch_.view().layout.kind != SampleKind::image) return;
   stream_.synchronize();
   write_png(config.folder() / kPreviewFile,
             batch_sheet(stream_, batch_.view(), mixture_.host_slots(0),
@@ -760,7 +760,7 @@ Throughput Trainer::Impl::measure_ceiling(double seconds) {
   // The batch that lies in memory is that of the last step; before the first there is none.
   if (step == first_step_) train_until(first_step_ + 1);
   flush();
-  const std::vector<StateBlock> blocks = state_blocks();
+  const std::vector<KeptBlock> blocks = state_blocks();
   Snapshot saved;
   saved.save(stream_, blocks);
   const auto body = [this](Stream& stream) {
@@ -855,13 +855,15 @@ EvaluationReport evaluate_checkpoint(const fs::path& where, RunConfig config,
   Stream stream(device, static_cast<int>(config.threads));
   MemoryPlan memory(device);
   Mixture mixture = config.open_held_out();
-  if (!(mixture.shape() == model.shape))
+  const SampleLayout layout = mixture.layout();
+  const SampleShape shape = layout.shape();
+  if (!(shape == model.shape))
     fail(ErrorKind::config,
          {fmt::format("{} was trained on {}x{}x{} values a sample, the held-out ones have {}x{}x{}",
                       file.string(), model.shape.height, model.shape.width, model.shape.channels,
-                      mixture.shape().height, mixture.shape().width, mixture.shape().channels),
+                      shape.height, shape.width, shape.channels),
           "height, width and channels must agree", "set data.size, or evaluate on other data"});
-  Learner::Input input{model.shape, mixture.latent_stride(), model.heads};
+  Learner::Input input{layout, model.heads};
   Learner learner(config, stream, memory, config.compute_type(device), std::move(input));
   HeldOut held_out(config, std::move(mixture), learner, memory);
   memory.commit();

@@ -2,8 +2,8 @@
 // host and device.
 #pragma once
 
-#include "kernels/batch.h"
 #include "kernels/dtype.h"
+#include "kernels/emission/batch.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/ops/team_loop.h"

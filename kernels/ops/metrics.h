@@ -2,7 +2,7 @@
 // kernels/ops/metrics.cpp; host and device.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "kernels/macros.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/ops/training.h"

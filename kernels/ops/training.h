@@ -3,8 +3,8 @@
 // only; everything runs as map or team functors on host and device alike.
 #pragma once
 
-#include "kernels/batch.h"
 #include "kernels/dtype.h"
+#include "kernels/emission/batch.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
 

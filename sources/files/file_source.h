@@ -24,7 +24,7 @@ class FileSource final : public Source {
   FileSource(const SourceSpec& spec, const SourceContext& context);
 
   const std::string& name() const override { return spec_.name; }
-  SampleShape shape() const override { return rules_.shape; }
+  SampleLayout layout() const override { return SampleLayout::image(rules_.shape); }
   const std::vector<std::string>& classes() const override { return set_.classes(); }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   std::uint64_t size() const override { return static_cast<std::uint64_t>(set_.size()); }

@@ -2,7 +2,7 @@
 // threads, one loader each; host only.
 #pragma once
 
-#include "kernels/batch.h"
+#include "kernels/emission/batch.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
 #include "sources/files/resize.h"

@@ -3,6 +3,7 @@
 
 #include "generators/generator.h"
 #include "generators/samples.h"
+#include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 
 #include <cstddef>
@@ -26,14 +27,17 @@ struct Samples {
 inline Samples collect(const Generator& generator, const SampleRange& range,
                        const SampleMaking& making = {}) {
   Samples all;
-  all.elements = static_cast<std::size_t>(generator.shape().elements());
+  all.elements = static_cast<std::size_t>(generator.layout().elements());
   all.latent_count = generator.info().latents.size();
   SampleReader reader(generator, range.seed, making);
   reader.read(range.first, range.count, [&](const HostSamples& samples) {
-    all.x.insert(all.x.end(), samples.x.begin(), samples.x.end());
-    all.label.insert(all.label.end(), samples.label.begin(), samples.label.end());
-    all.latents.insert(all.latents.end(), samples.latents.begin(), samples.latents.end());
-    all.weight.insert(all.weight.end(), samples.weight.begin(), samples.weight.end());
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(all.x, samples.x());
+    append(all.label, samples.label());
+    append(all.latents, samples.latents());
+    append(all.weight, samples.weight());
   });
   return all;
 }
@@ -43,12 +47,10 @@ template <class T>
 std::vector<T> emit_with_view(const Generator& generator, const ViewSpec& view, std::uint64_t seed,
                               std::uint64_t first, std::int64_t count,
                               Device device = Device::cpu()) {
-  const SampleShape shape = generator.shape();
   const auto size = static_cast<std::size_t>(count);
   MemoryPlan memory(device);
-  const auto x = memory.reserve<T>("test", "x", size * static_cast<std::size_t>(shape.elements()));
-  const auto label = memory.reserve<std::int32_t>("test", "label", size);
-  const auto weight = memory.reserve<float>("test", "weight", size);
+  BatchColumns columns;
+  columns.plan(memory, "test", count, generator.layout(), DTypeOf<T>::value);
   const auto slots = memory.reserve<Slot>("test", "slots", size);
   memory.commit();
   std::vector<Slot> host_slots(size);
@@ -56,11 +58,11 @@ std::vector<T> emit_with_view(const Generator& generator, const ViewSpec& view, 
   Stream stream(device);
   stream.copy(slots.data(), host_slots.data(), slots.bytes(), CopyDirection::host_to_device,
               "slots");
-  generator.emit(
-      stream, slots.data(), 0, seed, view,
-      {count, shape, DTypeOf<T>::value, x.data(), label.data(), weight.data(), nullptr, 0});
-  std::vector<T> host_x(x.size());
-  stream.copy(host_x.data(), x.data(), x.bytes(), CopyDirection::device_to_host, "x");
+  const BatchView batch = columns.view();
+  generator.emit(stream, slots.data(), 0, seed, view, batch);
+  std::vector<T> host_x(size * static_cast<std::size_t>(batch.layout.elements()));
+  stream.copy(host_x.data(), batch.x, host_x.size() * sizeof(T), CopyDirection::device_to_host,
+              "x");
   stream.synchronize();
   return host_x;
 }

@@ -5,6 +5,7 @@
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
 #include "kernels/emission.h"
+#include "tests/support/host_batch.h"
 
 #include <gtest/gtest.h>
 
@@ -20,34 +21,15 @@ class ShortRunTeam : public SoloTeam {
   using SoloTeam::SoloTeam;
 };
 
-struct Batch {
-  Batch(std::int64_t size, SampleShape sample, std::size_t latent_count)
-      : shape(sample),
-        x(static_cast<std::size_t>(size * sample.elements()), -77),
-        weight(static_cast<std::size_t>(size), -77),
-        latents(static_cast<std::size_t>(size) * latent_count, -77),
-        label(static_cast<std::size_t>(size), -77) {}
-  BatchView view() {
-    const auto size = static_cast<std::int64_t>(label.size());
-    return {size,           shape,
-            DType::f32,     x.data(),
-            label.data(),   weight.data(),
-            latents.data(), static_cast<std::int64_t>(latents.size()) / size};
-  }
-  friend bool operator==(const Batch&, const Batch&) = default;
-
-  SampleShape shape;
-  std::vector<float> x, weight, latents;
-  std::vector<std::int32_t> label;
-};
-
 template <class F>
 void expect_equal_runs(const typename F::Params& params, SampleShape shape, const ViewSpec& view) {
   constexpr std::uint64_t kSeed = 21;
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {5, 11, 0, 2}};
   const auto size = static_cast<std::int64_t>(slots.size());
   const F functor(params);
-  Batch host(size, shape, F::kLatents), device(size, shape, F::kLatents);
+  SampleLayout layout = SampleLayout::image(shape);
+  layout.latents = F::kLatents;
+  const test::HostBatch host(size, layout), device(size, layout);
   Stream stream(Device::cpu(), 1);
   emit_images(stream, "host", functor, shape, slots.data(), 0, kSeed, view, host.view());
 

@@ -6,6 +6,7 @@
 #include "tests/generators/golden.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -208,15 +209,16 @@ TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
 
 TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
   const auto generator = make_default(GetParam());
-  const auto elements = static_cast<std::size_t>(generator->shape().elements());
-  const std::size_t latents = generator->info().latents.size();
-  std::vector<float> x(3 * elements, -77), weight(3, -77), latent(3 * (latents + 2), -77);
-  std::vector<std::int32_t> label(3, -77);
+  SampleLayout layout = generator->layout();
+  const auto elements = static_cast<std::size_t>(layout.elements());
+  const auto latents = static_cast<std::size_t>(layout.latents);
+  layout.latents += 2;  // as where another source has more
+  const test::HostBatch batch(3, layout);
   const std::vector<Slot> slots = {{5, 5, 1, 0}, {6, 6, 2, 1}, {7, 7, 1, 2}};
   Stream stream(Device::cpu());
-  generator->emit(stream, slots.data(), 1, 0, ViewSpec{},
-                  {3, generator->shape(), DType::f32, x.data(), label.data(), weight.data(),
-                   latent.data(), static_cast<std::int64_t>(latents + 2)});
+  generator->emit(stream, slots.data(), 1, 0, ViewSpec{}, batch.view());
+  const auto x = batch.x(), weight = batch.weight(), latent = batch.latents();
+  const auto label = batch.label();
   const auto alone = test::collect(*generator, {0, 5, 3});
   for (std::size_t i = 0; i < elements; ++i) {
     ASSERT_EQ(x[i], alone.image(0)[i]);
@@ -273,7 +275,8 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
       const std::uint64_t drawn = drawn_in(1, 1);
       EXPECT_EQ(drawn_in(7, 1), drawn);
       EXPECT_EQ(drawn_in(14, 2), drawn);
-      const std::int64_t allowed = kCount * blocks_allowed(generator->info(), generator->shape());
+      const std::int64_t allowed =
+          kCount * blocks_allowed(generator->info(), generator->layout().shape());
       EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"
                                                             << generator->parameters_yaml();
       nearest = std::max(nearest, static_cast<double>(drawn) / static_cast<double>(allowed));

@@ -6,6 +6,7 @@
 #include "kernels/emission.h"
 #include "tests/generators/golden.h"
 #include "tests/support/draw_counter.h"
+#include "tests/support/host_batch.h"
 #include "tests/support/host_team.h"
 
 #include <gtest/gtest.h>
@@ -16,47 +17,25 @@
 
 namespace wellspring::test {
 
-/// What a functor writes beside x, and the batch that leads to all of it.
-template <class F>
-struct TeamBatch {
-  TeamBatch(SampleShape shape, std::size_t rows)
-      : x(rows * static_cast<std::size_t>(shape.elements())),
-        weight(rows),
-        latents(rows * F::kLatents),
-        label(rows),
-        view{static_cast<std::int64_t>(rows),
-             shape,
-             DType::f32,
-             x.data(),
-             label.data(),
-             weight.data(),
-             latents.data(),
-             F::kLatents} {}
-  TeamBatch(const TeamBatch&) = delete;
-
-  std::vector<std::span<std::byte>> bytes() {
-    return {bytes_of(x), bytes_of(label), bytes_of(weight), bytes_of(latents)};
-  }
-
-  std::vector<float> x, weight, latents;
-  std::vector<std::int32_t> label;
-  BatchView view;
-};
-
 /// Emits two images through a warping view with teams of many sizes; see host_team.h.
 template <class F>
 void expect_equal_images(const F& functor, SampleShape shape) {
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
-  TeamBatch<F> batch(shape, slots.size());
+  SampleLayout layout = SampleLayout::image(shape);
+  layout.latents = F::kLatents;
+  const HostBatch batch(static_cast<std::int64_t>(slots.size()), layout);
   ViewSpec view;
   view.rotate = 0.5f;
   view.zoom_low = 0.8f;
   view.zoom_high = 1.5f;
   const Tiling tiling = detail::tiling_of<F>(shape, 3 * shape.width);
-  const std::int64_t teams = batch.view.size * tiling.count();
+  const std::int64_t teams = batch.view().size * tiling.count();
   const ImageEmitter<F, float> emitter{functor, slots.data(), 0,     21,
-                                       view,    batch.view,   shape, tiling};
-  expect_equal_for_all_team_sizes(emitter, teams, {128, detail::scratch_of<F>()}, batch.bytes());
+                                       view,    batch.view(), shape, tiling};
+  expect_equal_for_all_team_sizes(
+      emitter, teams, {128, detail::scratch_of<F>()},
+      {std::as_writable_bytes(batch.x()), std::as_writable_bytes(batch.label()),
+       std::as_writable_bytes(batch.weight()), std::as_writable_bytes(batch.latents())});
   if constexpr (WS_COUNTS_DRAWS != 0) {
     const auto drawn_by = [&](int members) {
       return blocks_drawn_by(
@@ -73,17 +52,16 @@ void expect_equal_events(const F& functor) {
   constexpr std::size_t kEvents = 100;
   std::vector<Slot> slots;
   for (std::uint32_t i = 0; i < kEvents; ++i) slots.push_back({40 + i, 90 + i, 0, i});
-  TeamBatch<F> forwards({1, 1, F::kFeatures}, kEvents), backwards({1, 1, F::kFeatures}, kEvents);
-  const EventEmitter<F, float> one{functor, slots.data(), 0, 21, forwards.view};
-  const EventEmitter<F, float> other{functor, slots.data(), 0, 21, backwards.view};
+  SampleLayout layout = SampleLayout::event(F::kFeatures);
+  layout.latents = F::kLatents;
+  const HostBatch forwards(kEvents, layout), backwards(kEvents, layout);
+  const EventEmitter<F, float> one{functor, slots.data(), 0, 21, forwards.view()};
+  const EventEmitter<F, float> other{functor, slots.data(), 0, 21, backwards.view()};
   for (std::size_t i = 0; i < kEvents; ++i) {
     one(static_cast<std::int64_t>(i));
     other(static_cast<std::int64_t>(kEvents - 1 - i));
   }
-  EXPECT_EQ(forwards.x, backwards.x);
-  EXPECT_EQ(forwards.label, backwards.label);
-  EXPECT_EQ(forwards.weight, backwards.weight);
-  EXPECT_EQ(forwards.latents, backwards.latents);
+  EXPECT_TRUE(forwards == backwards);
 }
 
 /// With the parameters and size that golden/<name>.json gives under `teams`.

@@ -4,6 +4,7 @@
 #include "kernels/canvas.h"
 #include "kernels/view_params.h"
 #include "tests/kernels/emission_functors.h"
+#include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -21,15 +22,13 @@ using test::Coordinates;
 template <class T = float, class F>
 std::vector<T> emit(const F& functor, SampleShape looked_at, SampleShape shape,
                     const ViewSpec& view, std::int64_t count = 1, std::uint64_t first = 0) {
-  std::vector<T> x(static_cast<std::size_t>(count * shape.elements()), T(-77.f));
-  std::vector<std::int32_t> label(static_cast<std::size_t>(count));
-  std::vector<float> weight(static_cast<std::size_t>(count));
+  const test::HostBatch batch(count, SampleLayout::image(shape), DTypeOf<T>::value);
   std::vector<Slot> slots(static_cast<std::size_t>(count));
   for (std::uint32_t i = 0; i < slots.size(); ++i) slots[i] = {first + i, first + i, 0, i};
   Stream stream(Device::cpu(), 1);
-  emit_images(stream, "test", functor, looked_at, slots.data(), 0, 5, view,
-              {count, shape, DTypeOf<T>::value, x.data(), label.data(), weight.data(), nullptr, 0});
-  return x;
+  emit_images(stream, "test", functor, looked_at, slots.data(), 0, 5, view, batch.view());
+  const auto x = batch.x<T>();
+  return {x.begin(), x.end()};
 }
 
 View drawn(const ViewSpec& spec, SampleShape shape, std::uint64_t sample = 0) {
@@ -113,17 +112,13 @@ TEST(Emission, BytesDoNotDependOnTheTiling) {
   spec.erase = 9;
   const auto whole = emit(Coordinates{}, shape, shape, spec, 2);
   for (const auto& [width, height] : std::map<int, int>{{41, 1}, {32, 8}, {7, 33}, {1, 1}}) {
-    std::vector<float> x(whole.size());
-    std::vector<std::int32_t> label(2);
-    std::vector<float> weight(2);
+    const test::HostBatch batch(2, SampleLayout::image(shape));
     const std::vector<Slot> slots = {{0, 0, 0, 0}, {1, 1, 0, 1}};
-    const BatchView batch = {2,       shape, DType::f32, x.data(), label.data(), weight.data(),
-                             nullptr, 0};
     const Tiling tiling = Tiling::of(shape, width, height);
     host::run_league(2 * tiling.count(), 1, {128, 1024},
                      ImageEmitter<Coordinates, float>{Coordinates{}, slots.data(), 0, 5, spec,
-                                                      batch, shape, tiling});
-    ASSERT_EQ(x, whole) << width << " x " << height;
+                                                      batch.view(), shape, tiling});
+    ASSERT_TRUE(std::ranges::equal(batch.x(), whole)) << width << " x " << height;
   }
 }
 
@@ -452,16 +447,14 @@ TEST(Canvas, LabelsAndRowsFollowTheIndex) {
   CanvasImages images = canvases.images();
   for (const CanvasIndex index : {CanvasIndex::sample, CanvasIndex::row}) {
     images.index = index;
-    std::vector<float> x(768), weight(1);
-    std::vector<std::int32_t> label(1);
+    const test::HostBatch batch(1, SampleLayout::image(images.shape));
     const std::vector<Slot> slots = {{1, 0, 0, 0}};  // sample 1 in row 0
     Stream stream(Device::cpu(), 1);
-    emit_images(stream, "test", images, images.shape, slots.data(), 0, 5, ViewSpec{},
-                {1, images.shape, DType::f32, x.data(), label.data(), weight.data(), nullptr, 0});
+    emit_images(stream, "test", images, images.shape, slots.data(), 0, 5, ViewSpec{}, batch.view());
     const int expected = index == CanvasIndex::sample ? 1 : 0;
-    EXPECT_EQ(label[0], canvases.labels[static_cast<std::size_t>(expected)]);
-    EXPECT_EQ(weight[0], 1);
-    EXPECT_EQ(x[5], canvases.value(expected, 0, 1, 2));
+    EXPECT_EQ(batch.label()[0], canvases.labels[static_cast<std::size_t>(expected)]);
+    EXPECT_EQ(batch.weight()[0], 1);
+    EXPECT_EQ(batch.x()[5], canvases.value(expected, 0, 1, 2));
   }
 }
 

@@ -100,6 +100,16 @@ TEST(Philox, StreamReadsBlocksInOrder) {
   }
 }
 
+// Computed apart from this code: FNV-1a of the name (whose published vectors "a" and "foobar" give
+// af63dc4c8601ec8c and 85944171f73967e8), then ten rounds of Philox.
+TEST(Philox, KeysOfNamesArePinned) {
+  EXPECT_EQ(named_key(0, ""), 0xb5c3f648e1b04609u);
+  EXPECT_EQ(named_key(7, "shapes"), 0x40dc03e9f6d3ee91u);
+  EXPECT_EQ(named_key((std::uint64_t{1} << 63) + 5, "noise"), 0xe7d82b023acdc286u);
+  EXPECT_NE(named_key(8, "shapes"), named_key(7, "shapes"));
+  EXPECT_NE(named_key(7, "shape"), named_key(7, "shapes"));
+}
+
 TEST(Philox, ConversionsKeepTheirRanges) {
   EXPECT_EQ(unit_float(0), 0.0f);
   EXPECT_EQ(unit_float(0xffffffffu), 1.0f - 0x1p-24f);

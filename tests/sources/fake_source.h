@@ -21,14 +21,14 @@ struct SpellSlots {
   WS_HD void operator()(std::int64_t row) const {
     const Slot slot = slots[row];
     if (slot.source != index) return;
-    float* const x = static_cast<float*>(batch.x) + row * batch.shape.elements();
-    for (std::int64_t i = 0; i < batch.shape.elements(); ++i) {
+    float* const x = static_cast<float*>(batch.x) + row * batch.layout.elements();
+    for (std::int64_t i = 0; i < batch.layout.elements(); ++i) {
       x[i] = sign * static_cast<float>(slot.sample);
     }
     batch.label[row] = static_cast<std::int32_t>(slot.ordinal % 1000);
     batch.weight[row] = 1;
     for (int i = 0; i < latents; ++i) {
-      batch.latents[row * batch.latent_stride + i] = static_cast<float>(index + 1);
+      batch.latents[row * batch.layout.latents + i] = static_cast<float>(index + 1);
     }
   }
 };
@@ -46,7 +46,11 @@ class FakeSource final : public Source {
   }
 
   const std::string& name() const override { return name_; }
-  SampleShape shape() const override { return traits_.shape; }
+  SampleLayout layout() const override {
+    SampleLayout layout = SampleLayout::image(traits_.shape);
+    layout.latents = traits_.latents;
+    return layout;
+  }
   const std::vector<std::string>& classes() const override { return traits_.classes; }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   std::uint64_t size() const override { return traits_.size; }

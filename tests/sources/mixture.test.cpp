@@ -1,10 +1,10 @@
 #include "sources/mixture.h"
 
 #include "kernels/step_graph.h"
-#include "tests/sources/batch_memory.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@
 namespace wellspring {
 namespace {
 
-using test::BatchMemory;
 using test::expect_parts;
 using test::FakeSource;
+using test::HostBatch;
 
 std::unique_ptr<Source> fake(const std::string& name, FakeSource::Traits traits = {}) {
   return std::make_unique<FakeSource>(name, std::move(traits));
@@ -60,18 +60,18 @@ struct PlannedRun {
 
 TEST(Mixture, HostAndDeviceAgreeOnEverySlot) {
   PlannedRun run;
-  BatchMemory batch(PlannedRun::kBatch, {1, 1, 1}, run.mixture.latent_stride());
+  HostBatch batch(PlannedRun::kBatch, run.mixture.layout());
   for (std::uint64_t step = 0; step < PlannedRun::kSteps; ++step) {
     run.state.data()->step = step;
     run.mixture.before_step(run.stream, step);
-    run.mixture.emit(run.stream, run.state.data(), batch.view);
+    run.mixture.emit(run.stream, run.state.data(), batch.view());
     run.mixture.after_step(run.stream, step);
     const std::vector<Slot> host = run.mixture.host_slots(step), device = run.device_slots();
     for (std::size_t i = 0; i < host.size(); ++i) {
       ASSERT_TRUE(same(host[i], device[i])) << step << " " << i;
       ASSERT_EQ(host[i].row, i);
-      ASSERT_EQ(batch.x[i], static_cast<float>(host[i].sample));
-      ASSERT_EQ(batch.label[i], static_cast<std::int32_t>(host[i].ordinal % 1000));
+      ASSERT_EQ(batch.x()[i], static_cast<float>(host[i].sample));
+      ASSERT_EQ(batch.label()[i], static_cast<std::int32_t>(host[i].ordinal % 1000));
     }
   }
 }
@@ -144,17 +144,17 @@ TEST(Mixture, StepsBeyondThePlanRepeatTheLastShares) {
 
 TEST(Mixture, ReplaysFromTheStepCounterAlone) {
   PlannedRun eager, replayed;
-  BatchMemory a(PlannedRun::kBatch, {1, 1, 1}, 2), b(PlannedRun::kBatch, {1, 1, 1}, 2);
+  const SampleLayout layout = eager.mixture.layout();
+  HostBatch a(PlannedRun::kBatch, layout), b(PlannedRun::kBatch, layout);
   const auto graph = StepGraph::record(replayed.stream, [&](Stream& stream) {
-    replayed.mixture.emit(stream, replayed.state.data(), b.view);
+    replayed.mixture.emit(stream, replayed.state.data(), b.view());
   });
   EXPECT_TRUE(graph->census().no_host_transfer());
   for (std::uint64_t step = 0; step < PlannedRun::kSteps; ++step) {
     eager.state.data()->step = replayed.state.data()->step = step;
-    eager.mixture.emit(eager.stream, eager.state.data(), a.view);
+    eager.mixture.emit(eager.stream, eager.state.data(), a.view());
     graph->launch(replayed.stream);
-    ASSERT_EQ(a.x, b.x);
-    ASSERT_EQ(a.label, b.label);
+    ASSERT_TRUE(a == b);
   }
 }
 
@@ -177,16 +177,16 @@ TEST(Mixture, LaysHeadsSideBySide) {
 
 TEST(Mixture, EvaluatesARangeInPlainOrder) {
   PlannedRun run;
-  BatchMemory batch(8, {1, 1, 1}, 2);
-  run.mixture.emit_range(run.stream, 2, 40, batch.view, 5);
+  HostBatch batch(8, run.mixture.layout());
+  run.mixture.emit_range(run.stream, 2, 40, batch.view(), 5);
   for (int row = 0; row < 8; ++row) {
     const float sample = static_cast<float>(row < 5 ? 40 + row : 40);
-    EXPECT_EQ(batch.x[static_cast<std::size_t>(row)], -sample);  // the evaluation view's sign
+    EXPECT_EQ(batch.x()[static_cast<std::size_t>(row)], -sample);  // the evaluation view's sign
     EXPECT_EQ(run.mixture.slots()[row].source, 2u);
   }
-  run.mixture.emit_range(run.stream, 0, 3, batch.view, 8);
-  EXPECT_EQ(batch.x[0], -5003.f);  // generators evaluate on ids of their own
-  EXPECT_THROW(run.mixture.emit_range(run.stream, 2, 46, batch.view, 5), std::logic_error);
+  run.mixture.emit_range(run.stream, 0, 3, batch.view(), 8);
+  EXPECT_EQ(batch.x()[0], -5003.f);  // generators evaluate on ids of their own
+  EXPECT_THROW(run.mixture.emit_range(run.stream, 2, 46, batch.view(), 5), std::logic_error);
 }
 
 TEST(Mixture, SummaryNamesSourcesAndShares) {

@@ -54,7 +54,7 @@ TEST(MakeSource, MakesAGeneratorWithTheRunsSeedOrItsOwn) {
   context.size = 16;
   context.seed = 9;
   const auto source = make_source(spec, context);
-  EXPECT_EQ(source->shape(), (SampleShape{16, 16, 3}));
+  EXPECT_EQ(source->layout().shape(), (SampleShape{16, 16, 3}));
   EXPECT_EQ(source->size(), 0u);
   EXPECT_EQ(source->order().seed, 9u);
   EXPECT_EQ(source->order().sample(7), 7u);

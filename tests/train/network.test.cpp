@@ -1,4 +1,5 @@
 // Whole networks: gradients against finite differences, and learning a batch by heart.
+#include "kernels/emission/batch_columns.h"
 #include "kernels/philox.h"
 #include "tests/train/training_testing.h"
 #include "train/learner.h"
@@ -38,7 +39,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
         stream_(Device::cpu(), 1),
         memory_(Device::cpu()),
         learner_(config_, stream_, memory_, DType::f32, input()) {
-    batch_.plan(memory_, "data", kBatch, kShape, DType::f32, 4);
+    batch_.plan(memory_, "data", kBatch, input().layout, DType::f32);
     slots_ = memory_.reserve<Slot>("data", "slots", kBatch);
     state_ = memory_.reserve<StepState>("data", "state", 1);
     memory_.commit();
@@ -83,7 +84,9 @@ train: {{batch: {}, steps: 200, clip: 0}}
 
  private:
   static Learner::Input input() {
-    return {kShape, 4, {{"a", 0, {"0", "1", "2"}}, {"b", 3, {"0", "1"}}}};
+    SampleLayout layout = SampleLayout::image(kShape);
+    layout.latents = 4;
+    return {layout, {{"a", 0, {"0", "1", "2"}}, {"b", 3, {"0", "1"}}}};
   }
   void fill() {
     const BatchView batch = batch_.view();
@@ -103,7 +106,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
   Stream stream_;
   MemoryPlan memory_;
   Learner learner_;
-  BatchBuffers batch_;
+  BatchColumns batch_;
   Planned<Slot> slots_;
   Planned<StepState> state_;
   ops::HeadRange heads_[kMaxSources];

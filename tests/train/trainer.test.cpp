@@ -103,7 +103,7 @@ TEST(TrainerTest, GraphAndEagerRunsEndWithEqualBytes) {
 class RestlessNoise final : public Generator {
  public:
   const GeneratorInfo& info() const override { return noise_->info(); }
-  SampleShape shape() const override { return noise_->shape(); }
+  SampleLayout layout() const override { return noise_->layout(); }
   std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
   void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
             const ViewSpec& view, const BatchView& batch) const override {

@@ -3,10 +3,10 @@
 #include "core/sha256.h"
 #include "kernels/step_graph.h"
 #include "sources/mixture.h"
-#include "tests/sources/batch_memory.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
 #include "tests/support/image_fixtures.h"
 
 #include <fmt/format.h>
@@ -20,12 +20,12 @@
 namespace wellspring {
 namespace {
 
-using test::BatchMemory;
 using test::Bytes;
 using test::encode_jpeg;
 using test::encode_png;
 using test::expect_parts;
 using test::FakeSource;
+using test::HostBatch;
 using test::JpegKind;
 using test::message_of;
 using test::noise_rgb;
@@ -61,7 +61,7 @@ void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed, ViewSpec 
   context.train_view = view;
   mixture.add(make_source(spec, context), {});
   if (!mixed) return;
-  const SampleShape shape = mixture.source(0).shape();
+  const SampleShape shape = mixture.source(0).layout().shape();
   mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
   mixture.set_schedule({{0, {{"real", 0}, {"fake", 1}}},
                         {0.2, {{"real", 0}, {"fake", 1}}},
@@ -80,13 +80,13 @@ struct FileRun {
     state = memory.reserve<StepState>("state", "step", 1);
     memory.commit();
     mixture.load(stream);
-    batch = std::make_unique<BatchMemory>(kBatch, mixture.shape(), 0);
+    batch = std::make_unique<HostBatch>(kBatch, mixture.layout());
   }
 
   void step(std::uint64_t number) {
     state.data()->step = number;
     mixture.before_step(stream, number);
-    mixture.emit(stream, state.data(), batch->view);
+    mixture.emit(stream, state.data(), batch->view());
     mixture.after_step(stream, number);
   }
   const FileSource& source() const { return dynamic_cast<const FileSource&>(mixture.source(0)); }
@@ -95,7 +95,7 @@ struct FileRun {
   Mixture mixture{3};
   Stream stream{Device::cpu(), 1};
   Planned<StepState> state;
-  std::unique_ptr<BatchMemory> batch;
+  std::unique_ptr<HostBatch> batch;
 };
 
 /// Pixels and labels of all steps, one batch after another.
@@ -110,8 +110,10 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0, ViewSpe
   Trace result;
   for (std::uint64_t s = first; s < FileRun::kSteps; ++s) {
     run.step(s);
-    result.x.insert(result.x.end(), run.batch->x.begin(), run.batch->x.end());
-    result.labels.insert(result.labels.end(), run.batch->label.begin(), run.batch->label.end());
+    const auto x = run.batch->x();
+    const auto label = run.batch->label();
+    result.x.insert(result.x.end(), x.begin(), x.end());
+    result.labels.insert(result.labels.end(), label.begin(), label.end());
   }
   return result;
 }
@@ -129,18 +131,16 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
   add_sources(mixture, spec, true, view);
   mixture.plan(memory, FileRun::kBatch, FileRun::kSteps);
   constexpr auto kRows = static_cast<std::size_t>(FileRun::kBatch);
-  const std::size_t values = kRows * static_cast<std::size_t>(mixture.shape().elements());
+  const std::size_t values = kRows * static_cast<std::size_t>(mixture.layout().elements());
   const auto state = memory.reserve<StepState>("state", "step", 1);
-  const auto x = memory.reserve<float>("batch", "x", values);
-  const auto label = memory.reserve<std::int32_t>("batch", "label", kRows);
-  const auto weight = memory.reserve<float>("batch", "weight", kRows);
+  BatchColumns columns;
+  columns.plan(memory, "batch", FileRun::kBatch, mixture.layout(), DType::f32);
   const auto all_x = memory.reserve<float>("copy", "x", values * kBatches, MemorySpace::host);
   const auto all_labels =
       memory.reserve<std::int32_t>("copy", "label", kRows * kBatches, MemorySpace::host);
   memory.commit();
   mixture.load(stream);
-  const BatchView batch = {FileRun::kBatch, mixture.shape(), DType::f32, x.data(),
-                           label.data(),    weight.data(),   nullptr,    0};
+  const BatchView batch = columns.view();
   const auto body = [&](Stream& s) {
     for (int i = 0; i < times; ++i) mixture.emit(s, state.data(), batch);
     ops::end_step(s, state.data());
@@ -155,9 +155,9 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
       body(stream);
     }
     mixture.after_step(stream, step);
-    stream.copy(all_x.data() + step * values, x.data(), x.bytes(), CopyDirection::device_to_host,
-                "x");
-    stream.copy(all_labels.data() + step * kRows, label.data(), label.bytes(),
+    stream.copy(all_x.data() + step * values, batch.x, values * sizeof(float),
+                CopyDirection::device_to_host, "x");
+    stream.copy(all_labels.data() + step * kRows, batch.label, kRows * sizeof(std::int32_t),
                 CopyDirection::device_to_host, "labels");
   }
   stream.synchronize();
@@ -200,10 +200,10 @@ TEST_F(FileSources, ResidentDataEqualsDirectDecoding) {
       const auto image = static_cast<std::int64_t>(slot.sample);
       run.source().images().read(image, encoded);
       decoder.decode(encoded, decoder.header(encoded), rgb.data());
-      ASSERT_EQ(run.batch->label[slot.row], run.source().images().label(image));
-      ASSERT_EQ(run.batch->weight[slot.row], 1.f);
+      ASSERT_EQ(run.batch->label()[slot.row], run.source().images().label(image));
+      ASSERT_EQ(run.batch->weight()[slot.row], 1.f);
       for (std::size_t i = 0; i < rgb.size(); ++i) {
-        ASSERT_EQ(run.batch->x[slot.row * rgb.size() + i], static_cast<float>(rgb[i]) / 255.f);
+        ASSERT_EQ(run.batch->x()[slot.row * rgb.size() + i], static_cast<float>(rgb[i]) / 255.f);
       }
       ++seen;
     }
@@ -271,7 +271,7 @@ TEST_F(FileSources, StreamingBeginsAtAnyStep) {
   for (const std::uint64_t s : {20, 21, 21, 22, 5, 6, 29, 30, 31, 31, 45, 0, 1, 2}) {
     run.step(s);
     reference.step(s);
-    ASSERT_EQ(run.batch->x, reference.batch->x) << s;
+    ASSERT_TRUE(*run.batch == *reference.batch) << s;
   }
 }
 
@@ -280,7 +280,7 @@ TEST_F(FileSources, ReplaysFromTheStepCounterAlone) {
     FileRun eager(with_storage(files(root_), storage), true);
     FileRun replayed(with_storage(files(root_), storage), true);
     const auto graph = StepGraph::record(replayed.stream, [&](Stream& stream) {
-      replayed.mixture.emit(stream, replayed.state.data(), replayed.batch->view);
+      replayed.mixture.emit(stream, replayed.state.data(), replayed.batch->view());
     });
     EXPECT_TRUE(graph->census().no_host_transfer());
     for (std::uint64_t s = 0; s < FileRun::kSteps; ++s) {
@@ -289,7 +289,7 @@ TEST_F(FileSources, ReplaysFromTheStepCounterAlone) {
       replayed.mixture.before_step(replayed.stream, s);
       graph->launch(replayed.stream);
       replayed.mixture.after_step(replayed.stream, s);
-      ASSERT_EQ(eager.batch->x, replayed.batch->x);
+      ASSERT_TRUE(*eager.batch == *replayed.batch);
     }
   }
 }
@@ -313,12 +313,13 @@ TEST_F(FileSources, EvaluatesEveryImageOnceThroughThePlainView) {
     std::vector<float> x;
     for (std::int64_t first = 0; first < 21; first += FileRun::kBatch) {
       const std::int64_t count = std::min<std::int64_t>(FileRun::kBatch, 21 - first);
-      run.mixture.emit_range(run.stream, 0, static_cast<std::uint64_t>(first), run.batch->view,
+      run.mixture.emit_range(run.stream, 0, static_cast<std::uint64_t>(first), run.batch->view(),
                              count);
       for (std::int64_t row = 0; row < count; ++row) {
-        EXPECT_EQ(run.batch->label[static_cast<std::size_t>(row)], (first + row) / 7);
+        EXPECT_EQ(run.batch->label()[static_cast<std::size_t>(row)], (first + row) / 7);
       }
-      x.insert(x.end(), run.batch->x.begin(), run.batch->x.begin() + count * kShape.elements());
+      const auto made = run.batch->x();
+      x.insert(x.end(), made.begin(), made.begin() + count * kShape.elements());
     }
     ImageDecoder decoder;
     std::vector<std::uint8_t> encoded, rgb(static_cast<std::size_t>(kShape.elements()));
@@ -332,7 +333,7 @@ TEST_F(FileSources, EvaluatesEveryImageOnceThroughThePlainView) {
     }
     run.step(16);
     undisturbed.step(16);
-    EXPECT_EQ(run.batch->x, undisturbed.batch->x);
+    EXPECT_TRUE(*run.batch == *undisturbed.batch);
   }
 }
 
@@ -545,7 +546,7 @@ TEST_F(SharedCifar, TheFirstBatchHoldsAllClasses) {
   SourceContext context;
   context.seed = 1;
   const auto source = make_source(train(0), context);
-  EXPECT_EQ(source->shape(), (SampleShape{32, 32, 3}));
+  EXPECT_EQ(source->layout(), SampleLayout::image(32, 32, 3));
   const auto& images = dynamic_cast<const FileSource&>(*source).images();
   const SampleOrder order = source->order();
   std::vector<double> counts(10, 0);

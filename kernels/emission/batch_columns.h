@@ -1,0 +1,50 @@
+// The columns of a batch as a list, and their memory. What treats every column alike (the memory
+// planner, files, digests, checks) walks this list, so that a new column is written down once.
+// Host only.
+#pragma once
+
+#include "core/element_type.h"
+#include "kernels/emission/batch.h"
+#include "kernels/memory_plan.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace wellspring {
+
+struct BatchColumn {
+  const char* name = "";  ///< as in files and in the printed budget
+  ElementType type = ElementType::f32;
+  std::int64_t width = 0;  ///< elements a row; 0: the layout has no such column
+  void* data = nullptr;    ///< [size, width]; null where it is not wanted
+
+  std::size_t row_bytes() const { return static_cast<std::size_t>(width) * element_size(type); }
+};
+
+inline constexpr std::size_t kBatchColumns = 7;
+
+/// x, count, globals, label, target, latents, weight: those of `view`, in this order.
+std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view);
+/// `view` with the data of `columns`, which are in the order of columns_of.
+BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColumns>& columns);
+/// "image 32x32x3", "event of 2 features", "set of up to 30 items of 4 features, 2 globals".
+std::string to_string(const SampleLayout& layout);
+
+/// The memory of one batch.
+class BatchColumns {
+ public:
+  /// Reserves every column that `layout` has, and for sets the count of what did not fit.
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+            const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
+  /// After commit.
+  BatchView view() const;
+
+ private:
+  BatchView empty_;  ///< without pointers
+  std::array<Planned<std::byte>, kBatchColumns> columns_;
+  Planned<SetOverflow> overflow_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,161 @@
+// Fields that evolve: a sample is one frame of a chain, and a chain is a grid of cells that a rule
+// takes from its beginning step by step. What is resident is a cache of chains under way: any frame
+// can be made from the beginning of its chain alone, and has the same bytes either way. Used by
+// generators of this form. Host and device.
+//
+// A field functor is a trivially copyable type:
+//
+//     static constexpr int kPlanes;                     floats a cell
+//     static constexpr int kShown;                      the plane that a frame shows
+//     struct Chain;                                     what the rule of one chain needs to know
+//     Chain chain(SampleRng) const;                     its numbers; rng.sample is the chain's
+//     template <class Team> void begin(Team&, const Chain&, SampleRng, int side, float* planes)
+//     template <class Team> void step(Team&, const Chain&, int side, const float* from, float* to)
+//
+// `planes` is [kPlanes, side, side]. Neither ends with a barrier; both may hold some.
+#pragma once
+
+#include "kernels/emission/batch.h"
+#include "kernels/macros.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// Which frame of which chain a sample is. Samples go round the lanes; a lane shows one chain after
+/// another, and lanes change chains at different times, so that consecutive samples are frames of
+/// different chains at different ages, and consecutive batches continue the chains of the last one.
+struct ChainSchedule {
+  std::int32_t lanes = 64;   ///< chains under way at once
+  std::int32_t frames = 32;  ///< shown of each
+  std::int32_t warm_up = 0;  ///< steps before the first frame
+  std::int32_t stride = 1;   ///< steps between frames
+
+  struct Position {
+    std::uint64_t chain = 0;
+    std::uint64_t turn = 0;  ///< how many chains its lane showed before
+    std::int32_t lane = 0;
+    std::int32_t frame = 0;
+  };
+  WS_INLINE Position locate(std::uint64_t sample) const {
+    const auto count = static_cast<std::uint64_t>(lanes),
+               length = static_cast<std::uint64_t>(frames);
+    const std::uint64_t lane = sample % count;
+    const std::uint64_t round = sample / count + lane * length / count;
+    const std::uint64_t turn = round / length;
+    return {turn * count + lane, turn, static_cast<std::int32_t>(lane),
+            static_cast<std::int32_t>(round % length)};
+  }
+  WS_INLINE std::int32_t steps_of(std::int32_t frame) const { return warm_up + frame * stride; }
+  /// Steps that the chain after the one whose `frame` is shown has done by then: its warm-up,
+  /// spread over the frames before its own.
+  WS_INLINE std::int32_t steps_ahead(std::int32_t frame) const {
+    const std::int64_t done = std::int64_t{warm_up} * (frame + 1) / frames;
+    return static_cast<std::int32_t>(done);
+  }
+};
+
+/// What a place of the cache holds.
+struct FieldHead {
+  std::uint64_t chain = 0;  ///< 1 + its number; 0: nothing yet
+  std::int32_t step = 0;    ///< steps done; the cells lie in buffer step % 2
+  std::int32_t reserved = 0;
+};
+
+/// Two places a lane: for chains of even and of odd turns, so that the next chain warms up while
+/// the present one is shown.
+struct FieldCache {
+  FieldHead* heads = nullptr;  ///< [2 lanes]
+  float* cells = nullptr;      ///< [2 lanes, 2, planes, side, side]
+  float* frames = nullptr;     ///< [rows, side, side] what the batch shows
+  std::int32_t side = 0;
+};
+
+/// Team functor: one team a place of the cache brings its chain to every frame that the batch shows
+/// of it and copies those out; a place that the batch does not show works ahead.
+template <class F>
+struct EvolveFields {
+  F field;
+  ChainSchedule schedule;
+  FieldCache cache;
+  const Slot* slots;
+  std::int64_t rows;
+  std::uint32_t source;
+  std::uint64_t key;  ///< of the generator's random numbers
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t place) const {
+    const auto lane = static_cast<std::int32_t>(place / 2);
+    const auto parity = static_cast<std::uint64_t>(place % 2);
+    // Frames in the order of their samples: for one lane that is the order of time.
+    std::uint64_t next = 0;  // samples from here on are to be shown
+    Position last{};
+    bool shown = false, any = false;
+    for (;;) {
+      std::uint64_t sample = UINT64_MAX;
+      for (std::int64_t b = 0; b < rows; ++b) {
+        const Slot slot = slots[b];
+        if (slot.source != source || slot.sample < next || slot.sample >= sample) continue;
+        if (schedule.locate(slot.sample).lane == lane) sample = slot.sample;
+      }
+      if (sample == UINT64_MAX) break;
+      next = sample + 1;
+      last = schedule.locate(sample);
+      any = true;
+      if (last.turn % 2 != parity) continue;
+      shown = true;
+      bring(team, place, last.chain, schedule.steps_of(last.frame));
+      copy_out(team, place, sample);
+    }
+    if (any && !shown) {
+      const auto lanes = static_cast<std::uint64_t>(schedule.lanes);
+      bring(team, place, last.chain + lanes, schedule.steps_ahead(last.frame));
+    }
+  }
+
+ private:
+  using Position = ChainSchedule::Position;
+
+  WS_INLINE std::int64_t plane_size() const { return std::int64_t{cache.side} * cache.side; }
+  WS_INLINE float* buffer(std::int64_t place, std::int32_t step) const {
+    return cache.cells + (2 * place + step % 2) * F::kPlanes * plane_size();
+  }
+
+  /// Takes the place to `steps` steps of `chain`, from where it is if that is on the way.
+  template <class Team>
+  WS_INLINE void bring(Team& team, std::int64_t place, std::uint64_t chain,
+                       std::int32_t steps) const {
+    const SampleRng rng{key, chain};
+    const auto rule = field.chain(rng);
+    const FieldHead head = cache.heads[place];
+    std::int32_t step = head.step;
+    const bool on_the_way = head.chain == chain + 1 && step <= steps;
+    if (on_the_way && step == steps) return;
+    if (!on_the_way) {
+      step = 0;
+      field.begin(team, rule, rng, cache.side, buffer(place, 0));
+      team.sync();
+    }
+    for (; step < steps; ++step) {
+      field.step(team, rule, cache.side, buffer(place, step), buffer(place, step + 1));
+      team.sync();
+    }
+    if (team.rank() == 0) cache.heads[place] = {chain + 1, step, 0};
+    team.sync();
+  }
+
+  template <class Team>
+  WS_INLINE void copy_out(Team& team, std::int64_t place, std::uint64_t sample) const {
+    const std::int64_t cells = plane_size();
+    const float* const from = buffer(place, cache.heads[place].step) + F::kShown * cells;
+    for (std::int64_t b = 0; b < rows; ++b) {
+      if (slots[b].source != source || slots[b].sample != sample) continue;
+      float* const to = cache.frames + b * cells;
+      for (std::int64_t i = team.rank(); i < cells; i += team.size()) to[i] = from[i];
+    }
+    team.sync();
+  }
+};
+
+}  // namespace wellspring

@@ -1,0 +1,233 @@
+#include "generators/images/gray_scott.h"
+
+#include "tests/support/host_team.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+SoloTeam solo() {
+  return SoloTeam(ScratchCursor{});
+}
+
+/// u and v of one grid, side x side each.
+struct Grid {
+  std::int32_t side;
+  std::vector<float> now, next;
+
+  explicit Grid(std::int32_t grid_side, float u = 1, float v = 0) : side(grid_side) {
+    const auto cells = static_cast<std::size_t>(side * side);
+    now.assign(2 * cells, u);
+    std::fill(now.begin() + static_cast<std::ptrdiff_t>(cells), now.end(), v);
+    next = now;
+  }
+  float& u(int x, int y) { return now[static_cast<std::size_t>(y * side + x)]; }
+  float& v(int x, int y) { return now[static_cast<std::size_t>((side + y) * side + x)]; }
+  void run(const GrayScottField::Chain& chain, int steps) {
+    SoloTeam team = solo();
+    for (int i = 0; i < steps; ++i) {
+      GrayScottField{}.step(team, chain, side, now.data(), next.data());
+      now.swap(next);
+    }
+  }
+};
+
+// Without the reaction (v = 0, F = 0) a step multiplies the mode (p, q) of u by
+// 1 - 4 Du (sin^2(pi p / n) + sin^2(pi q / n)) exactly.
+TEST(GrayScott, DiffusionDampsModesExactly) {
+  const int n = 24, steps = 50;
+  for (const auto& [p, q] : {std::pair{1, 0}, {0, 2}, {3, 5}, {12, 12}}) {
+    const auto mode = [&, p = p, q = q](int x, int y) {
+      return std::cos(2 * std::numbers::pi * (p * x + q * y) / n);
+    };
+    Grid grid(n);
+    for (int y = 0; y < n; ++y)
+      for (int x = 0; x < n; ++x) grid.u(x, y) = static_cast<float>(0.5 + 0.25 * mode(x, y));
+    grid.run({}, steps);
+    const auto square_of_sine = [n](int k) {
+      const double s = std::sin(std::numbers::pi * k / n);
+      return s * s;
+    };
+    const double factor =
+        1 - 4 * double{GrayScottField::kDiffusionU} * (square_of_sine(p) + square_of_sine(q));
+    // Each step rounds a value below 1 some six times, by 2^-24 at most, and damps what was there.
+    const double tolerance = 6 * steps * std::ldexp(1.0, -24);
+    for (int y = 0; y < n; ++y)
+      for (int x = 0; x < n; ++x)
+        ASSERT_NEAR(grid.u(x, y), 0.5 + 0.25 * std::pow(factor, steps) * mode(x, y), tolerance)
+            << "mode " << p << ", " << q << " at " << x << ", " << y;
+  }
+}
+
+// u v^2 = F (1 - u) and u v^2 = (F + k) v hold at u = (1 + sqrt(1 - 4 (F + k)^2 / F)) / 2 and
+// v = F (1 - u) / (F + k).
+TEST(GrayScott, HomogeneousFixedPointsStand) {
+  const double feed = 0.04, kill = 0.055;
+  for (const int sign : {-1, 1}) {
+    const double root = std::sqrt(1 - 4 * (feed + kill) * (feed + kill) / feed);
+    const double u = (1 + sign * root) / 2, v = feed * (1 - u) / (feed + kill);
+    Grid grid(16, static_cast<float>(u), static_cast<float>(v));
+    grid.run({.feed = static_cast<float>(feed), .kill = static_cast<float>(kill)}, 20);
+    // A deviation grows by less than 1 + 2 u v + v^2 < 1.5 a step while rounding adds 2^-22: after
+    // 20 steps below 3 * 1.5^20 * 2^-22.
+    const double tolerance = 3 * std::pow(1.5, 20) * std::ldexp(1.0, -22);
+    for (float value : {grid.u(3, 4), grid.u(0, 15)}) EXPECT_NEAR(value, u, tolerance);
+    for (float value : {grid.v(3, 4), grid.v(15, 0)}) EXPECT_NEAR(value, v, tolerance);
+  }
+}
+
+// Against a step written apart, in double.
+TEST(GrayScott, StepIsTheRuleEverywhere) {
+  for (const int n : {1, 2, 3, 8, 37}) {
+    Grid grid(n);
+    const SampleRng noise{5, 6};
+    for (int i = 0; i < 2 * n * n; ++i)
+      grid.now[static_cast<std::size_t>(i)] =
+          unit_float(noise.block(Purpose::noise, static_cast<std::uint32_t>(i)).word[0]);
+    const GrayScottField::Chain chain{.feed = 0.03f, .kill = 0.06f};
+    Grid before = grid;
+    grid.run(chain, 1);
+    const auto at = [n](auto&& value, int x, int y) {
+      return double{value((x + n) % n, (y + n) % n)};
+    };
+    const auto u = [&before](int x, int y) { return before.u(x, y); };
+    const auto v = [&before](int x, int y) { return before.v(x, y); };
+    for (int y = 0; y < n; ++y) {
+      for (int x = 0; x < n; ++x) {
+        const auto laplacian = [&](auto&& value) {
+          return at(value, x - 1, y) + at(value, x + 1, y) + at(value, x, y - 1) +
+                 at(value, x, y + 1) - 4 * at(value, x, y);
+        };
+        const double u0 = u(x, y), v0 = v(x, y), reaction = u0 * v0 * v0;
+        const double tolerance = 16 * std::ldexp(1.0, -24);  // sixteen roundings of values below 4
+        ASSERT_NEAR(grid.u(x, y),
+                    u0 + 2e-5 / (2.5 * 2.5 / 65536) * laplacian(u) - reaction + 0.03 * (1 - u0),
+                    tolerance)
+            << n << ": " << x << ", " << y;
+        ASSERT_NEAR(grid.v(x, y),
+                    v0 + 1e-5 / (2.5 * 2.5 / 65536) * laplacian(v) + reaction - 0.09 * v0,
+                    tolerance)
+            << n << ": " << x << ", " << y;
+      }
+    }
+  }
+}
+
+/// A cache with its memory, and the frames of one batch.
+struct Lanes {
+  ChainSchedule schedule;
+  std::int32_t side;
+  std::vector<FieldHead> heads;
+  std::vector<float> cells, frames;
+  std::vector<Slot> slots;
+
+  Lanes(const ChainSchedule& chains, std::int32_t grid_side)
+      : schedule(chains),
+        side(grid_side),
+        heads(static_cast<std::size_t>(2 * chains.lanes)),
+        cells(static_cast<std::size_t>(2 * chains.lanes * 4 * side * side)) {}
+
+  EvolveFields<GrayScottField> functor(const std::vector<std::uint64_t>& samples) {
+    slots.clear();
+    for (const std::uint64_t sample : samples)
+      slots.push_back({sample, sample, 3, static_cast<std::uint32_t>(slots.size())});
+    frames.assign(slots.size() * static_cast<std::size_t>(side * side), -1);
+    return {GrayScottField{},
+            schedule,
+            {heads.data(), cells.data(), frames.data(), side},
+            slots.data(),
+            static_cast<std::int64_t>(slots.size()),
+            3,
+            77};
+  }
+  std::vector<float> show(const std::vector<std::uint64_t>& samples) {
+    host::run_league(2 * schedule.lanes, 1, {}, functor(samples));
+    return frames;
+  }
+};
+
+constexpr ChainSchedule kShort{.lanes = 3, .frames = 4, .warm_up = 30, .stride = 7};
+
+TEST(Fields, SamplesAreFramesOfChains) {
+  // Lane l begins l * frames / lanes frames into its first chain.
+  const ChainSchedule::Position first = kShort.locate(0), second = kShort.locate(4);
+  EXPECT_EQ(first.chain, 0u);
+  EXPECT_EQ(first.frame, 0);
+  EXPECT_EQ(second.lane, 1);
+  EXPECT_EQ(second.frame, 2);  // round 1, begun one frame in
+  // Every frame of every chain but the first of a lane comes once.
+  std::vector<std::vector<int>> seen(12, std::vector<int>(4, 0));
+  for (std::uint64_t sample = 0; sample < 3 * 4 * 5; ++sample) {
+    const ChainSchedule::Position at = kShort.locate(sample);
+    EXPECT_EQ(at.chain % 3, static_cast<std::uint64_t>(at.lane));
+    if (at.chain < 12) ++seen[at.chain][static_cast<std::size_t>(at.frame)];
+  }
+  for (std::size_t chain = 3; chain < 12; ++chain)
+    EXPECT_EQ(seen[chain], (std::vector<int>{1, 1, 1, 1})) << chain;
+}
+
+/// Each sample made alone, from the beginning of its chain.
+std::vector<float> from_the_beginning(std::uint64_t sample, std::int32_t side) {
+  return Lanes(kShort, side).show({sample});
+}
+
+TEST(Fields, FramesDoNotDependOnWhatIsResident) {
+  const std::int32_t side = 19;
+  const auto expect_frames = [&](Lanes& lanes, const std::vector<std::uint64_t>& samples) {
+    const std::vector<float> got = lanes.show(samples);
+    const auto cells = static_cast<std::size_t>(side * side);
+    for (std::size_t b = 0; b < samples.size(); ++b) {
+      const std::vector<float> want = from_the_beginning(samples[b], side);
+      EXPECT_TRUE(std::equal(want.begin(), want.end(),
+                             got.begin() + static_cast<std::ptrdiff_t>(b * cells)))
+          << "sample " << samples[b] << " in row " << b;
+    }
+  };
+  Lanes lanes(kShort, side);
+  for (std::uint64_t first = 0; first < 60; first += 6)  // in order, two frames a lane and batch
+    expect_frames(lanes, {first + 4, first, first + 5, first + 1, first + 3, first + 2});
+  expect_frames(lanes, {7, 7, 7});                         // backwards, a sample three times
+  expect_frames(lanes, {std::uint64_t{1} << 48, 8, 100});  // far ahead, and beside it
+  std::fill(lanes.heads.begin(), lanes.heads.end(), FieldHead{});  // as after a resume
+  std::fill(lanes.cells.begin(), lanes.cells.end(), 0.f);
+  expect_frames(lanes, {60, 61, 62, 63});
+}
+
+TEST(Fields, TheNextChainIsWarmWhenItsTurnComes) {
+  Lanes lanes(kShort, 19);
+  // Lane 0 shows the frames of chain 0 in rounds 0 to 3, those of chain 3 from round 4 on.
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    lanes.show({3 * round});
+    EXPECT_EQ(lanes.heads[0].step, kShort.steps_of(static_cast<std::int32_t>(round)));
+    EXPECT_EQ(lanes.heads[1].chain, 1 + 3u);
+    EXPECT_EQ(lanes.heads[1].step, kShort.steps_ahead(static_cast<std::int32_t>(round)));
+  }
+  EXPECT_EQ(lanes.heads[1].step, kShort.warm_up);
+}
+
+TEST(Fields, OtherSourcesAreLeftAlone) {
+  Lanes lanes(kShort, 8);
+  auto functor = lanes.functor({0, 1});
+  lanes.slots[1].source = 2;
+  host::run_league(6, 1, {}, functor);
+  EXPECT_NE(lanes.frames[0], -1.f);
+  EXPECT_EQ(lanes.frames[64], -1.f);
+}
+
+TEST(GrayScott, TeamsOfAllSizesMakeEqualFields) {
+  Lanes lanes(kShort, 11);
+  auto functor = lanes.functor({0, 1, 3, 2});
+  test::expect_equal_for_all_team_sizes(
+      functor, 6, {},
+      {test::bytes_of(lanes.heads), test::bytes_of(lanes.cells), test::bytes_of(lanes.frames)});
+}
+
+}  // namespace
+}  // namespace wellspring
