@@ -2,6 +2,7 @@
 
 #include "bench/machine.h"
 #include "core/error.h"
+#include "core/spread.h"
 #include "core/version.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
@@ -18,13 +19,6 @@ namespace {
 
 constexpr double kShortest = 0.02;  // seconds; clock and scheduler then matter less than 1 %
 constexpr int kWarmUpLimit = 20;
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 double seconds_of(const Work& work, int times) {
   const auto begin = std::chrono::steady_clock::now();
@@ -45,16 +39,6 @@ double warm_up(const Work& work) {
 }
 
 }  // namespace
-
-Spread spread_of(std::vector<double> values) {
-  if (values.empty()) return {};
-  Spread result;
-  result.median = median(values);
-  for (double& value : values) value = std::abs(value - result.median);
-  constexpr double kNormal = 1.4826;  // 1 / the normal distribution's third quartile
-  result.spread = kNormal * median(values);
-  return result;
-}
 
 Row measure(const std::string& name, const std::string& unit, const Work& work, int repeats) {
   const double once = warm_up(work);

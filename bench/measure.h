@@ -14,14 +14,6 @@
 
 namespace wellspring::bench {
 
-/// Middle of the values, and 1.4826 times the median distance from it: the standard deviation if
-/// the values were normal, unmoved by a few outliers.
-struct Spread {
-  double median = 0;
-  double spread = 0;
-};
-Spread spread_of(std::vector<double> values);
-
 /// A rate beside the one it cannot exceed.
 struct Ceiling {
   std::string what;  ///< "memory write, 8 MiB"

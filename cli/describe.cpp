@@ -1,9 +1,11 @@
-// `wellspring describe NAME`: what a generator makes and every parameter it takes.
+// `wellspring describe NAME`: what a generator makes or a format reads, and every parameter it
+// takes.
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "generators/generator.h"
+#include "sources/files/format.h"
 #include "train/model.h"
 #include "train/run_config.h"
 
@@ -81,6 +83,18 @@ void describe_model(const ModelEntry& entry) {
   if (!entry.reference.empty()) fmt::print("reference: {}\n", entry.reference);
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
+  constexpr int kAnyOutputs = 10;
+  const SampleShape shape = entry.example.shape();
+  fmt::print("\nwith its defaults, for samples of {}x{}x{} and {} outputs\n{}", shape.height,
+             shape.width, shape.channels, kAnyOutputs,
+             describe(entry.make({})->record(entry.example, kAnyOutputs)));
+}
+
+void describe_format(const DatasetFormat& format) {
+  fmt::print("{}: {}\n", paint(Colour::bold, format.name), format.summary);
+  fmt::print("files: {}\n", format.files);
+  fmt::print("\nkeys of a source of this format, beside those of every source of kind files\n");
+  print_parameters(format.parameters);
 }
 
 void describe_configuration() {
@@ -103,20 +117,26 @@ void describe_by_name(const std::string& name) {
     if (entry.name == name) return describe_model(entry);
     known.push_back(entry.name);
   }
+  for (const DatasetFormat& format : format_registry()) {
+    if (format.name == name) return describe_format(format);
+    known.push_back(format.name);
+  }
   if (name == kConfiguration) return describe_configuration();
-  fail(ErrorKind::config, {fmt::format("command line: there is no generator or model '{}'", name),
-                           "", name_advice(name, known)});
+  fail(ErrorKind::config,
+       {fmt::format("command line: there is no generator, model or format '{}'", name), "",
+        name_advice(name, known)});
 }
 
 }  // namespace
 
 Command add_describe(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "describe", "print a generator, model or the configuration with every parameter");
+      "describe", "print a generator, model, format or the configuration with every parameter");
   auto name = std::make_shared<std::string>();
-  app->add_option("name", *name,
-                  "a generator or model from 'wellspring list', or 'config' for the keys of a "
-                  "configuration file")
+  app->add_option(
+         "name", *name,
+         "a generator, model or format from 'wellspring list', or 'config' for the keys of a "
+         "configuration file")
       ->required();
   return {app, [name] {
             describe_by_name(*name);

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/train_view.h"
 #include "core/error.h"
+#include "train/evaluation.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "generators/generator.h"
+#include "sources/files/format.h"
 #include "train/model.h"
 
 #include <fmt/format.h>
@@ -29,9 +30,9 @@ void list_models() {
 
 void list_formats() {
   fmt::print("{}\n", paint(Colour::bold, "formats"));
-  fmt::print("  {:<14} {:<7} {}\n", "folder", "read",
-             "image folder: one folder a class, JPEG or PNG");
-  fmt::print("  {:<14} {:<7} {}\n", "tar", "read", "an image folder inside a tar file");
+  for (const DatasetFormat& format : format_registry()) {
+    fmt::print("  {:<14} {:<7} {}\n", format.name, "read", format.summary);
+  }
   fmt::print("  {:<14} {:<7} {}\n", "npz", "write", "NumPy arrays: wellspring export");
   fmt::print("  {:<14} {:<7} {}\n", "png", "write", "contact sheets: wellspring preview");
   fmt::print("  {:<14} {:<7} {}\n", "safetensors", "both", "checkpoints");

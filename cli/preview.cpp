@@ -7,6 +7,7 @@
 #include "kernels/emission/batch_columns.h"
 #include "train/preview.h"
 #include "train/run_config.h"
+#include "train/supervised_task.h"
 
 #include <fmt/format.h>
 

@@ -329,17 +329,23 @@ void NpzWriter::commit() {
   file_.commit();
 }
 
-NpyArray parse_npy(Bytes file, const std::string& name) {
-  const std::size_t before = kMagic.size() + 2;
-  if (file.size() < before || text_of(file.first(6)) != kMagic.substr(0, 6)) {
+namespace {
+
+constexpr std::size_t kBeforeHeader = 8 + 2;  ///< magic and version, then the header's length
+
+/// `file`: at least the first bytes, with the whole header; `size`: of the whole file.
+NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name) {
+  if (file.size() < kBeforeHeader || text_of(file.first(6)) != kMagic.substr(0, 6)) {
     fail_npy(name, "it does not begin as one");
   }
   if (text_of(file.first(8)) != kMagic) fail_npy(name, "only version 1.0 is known here");
   const std::size_t header_size = number_at<std::uint16_t>(file, kMagic.size());
-  if (header_size > file.size() - before) fail_npy(name, "it is cut short");
-  const std::string_view header = text_of(file.subspan(before, header_size));
-  NpyArray array;
-  array.spec.shape = parse_shape(header_value(header, "shape", ')', name), name);
+  if (header_size > file.size() - kBeforeHeader) fail_npy(name, "it is cut short");
+  const std::string_view header = text_of(file.subspan(kBeforeHeader, header_size));
+  NpyHeader result;
+  ArraySpec& spec = result.spec;
+  result.data_offset = kBeforeHeader + header_size;
+  spec.shape = parse_shape(header_value(header, "shape", ')', name), name);
   if (header_value(header, "fortran_order", ',', name) != "False,") {
     fail_npy(name, "it is in Fortran order");
   }
@@ -350,22 +356,36 @@ NpyArray parse_npy(Bytes file, const std::string& name) {
   if (found == kDescriptors.end()) {
     fail_npy(name, fmt::format("its type is {}", descriptor.substr(0, descriptor.size() - 1)));
   }
-  array.spec.type = found->type;
+  spec.type = found->type;
   // The product of the extents may overflow: each factor is checked against what is there.
-  const Bytes data = file.subspan(before + header_size);
-  std::uint64_t bytes = element_size(array.spec.type);
-  for (const std::int64_t extent : array.spec.shape) {
+  std::uint64_t bytes = element_size(spec.type);
+  for (const std::int64_t extent : spec.shape) {
     const auto factor = static_cast<std::uint64_t>(extent);
     if (factor != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / factor) {
       fail_npy(name, "its shape is too large");
     }
     bytes *= factor;
   }
-  if (bytes != data.size()) {
-    fail_npy(name, fmt::format("it has {} bytes of data, its shape wants {}", data.size(), bytes));
+  if (bytes != size - result.data_offset) {
+    fail_npy(name, fmt::format("it has {} bytes of data, its shape wants {}",
+                               size - result.data_offset, bytes));
   }
-  array.data.assign(data.begin(), data.end());
-  return array;
+  return result;
+}
+
+}  // namespace
+
+NpyHeader read_npy_header(const InputFile& file) {
+  constexpr std::uint64_t kLongest = kBeforeHeader + 0xFFFF;
+  std::vector<std::byte> begin(std::min(file.size(), kLongest));
+  file.read(0, begin);
+  return parse_npy_header(begin, file.size(), file.path().string());
+}
+
+NpyArray parse_npy(Bytes file, const std::string& name) {
+  const NpyHeader header = parse_npy_header(file, file.size(), name);
+  const Bytes data = file.subspan(header.data_offset);
+  return {header.spec, {data.begin(), data.end()}};
 }
 
 NpyArray read_npy(const std::filesystem::path& path) {

@@ -71,6 +71,14 @@ struct NpyArray {
   }
 };
 
+/// What a .npy file holds and where its data begins, for reading parts of it.
+struct NpyHeader {
+  ArraySpec spec;
+  std::uint64_t data_offset = 0;  ///< in the file
+};
+/// Reads the header and compares the file's size with it. Errors (data) as parse_npy.
+NpyHeader read_npy_header(const InputFile& file);
+
 /// Errors (data): damaged, Fortran order, another byte order or an element type we do not have.
 NpyArray parse_npy(Bytes file, const std::string& name);
 NpyArray read_npy(const std::filesystem::path& path);

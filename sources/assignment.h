@@ -1,5 +1,6 @@
 // Which source and which sample fills each slot of a step: the same pure function on the device,
-// inside the recorded step, and on the host, where decode threads work ahead. Host and device.
+// inside the recorded step, and on the host, where threads read ahead. It is one function of the
+// rows of the global batch; a rank looks at the rows of its share. Host and device.
 #pragma once
 
 #include "kernels/emission/batch.h"
@@ -14,33 +15,35 @@ namespace wellspring {
 
 struct SlotAssignment {
   /// [steps + 1][sources]: samples each source gave before a step. Null for a single source, which
-  /// gave step * batch.
+  /// gave step * global batch. Of all ranks together.
   const std::int64_t* before = nullptr;
   std::uint64_t steps = 0;  ///< of the run; later steps repeat the shares of the last one
-  std::int64_t batch = 1;
+  Share share = Share::whole(1);
   std::uint32_t sources = 1;
   std::uint64_t seed = 0;  ///< keys the order of slots within a batch
   SampleOrder order[kMaxSources];
 
   /// Samples source `source` gave before `step`.
   WS_HD std::int64_t given(std::uint64_t step, std::uint32_t source) const {
-    if (before == nullptr) return static_cast<std::int64_t>(step) * batch;
+    if (before == nullptr) return static_cast<std::int64_t>(step) * share.global_batch;
     if (step <= steps) return before[step * sources + source];
     const std::int64_t total = before[steps * sources + source];
     const std::int64_t last = total - before[(steps - 1) * sources + source];
     return total + static_cast<std::int64_t>(step - steps) * last;
   }
 
-  /// The slot in row `row` of the batch of `step`.
+  /// The slot in row `row` of the share's part of the batch of `step`.
   WS_HD Slot slot(std::uint64_t step, std::int64_t row) const {
     Slot result;
     result.row = static_cast<std::uint32_t>(row);
     // Sources take consecutive positions of the batch; a permutation of the step's own spreads
     // them over the rows. One source needs none: its order is already a permutation.
-    std::int64_t rank = row;
+    const std::int64_t global_row = share.first_row + row;
+    std::int64_t rank = global_row;
     if (sources > 1) {
-      const Permutation rows(static_cast<std::uint64_t>(batch), seed, step, PermutationUse::batch);
-      rank = static_cast<std::int64_t>(rows(static_cast<std::uint64_t>(row)));
+      const Permutation rows(static_cast<std::uint64_t>(share.global_batch), seed, step,
+                             PermutationUse::batch);
+      rank = static_cast<std::int64_t>(rows(static_cast<std::uint64_t>(global_row)));
     }
     for (;; ++result.source) {
       const std::int64_t first = given(step, result.source);

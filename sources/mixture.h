@@ -1,5 +1,5 @@
 // Several sources in exact shares: plans who fills which slot of every batch of the run, and makes
-// the batches. Called by the trainer; host only.
+// the batches; host only.
 //
 //     Mixture mixture(seed);
 //     mixture.add(make_source(...), {.weight = 0.8});
@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -32,13 +31,6 @@ struct MixtureEntry {
   double weight = 1;      ///< relative to the others'; replaced by a schedule
   std::string head = {};  ///< sources of one head share a label space; "": one of its own
   float loss_weight = 1;
-};
-
-/// A point of a schedule as written: weights by name.
-struct NamedSchedulePoint {
-  double at = 0;  ///< fraction of the run, [0, 1]
-  std::vector<std::pair<std::string, double>> weights;
-  Place place = {};
 };
 
 /// One output head of the network: a label space.
@@ -59,8 +51,9 @@ class Mixture {
   /// sources.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
   /// Weights over the run, linear between the points and held before the first and after the last;
-  /// every point names every source. Errors (config) otherwise, or where a point is out of order.
-  void set_schedule(const std::vector<NamedSchedulePoint>& points);
+  /// every point has a weight for every source, in their order. Errors (config) otherwise, where a
+  /// point is out of order or outside of the run, or where its weights are no shares.
+  void set_schedule(std::vector<SchedulePoint> points);
 
   int size() const { return static_cast<int>(sources_.size()); }
   Source& source(int index) { return *sources_[static_cast<std::size_t>(index)]; }
@@ -78,10 +71,15 @@ class Mixture {
   /// Fills `heads` [kMaxSources] of a LossSpec.
   void fill_heads(ops::HeadRange* heads) const;
 
-  /// Deals the slots of the whole run and reserves memory; `plan` must outlive the mixture, whose
-  /// decoding threads write to it. Errors (config): nothing to mix, weights
-  /// that are all zero, a data set without samples.
-  void plan(MemoryPlan& plan, std::int64_t batch, std::uint64_t steps);
+  /// Deals the slots of the whole run and reserves memory for this rank's share of them; `plan`
+  /// must outlive the mixture, whose reading threads write to it. Which sample fills which row of
+  /// the global batch depends on nothing else than its size. Errors (config): nothing to mix,
+  /// weights that are all zero, a data set without samples.
+  void plan(MemoryPlan& plan, const Share& share, std::uint64_t steps);
+  /// The same for one rank alone.
+  void plan(MemoryPlan& memory, std::int64_t batch, std::uint64_t steps) {
+    plan(memory, Share::whole(batch), steps);
+  }
   /// After commit: uploads tables and resident data. Blocks.
   void load(Stream& stream);
 
@@ -96,7 +94,7 @@ class Mixture {
   void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
                   std::int64_t count);
 
-  /// [batch] on the device: what emit or emit_range wrote last.
+  /// [rows of the share] on the device: what emit or emit_range wrote last.
   const Slot* slots() const { return slots_.data(); }
   /// The same assignment computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
@@ -116,7 +114,7 @@ class Mixture {
   std::vector<MixtureHead> heads_;
   std::vector<SchedulePoint> schedule_;
 
-  std::int64_t batch_ = 0;
+  Share share_;
   std::uint64_t steps_ = 0;
   std::unique_ptr<WeightSchedule> weights_;
   SlotTable table_;                                  ///< empty for a single source

@@ -1,5 +1,4 @@
-// A generator as a source: fresh samples every step, none ever repeated. Called by the mixture;
-// host only.
+// A generator as a source: fresh samples every step, none ever repeated; host only.
 #pragma once
 
 #include "generators/generator.h"

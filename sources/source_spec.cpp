@@ -1,7 +1,8 @@
 #include "sources/source_spec.h"
 
 #include "core/error.h"
-#include "sources/files/file_source.h"
+#include "kernels/philox.h"
+#include "sources/dataset_source.h"
 #include "sources/procedural.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,8 @@ ParamTable<SourceSpec> common_rows() {
              "output head; sources of one head share a label space; empty: one of its own");
   table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
              "multiplies the loss of its samples");
-  table.integer("seed", &SourceSpec::seed, {-1, 9.0e15}, "", "of its samples; -1: the run's");
+  table.integer("seed", &SourceSpec::seed, {-1}, "",
+                "of its samples, order and augmentation; -1: made from the run's seed and its name");
   return table;
 }
 
@@ -34,32 +36,23 @@ ParamTable<SourceSpec> generator_rows() {
 
 ParamTable<SourceSpec> file_rows() {
   ParamTable<SourceSpec> table = common_rows();
-  table.text("path", &SourceSpec::path, "folder, or tar archive, of class folders of images")
-      .required();
-  table.text("split", &SourceSpec::split, "folder within path that holds the class folders");
-  table.integer("limit_per_class", &SourceSpec::limit_per_class, {0, 1e9}, "images",
+  table.text("path", &SourceSpec::path, "of the data set: a folder or a file").required();
+  table.text("format", &SourceSpec::format,
+             "see wellspring list formats, and describe FORMAT for the keys that it adds here; "
+             "empty: found by the path");
+  table.integer("limit_per_class", &SourceSpec::limit_per_class, {0, 1e9}, "rows",
                 "takes the first ones of each class; 0: all");
-  table.integer("resize", &SourceSpec::resize, {0, 16384}, "pixels",
-                "scales the shorter side, then crops the centre; 0: as they are");
-  table.choice("on_convert", &SourceSpec::on_convert,
-               {{"refuse", OnConvert::refuse}, {"convert", OnConvert::convert}},
-               "images that are not 8-bit RGB: greyscale, transparency, 16 bits");
-  table.choice("on_error", &SourceSpec::on_error,
-               {{"fail", OnError::fail}, {"skip", OnError::skip}},
-               "files that cannot be decoded; skip decodes every file once at the start");
-  table.integer("max_pixels", &SourceSpec::max_pixels, {1, 1e9}, "pixels",
-                "larger images are refused before they take memory");
   table.choice("storage", &SourceSpec::storage,
                {{"auto", Storage::automatic},
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
-               "keep decoded pixels on the device, or decode ahead of every step");
+               "keep all rows on the device, or read and decode ahead of every step");
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory that storage: auto may fill; 0: the run's");
-  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "decoded ahead when streamed");
+  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "read ahead when streamed");
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
-                "that decode; 0: all processors of this process");
-  table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all images every epoch");
+                "that read and decode; 0: all processors of this process");
+  table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all rows every epoch");
   return table;
 }
 
@@ -70,10 +63,15 @@ const ParamTable<SourceSpec>& source_table(SourceKind kind) {
   return kind == SourceKind::generator ? generator : files;
 }
 
+std::uint64_t source_seed(const SourceSpec& spec, std::uint64_t run_seed) {
+  return spec.seed >= 0 ? static_cast<std::uint64_t>(spec.seed)
+                        : named_key(run_seed, spec.name) >> 1;
+}
+
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context) {
   SourceContext own = context;
-  if (spec.seed >= 0) own.seed = static_cast<std::uint64_t>(spec.seed);
-  if (spec.kind == SourceKind::files) return std::make_unique<FileSource>(spec, own);
+  own.seed = source_seed(spec, context.seed);
+  if (spec.kind == SourceKind::files) return std::make_unique<DatasetSource>(spec, own);
   return std::make_unique<ProceduralSource>(
       spec.name, make_generator(spec.generator, own.size, spec.params, spec.place),
       ProceduralSource::Settings{own.seed, own.train_view, own.evaluation_view});

@@ -1,5 +1,4 @@
-// What a configuration says about one source of a mixture, and the source it makes. Called by the
-// trainer and the command line; host only.
+// What a configuration says about one source of a mixture, and the source it makes; host only.
 //
 //     sources:
 //       - {name: shapes, kind: generator, generator: shapes, weight: 0.6, params: {classes: 8}}
@@ -20,21 +19,11 @@ namespace wellspring {
 
 enum class SourceKind : std::uint8_t { generator, files };
 
-/// An image that is not 8-bit RGB.
-enum class OnConvert : std::uint8_t {
-  refuse,   ///< an error
-  convert,  ///< greyscale is repeated, alpha dropped, 16 bits scaled to 8
-};
-/// A file that cannot be decoded.
-enum class OnError : std::uint8_t {
-  fail,  ///< ends the run with the file's name
-  skip,  ///< left out; found by decoding every file once at the start, and counted
-};
-/// Where decoded pixels are kept.
+/// Where the rows of a data set are kept.
 enum class Storage : std::uint8_t {
   automatic,  ///< resident if that fits the budget, otherwise streamed
   resident,   ///< on the device, for the whole run
-  streamed,   ///< decoded anew every time, a few batches ahead
+  streamed,   ///< read and decoded anew every time, a few batches ahead
 };
 
 struct SourceSpec {
@@ -43,22 +32,18 @@ struct SourceSpec {
   double weight = 1;  ///< share of the batch, relative to the others'; a schedule replaces it
   std::string head;   ///< of the network; "": one of its own, called as the source
   float loss_weight = 1;
-  std::int64_t seed = -1;  ///< -1: the run's
+  std::int64_t seed = -1;  ///< of its samples, order and augmentation; -1: see source_seed
 
   // kind: generator
   std::string generator;
-  std::vector<ParamSetting> params;  ///< the generator's own, checked against its own table
+  std::vector<ParamSetting> params;  ///< the generator's or format's own, checked against its table
 
   // kind: files
   std::string path;
-  std::string split;
+  std::string format;                ///< "": found by the path
   std::int64_t limit_per_class = 0;  ///< 0: all
-  std::int64_t resize = 0;           ///< 0: images are used as they are
-  OnConvert on_convert = OnConvert::refuse;
-  OnError on_error = OnError::fail;
-  std::int64_t max_pixels = std::int64_t{1} << 26;
   Storage storage = Storage::automatic;
-  double budget = 0;       ///< GiB for resident pixels; 0: the run's
+  double budget = 0;       ///< GiB for resident rows; 0: the run's
   std::int64_t ahead = 4;  ///< batches
   std::int64_t threads = 0;
   bool shuffle = true;
@@ -66,8 +51,9 @@ struct SourceSpec {
   Place place;  ///< of the entry in the configuration
 };
 
-/// Rows for every key of a source's entry but `params`, a map that goes to the generator. `kind` is
-/// a row of both tables: read it first to know which one applies.
+/// Rows for every key of a source's entry but those of the generator, a map called `params`, and of
+/// the format, which stand beside the others: see format_keys. `kind` is a row of both tables: read
+/// it first to know which one applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
 
 /// What a source takes from the run around it.
@@ -78,6 +64,9 @@ struct SourceContext {
   ViewSpec evaluation_view;
   std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory
 };
+/// The seed of a source: its own, or one made from the run's and its name, so that sources of one
+/// run share no random number and adding one moves no other. Below 2^63: `export --seed` takes it.
+std::uint64_t source_seed(const SourceSpec& spec, std::uint64_t run_seed);
 /// Errors: config for what the entry says, data for what the files hold.
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context);
 

@@ -26,11 +26,9 @@ constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kHeaderFile = "checkpoint.json";
 constexpr const char* kPrefix = "step-";
 constexpr const char* kModelFormat = "wellspring model 1";
-constexpr const char* kStateFormat = "wellspring state 1";
+constexpr const char* kStateFormat = "wellspring state 2";
 
-// Tensors of the state file that belong to no parameter.
-constexpr const char* kStepTensor = "step";
-constexpr const char* kRingTensor = "metrics ring";
+constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
 
 // ---------------------------------------------------------------------------------------------
 // Writing
@@ -45,19 +43,25 @@ class TensorList {
       tensors_.push_back({prefix + tensor.name, ElementType::f32, tensor.file_shape(), {}});
     }
   }
-  void add(const std::string& name, ElementType type, std::int64_t n, Bytes data) {
-    extra_.push_back({name, type, {n}, data});
+  void add(const std::string& name, std::vector<std::uint8_t> bytes) {
+    const auto n = static_cast<std::int64_t>(bytes.size());
+    held_bytes_.push_back(std::move(bytes));
+    blocks_.push_back({name, ElementType::u8, {n}, {}});
   }
   std::vector<TensorData> tensors() const {
     std::vector<TensorData> all = tensors_;
     for (std::size_t i = 0; i < all.size(); ++i) all[i].data = bytes_of(held_[i]);
-    all.insert(all.end(), extra_.begin(), extra_.end());
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      all.push_back(blocks_[i]);
+      all.back().data = bytes_of(held_bytes_[i]);
+    }
     return all;
   }
 
  private:
   std::vector<std::vector<float>> held_;
-  std::vector<TensorData> tensors_, extra_;
+  std::vector<TensorData> tensors_, blocks_;
+  std::vector<std::vector<std::uint8_t>> held_bytes_;
 };
 
 std::string heads_json(const std::vector<MixtureHead>& heads) {
@@ -65,6 +69,44 @@ std::string heads_json(const std::vector<MixtureHead>& heads) {
   for (const MixtureHead& head : heads)
     list.push_back({{"name", head.name}, {"classes", head.classes}});
   return list.dump();
+}
+
+/// As model files describe what a network reads.
+const std::vector<std::pair<std::string, SampleKind>>& kind_names() {
+  static const std::vector<std::pair<std::string, SampleKind>> names = {
+      {"image", SampleKind::image}, {"event", SampleKind::event}, {"set", SampleKind::set}};
+  return names;
+}
+
+std::string input_json(const SampleLayout& input) {
+  std::string kind;
+  for (const auto& [name, value] : kind_names())
+    if (value == input.kind) kind = name;
+  const SampleShape shape = input.shape();
+  return Json{{"kind", kind},
+              {"shape", {shape.height, shape.width, shape.channels}},
+              {"globals", input.globals}}
+      .dump();
+}
+
+SampleLayout input_from(const std::string& text, const fs::path& file) {
+  try {
+    const Json json = Json::parse(text);
+    const Json& extents = json.at("shape");
+    const SampleShape shape = {extents.at(0).get<int>(), extents.at(1).get<int>(),
+                               extents.at(2).get<int>()};
+    SampleLayout input = SampleLayout::image(shape);
+    for (const auto& [name, kind] : kind_names()) {
+      if (name != json.at("kind").get<std::string>() || kind == SampleKind::image) continue;
+      input = kind == SampleKind::event ? SampleLayout::event(shape.channels)
+                                        : SampleLayout::set(shape.width, shape.channels);
+    }
+    input.globals = json.at("globals").get<int>();
+    return input;
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::data, {fmt::format("{}: its input cannot be read", file.string()), error.what(),
+                           "name a checkpoint that this version of the program wrote"});
+  }
 }
 
 /// Writes through to a file and remembers the digest.
@@ -103,8 +145,14 @@ Json read_header(const fs::path& checkpoint) {
       entry.at("sha256").get<std::string>();
     }
     header.at("identity").get<std::string>();
-    header.at("samples").get<std::map<std::string, std::uint64_t>>();
-    return header;
+    header.at("step").get<std::uint64_t>();
+    header.at("samples").get<SampleCounts>();
+    const auto format = header.at("format").get<std::string>();
+    if (format == kCheckpointFormat) return header;
+    fail(ErrorKind::config,
+         {fmt::format("{} is of another version of this program", checkpoint.string()),
+          fmt::format("its format is '{}', this program's '{}'", format, kCheckpointFormat),
+          "start a new run with its weights: another out=FOLDER, init.from"});
   } catch (const Json::exception& error) {
     fail_damaged(file, error.what());
   }
@@ -126,25 +174,23 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return "[" + join(extents) + "]";
 }
 
-/// What differs between a file's tensors, whose names begin with `prefix`, and the network's.
+/// What differs between a model file's tensors and the network's.
 std::vector<std::string> network_differences(const SafetensorsFile& file,
-                                             const ParameterArena& parameters,
-                                             const std::string& prefix) {
+                                             const ParameterArena& parameters) {
   std::vector<std::string> differences;
   std::set<std::string> known;
   for (const ParameterTensor& tensor : parameters.tensors()) {
-    known.insert(prefix + tensor.name);
-    const TensorInfo* info = file.find(prefix + tensor.name);
+    known.insert(tensor.name);
+    const TensorInfo* info = file.find(tensor.name);
     if (info == nullptr)
-      differences.push_back(fmt::format("{} is missing there", prefix + tensor.name));
+      differences.push_back(fmt::format("{} is missing there", tensor.name));
     else if (info->shape != tensor.file_shape() || info->type != ElementType::f32)
       differences.push_back(fmt::format("{} is {} {} there, F32 {} here", info->name,
                                         element_name(info->type), shape_text(info->shape),
                                         shape_text(tensor.file_shape())));
   }
   for (const TensorInfo& info : file.tensors())
-    if (info.name.starts_with(prefix) && !known.contains(info.name) && info.name != kStepTensor &&
-        info.name != kRingTensor)
+    if (!known.contains(info.name))
       differences.push_back(fmt::format("{} is unknown here", info.name));
   return differences;
 }
@@ -160,13 +206,67 @@ std::string listed(std::vector<std::string> lines) {
   return join(lines, "; ");
 }
 
-void check_network(const SafetensorsFile& file, const ParameterArena& parameters,
-                   const std::string& prefix) {
-  const std::vector<std::string> differences = network_differences(file, parameters, prefix);
+void check_network(const SafetensorsFile& file, const ParameterArena& parameters) {
+  const std::vector<std::string> differences = network_differences(file, parameters);
   if (differences.empty()) return;
   fail(ErrorKind::config,
        {fmt::format("{} holds another network", file.path().string()), listed(differences),
         "use the model section it was trained with, or begin with its weights: init.from"});
+}
+
+/// The array of the arena that a state block is; null where it is none.
+const ArenaArray* array_of(const std::vector<ArenaArray>& arrays, const StateBlock& block) {
+  for (const ArenaArray& array : arrays)
+    if (array.data == block.data) return &array;
+  return nullptr;
+}
+
+std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
+  std::vector<std::uint8_t> bytes(block.bytes);
+  stream.copy(bytes.data(), block.data, block.bytes, CopyDirection::device_to_host, "state");
+  stream.synchronize();
+  return bytes;
+}
+
+/// Restores the blocks of the state file that are no arrays of the arena. Returns the names of
+/// those left as they were.
+std::vector<std::string> restore_blocks(const SafetensorsFile& file,
+                                        const ParameterArena& parameters,
+                                        const std::vector<StateBlock>& state,
+                                        const std::vector<std::string>& may_begin_anew,
+                                        Stream& stream) {
+  const std::vector<ArenaArray> arrays = parameters.arrays();
+  std::vector<std::string> differences, begun_anew;
+  std::set<std::string> known;
+  for (const ArenaArray& array : arrays)
+    for (const ParameterTensor& tensor : parameters.tensors())
+      known.insert(array.prefix + tensor.name);
+  for (const StateBlock& block : state) {
+    if (block.persistence != Persistence::stored || array_of(arrays, block) != nullptr) continue;
+    known.insert(block.name);
+    const TensorInfo* info = file.find(block.name);
+    if (info != nullptr && info->bytes == block.bytes) {
+      std::vector<std::byte> bytes(block.bytes);
+      file.read(*info, bytes);
+      stream.copy(block.data, bytes.data(), block.bytes, CopyDirection::host_to_device, "state");
+      stream.synchronize();
+    } else if (std::ranges::count(may_begin_anew, block.name) > 0) {
+      begun_anew.push_back(block.name);
+    } else {
+      differences.push_back(info == nullptr ? fmt::format("{} is missing there", block.name)
+                                            : fmt::format("{} has {} bytes there, {} here",
+                                                          block.name, info->bytes, block.bytes));
+    }
+  }
+  for (const TensorInfo& info : file.tensors())
+    if (!known.contains(info.name))
+      differences.push_back(fmt::format("{} is unknown here", info.name));
+  if (!differences.empty())
+    fail(
+        ErrorKind::config,
+        {fmt::format("{} holds the state of another kind of run", file.path().string()),
+         listed(differences), "start a new run with these weights: another out=FOLDER, init.from"});
+  return begun_anew;
 }
 
 std::vector<float> read_floats(const SafetensorsFile& file, const TensorInfo& info) {
@@ -271,30 +371,28 @@ void CheckpointStore::clean() const {
   if (fs::exists(folder_)) remove_stale_temporaries(folder_);
 }
 
-CheckpointReport CheckpointStore::write(const RunConfig& config, const ParameterArena& parameters,
-                                        const std::vector<MixtureHead>& heads,
-                                        const SampleShape& shape, const RunState& state,
-                                        Stream& stream) const {
+CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream& stream) const {
   const auto begin = std::chrono::steady_clock::now();
+  const ParameterArena& parameters = content.parameters;
+  const std::vector<ArenaArray> arrays = parameters.arrays();
   TensorList model, rest;
-  model.add(parameters, parameters.download(stream, parameters.master()), "");
-  if (parameters.first_moment() != nullptr)
-    rest.add(parameters, parameters.download(stream, parameters.first_moment()), "first.");
-  if (parameters.second_moment() != nullptr)
-    rest.add(parameters, parameters.download(stream, parameters.second_moment()), "second.");
-  const auto step = static_cast<std::int64_t>(state.step);
-  rest.add(kStepTensor, ElementType::i64, 1, bytes_of(std::span(&step, 1)));
-  const Bytes ring = bytes_of(state.ring);
-  rest.add(kRingTensor, ElementType::u8, static_cast<std::int64_t>(ring.size()), ring);
+  for (const StateBlock& block : content.state) {
+    if (block.persistence != Persistence::stored) continue;
+    if (const ArenaArray* array = array_of(arrays, block))
+      (array->prefix.empty() ? model : rest)
+          .add(parameters, parameters.download(stream, array->data), array->prefix);
+    else
+      rest.add(block.name, download(stream, block));
+  }
 
   make_folders(folder_);
   CheckpointReport report;
-  report.step = state.step;
-  report.path = path_of(state.step);
+  report.step = content.step;
+  report.path = path_of(content.step);
   AtomicFolder folder(report.path);
-  Json header = {
-      {"format", "wellspring checkpoint 1"}, {"version", kVersion},      {"step", state.step},
-      {"identity", config.identity_yaml()},  {"samples", state.samples}, {"files", Json::object()}};
+  Json header = {{"format", kCheckpointFormat}, {"version", kVersion},
+                 {"step", content.step},        {"identity", content.config.identity_yaml()},
+                 {"samples", content.samples},  {"files", Json::object()}};
   const auto write_tensors = [&](const char* name, const TensorList& tensors,
                                  const TensorMetadata& metadata) {
     HashingSink sink(folder.create(name));
@@ -306,10 +404,10 @@ CheckpointReport CheckpointStore::write(const RunConfig& config, const Parameter
   write_tensors(kModelFile, model,
                 {{"format", kModelFormat},
                  {"version", kVersion},
-                 {"step", std::to_string(state.step)},
-                 {"config", config.to_yaml()},
-                 {"heads", heads_json(heads)},
-                 {"input", Json({shape.height, shape.width, shape.channels}).dump()},
+                 {"step", std::to_string(content.step)},
+                 {"config", content.config.to_yaml()},
+                 {"heads", heads_json(content.heads)},
+                 {"input", input_json(content.input)},
                  {"layout", "convolutions OIHW, activations NHWC"}});
   write_tensors(kStateFile, rest, {{"format", kStateFormat}, {"version", kVersion}});
   OutputFile header_file = folder.create(kHeaderFile);
@@ -318,7 +416,7 @@ CheckpointReport CheckpointStore::write(const RunConfig& config, const Parameter
   folder.commit();
 
   std::vector<std::uint64_t> all = steps();
-  for (std::size_t i = 0; i + static_cast<std::size_t>(config.train.keep) < all.size(); ++i)
+  for (std::size_t i = 0; i + static_cast<std::size_t>(content.config.train.keep) < all.size(); ++i)
     fs::remove_all(path_of(all[i]));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
@@ -327,33 +425,27 @@ CheckpointReport CheckpointStore::write(const RunConfig& config, const Parameter
 // ---------------------------------------------------------------------------------------------
 // Reading back
 
-RunState resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
-                           ParameterArena& parameters, Stream& stream) {
+ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
+                               ParameterArena& parameters, const std::vector<StateBlock>& state,
+                               const std::vector<std::string>& may_begin_anew, Stream& stream) {
   const Json header = read_header(checkpoint);
   check_digest(checkpoint / kModelFile, header);
   check_digest(checkpoint / kStateFile, header);
   const SafetensorsFile model(checkpoint / kModelFile);
   const SafetensorsFile rest(checkpoint / kStateFile);
-  check_network(model, parameters, "");
+  check_network(model, parameters);
   check_configuration(checkpoint, header, config);
 
-  restore_array(model, parameters, "", parameters.master(), stream);
+  for (const ArenaArray& array : parameters.arrays())
+    restore_array(array.prefix.empty() ? model : rest, parameters, array.prefix, array.data,
+                  stream);
   parameters.refresh_working(stream);
-  if (parameters.first_moment() != nullptr)
-    restore_array(rest, parameters, "first.", parameters.first_moment(), stream);
-  if (parameters.second_moment() != nullptr)
-    restore_array(rest, parameters, "second.", parameters.second_moment(), stream);
+  ResumeReport report;
+  report.begun_anew = restore_blocks(rest, parameters, state, may_begin_anew, stream);
   stream.synchronize();
-
-  RunState state;
-  std::int64_t step = 0;
-  rest.read(rest.tensor(kStepTensor), std::as_writable_bytes(std::span(&step, 1)));
-  state.step = static_cast<std::uint64_t>(step);
-  state.samples = header["samples"].get<std::map<std::string, std::uint64_t>>();
-  const TensorInfo& ring = rest.tensor(kRingTensor);
-  state.ring.resize(ring.bytes / sizeof(ops::StepMetrics));
-  rest.read(ring, std::as_writable_bytes(std::span(state.ring)));
-  return state;
+  report.step = header["step"].get<std::uint64_t>();
+  report.samples = header["samples"].get<SampleCounts>();
+  return report;
 }
 
 fs::path find_checkpoint(const fs::path& where) {
@@ -391,15 +483,14 @@ ModelDescription describe_model(const fs::path& model_file) {
         {head["name"].get<std::string>(), logits, head["classes"].get<std::vector<std::string>>()});
     logits += static_cast<std::int32_t>(model.heads.back().classes.size());
   }
-  const Json shape = Json::parse(text("input"));
-  model.shape = {shape[0].get<int>(), shape[1].get<int>(), shape[2].get<int>()};
+  model.input = input_from(text("input"), model_file);
   return model;
 }
 
 void load_weights(const fs::path& model_file, ParameterArena& parameters, Stream& stream) {
   const SafetensorsFile file(model_file);
   file.verify();
-  check_network(file, parameters, "");
+  check_network(file, parameters);
   restore_array(file, parameters, "", parameters.master(), stream);
   parameters.refresh_working(stream);
   stream.synchronize();
@@ -409,10 +500,6 @@ void load_weights(const fs::path& model_file, ParameterArena& parameters, Stream
 // Transfer
 
 namespace {
-
-bool is_head(const std::string& name) {
-  return name.starts_with(std::string(kHeadName) + ".");
-}
 
 /// Copies the logits of heads that both networks have; the others stay as they are in `values`.
 /// Returns false when there is none.
@@ -462,7 +549,7 @@ TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
     known.insert(tensor.name);
     float* place = values.data() + tensor.offset;
     const TensorInfo* info = file.find(tensor.name);
-    if (is_head(tensor.name)) {
+    if (tensor.group == ParameterGroup::head) {
       const bool kept =
           head_init == HeadInit::keep && keep_heads(file, model.heads, heads, tensor, place);
       (kept ? report.loaded : report.reset).push_back(tensor.name);

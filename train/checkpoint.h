@@ -1,13 +1,13 @@
-// Checkpoints: folders step-N with the weights (model.safetensors), what else a resumed run needs
-// (state.safetensors) and checkpoint.json with the digests of both. Written whole or not at all.
-// Called by the trainer and the command line; host only.
+// Checkpoints: folders step-N with the weights (model.safetensors), all other state that a resumed
+// run needs (state.safetensors) and checkpoint.json with the digests of both. Written whole or not
+// at all. Host only.
 #pragma once
 
-#include "kernels/ops/training.h"
+#include "kernels/memory_plan.h"
 #include "kernels/stream.h"
-#include "train/learner.h"
 #include "train/observer.h"
 #include "train/run_config.h"
+#include "train/supervised_task.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -23,15 +23,29 @@ struct ModelDescription {
   std::uint64_t step = 0;
   std::string config_yaml;         ///< as config.resolved.yaml
   std::vector<MixtureHead> heads;  ///< label spaces, in the order of the logits
-  SampleShape shape;               ///< of one sample
+  SampleLayout input;              ///< of one sample: what the network reads of it
 };
 
-/// The counters and metrics of a run at a moment.
-struct RunState {
+/// How many samples each data set has, by source: with another number all come in another order.
+using SampleCounts = std::map<std::string, std::uint64_t>;
+
+/// What a checkpoint is made of. Everything that `state` lists as stored goes into it: the arrays
+/// of `parameters` tensor by tensor, any other block as it lies in memory.
+struct CheckpointContent {
+  const RunConfig& config;
+  const ParameterArena& parameters;
+  const std::vector<MixtureHead>& heads;
+  SampleLayout input;
+  std::vector<StateBlock> state;  ///< MemoryPlan::state
   std::uint64_t step = 0;
-  std::vector<ops::StepMetrics> ring;
-  /// How many samples each data set has, by source: with another number all come in another order.
-  std::map<std::string, std::uint64_t> samples;
+  SampleCounts samples;
+};
+
+/// What a resumed run learns of where it goes on.
+struct ResumeReport {
+  std::uint64_t step = 0;
+  SampleCounts samples;
+  std::vector<std::string> begun_anew;  ///< state blocks that were left as they were
 };
 
 /// The checkpoints of one run folder.
@@ -46,9 +60,7 @@ class CheckpointStore {
 
   /// Writes a checkpoint and removes all but the newest `keep`. Error (runtime) where it cannot be
   /// written; older ones are then untouched.
-  CheckpointReport write(const RunConfig& config, const ParameterArena& parameters,
-                         const std::vector<MixtureHead>& heads, const SampleShape& shape,
-                         const RunState& state, Stream& stream) const;
+  CheckpointReport write(const CheckpointContent& content, Stream& stream) const;
   /// Removes what killed runs left unfinished.
   void clean() const;
 
@@ -56,11 +68,14 @@ class CheckpointStore {
   std::filesystem::path folder_;
 };
 
-/// Restores weights, moments and counters, to the bit. Errors: data for a checkpoint that is
-/// damaged; config for one of another network or of a run that was configured otherwise, with what
-/// differs.
-RunState resume_checkpoint(const std::filesystem::path& checkpoint, const RunConfig& config,
-                           ParameterArena& parameters, Stream& stream);
+/// Restores all state that is stored, to the bit, and what the parameters derive from it. `config`,
+/// `parameters` and `state` are the resuming run's, see CheckpointContent. A block named in
+/// `may_begin_anew` is left as it is where its size differs. Errors: data for a checkpoint that is
+/// damaged; config for one of another network, of a run that was configured otherwise or one whose
+/// state has other blocks, with what differs.
+ResumeReport resume_checkpoint(const std::filesystem::path& checkpoint, const RunConfig& config,
+                               ParameterArena& parameters, const std::vector<StateBlock>& state,
+                               const std::vector<std::string>& may_begin_anew, Stream& stream);
 
 /// The checkpoint folder that `where` leads to: itself, or the newest of a run folder. Error (data)
 /// where there is none.

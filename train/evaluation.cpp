@@ -1,21 +1,25 @@
 #include "train/evaluation.h"
 
 #include "generators/generator.h"
+#include "train/checkpoint.h"
+#include "train/rates.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 namespace wellspring {
 
-HeldOut::HeldOut(const RunConfig& config, Mixture mixture, const Learner& learner,
-                 MemoryPlan& memory)
+Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
+                     MemoryPlan& memory)
     : mixture_(std::move(mixture)) {
   for (int i = 0; i < mixture_.size(); ++i) {
     const auto k = static_cast<std::size_t>(i);
     const SourceSpec& spec =
         config.data.sources[config.source_index(config.evaluation.sources[k].of)].spec;
     const Source& source = mixture_.source(i);
-    heads_[k] = learner.head_for(spec.head, source.classes(), 1, source.name());
+    heads_[k] = task.head_for(spec.head, source.classes(), 1, source.name());
     head_names_.push_back(spec.head);
     samples_.push_back(source.size() > 0 ? source.size()
                                          : static_cast<std::uint64_t>(config.evaluation.samples));
@@ -27,28 +31,28 @@ HeldOut::HeldOut(const RunConfig& config, Mixture mixture, const Learner& learne
   }
   if (empty()) return;
   SampleLayout layout = mixture_.layout();
-  layout.latents = std::max(layout.latents, learner.layout().latents);
-  batch_.plan(memory, "evaluation", config.train.batch, layout, learner.compute());
+  layout.latents = std::max(layout.latents, task.layout().latents);
+  batch_.plan(memory, "evaluation", config.train.batch, layout, task.compute());
   sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1);
   host_sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1, MemorySpace::host);
   mixture_.plan(memory, config.train.batch, 1);
 }
 
-void HeldOut::load(Stream& stream) {
+void Evaluator::load(Stream& stream) {
   if (!empty()) mixture_.load(stream);
 }
 
-EvaluationReport HeldOut::evaluate(Stream& stream, Learner& learner, std::uint64_t step) {
+EvaluationReport Evaluator::evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step) {
   const auto begin = std::chrono::steady_clock::now();
   EvaluationReport report;
   report.step = step;
   for (int i = 0; i < mixture_.size(); ++i)
-    report.results.push_back(evaluate_source(stream, learner, i));
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    report.results.push_back(evaluate_source(stream, task, i));
+  report.seconds = seconds_since(begin);
   return report;
 }
 
-EvaluationResult HeldOut::evaluate_source(Stream& stream, Learner& learner, int source) {
+EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task, int source) {
   const auto k = static_cast<std::size_t>(source);
   const BatchView batch = batch_.view();
   stream.fill_zero(sums_.data(), sums_.bytes(), "sums of the evaluation");
@@ -57,9 +61,9 @@ EvaluationResult HeldOut::evaluate_source(Stream& stream, Learner& learner, int 
     const auto count = static_cast<std::int64_t>(
         std::min(samples_[k] - first, static_cast<std::uint64_t>(batch.size)));
     mixture_.emit_range(stream, source, first, batch, count);
-    learner.forward(stream, batch);
-    learner.loss(stream, batch, mixture_.slots(), heads_, 0);
-    ops::accumulate_evaluation(stream, count, mixture_.slots(), learner.losses(), learner.correct(),
+    task.forward({stream, batch, mixture_.slots(), nullptr, PassMode::evaluate});
+    task.loss(stream, batch, mixture_.slots(), heads_, 0);
+    ops::accumulate_evaluation(stream, count, mixture_.slots(), task.losses(), task.correct(),
                                sums_.data());
   }
   stream.copy(host_sums_.data(), sums_.data(), sums_.bytes(), CopyDirection::device_to_host,
@@ -75,6 +79,40 @@ EvaluationResult HeldOut::evaluate_source(Stream& stream, Learner& learner, int 
   result.accuracy = sums.source_correct[k] / n;
   result.best_accuracy = best_[k];
   return result;
+}
+
+RunConfig config_of_checkpoint(const std::filesystem::path& where) {
+  const std::filesystem::path file = find_model_file(where);
+  return RunConfig::parse(describe_model(file).config_yaml, file.string());
+}
+
+EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
+                                     TrainObserver& observer) {
+  const std::filesystem::path file = find_model_file(where);
+  const ModelDescription model = describe_model(file);
+  if (config.evaluation.sources.empty())
+    fail(ErrorKind::config, {"there is nothing to evaluate on", "eval.sources is empty",
+                             "name held-out sources in the configuration"});
+  const Device device = Device::parse(config.device);
+  Stream stream(device, static_cast<int>(config.threads));
+  MemoryPlan memory(device);
+  Mixture mixture = config.open_held_out();
+  const SampleLayout layout = mixture.layout();
+  if (!layout.same_input(model.input))
+    fail(ErrorKind::config,
+         {fmt::format("{} was trained on samples of another form: {} there, {} held out",
+                      file.string(), to_string(model.input), to_string(layout)),
+          "a network reads what it was made for", "set data.size, or evaluate on other data"});
+  SupervisedTask::Input input{layout, model.heads};
+  SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
+  Evaluator held_out(config, std::move(mixture), task, memory);
+  memory.commit();
+  task.load(stream);
+  held_out.load(stream);
+  load_weights(file, task.parameters(), stream);
+  EvaluationReport report = held_out.evaluate(stream, task, model.step);
+  observer.on_evaluation(report);
+  return report;
 }
 
 }  // namespace wellspring

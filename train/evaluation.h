@@ -1,33 +1,35 @@
-// Evaluation on samples that training never sees. Called by the trainer; host only.
+// Evaluation on samples that training never sees. Host only.
 #pragma once
 
 #include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 #include "sources/mixture.h"
-#include "train/learner.h"
 #include "train/observer.h"
 #include "train/run_config.h"
+#include "train/supervised_task.h"
 
+#include <filesystem>
 #include <vector>
 
 namespace wellspring {
 
 /// The held-out sources of a run. Has a batch of its own, so that the training batch stays where it
 /// is. Forward passes are eager: evaluation is no part of the recorded step.
-class HeldOut {
+class Evaluator {
  public:
   /// Plans. `mixture`: the held-out sources, RunConfig::open_held_out. Error (data) where a
   /// source's classes are not those of its head.
-  HeldOut(const RunConfig& config, Mixture mixture, const Learner& learner, MemoryPlan& memory);
+  Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
+            MemoryPlan& memory);
   void load(Stream& stream);
   /// Every source from its first held-out sample on. Blocks.
-  EvaluationReport evaluate(Stream& stream, Learner& learner, std::uint64_t step);
+  EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step);
 
   bool empty() const { return mixture_.size() == 0; }
 
  private:
-  EvaluationResult evaluate_source(Stream& stream, Learner& learner, int source);
+  EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source);
 
   Mixture mixture_;
   std::vector<std::uint64_t> samples_;
@@ -37,5 +39,12 @@ class HeldOut {
   BatchColumns batch_;
   Planned<ops::StepMetrics> sums_, host_sums_;
 };
+
+/// A trained network, made from a checkpoint alone or with another configuration's data: evaluates
+/// it without training. `where`: run folder, checkpoint folder or model.safetensors.
+EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
+                                     TrainObserver& observer);
+/// The configuration that a checkpoint was made with.
+RunConfig config_of_checkpoint(const std::filesystem::path& where);
 
 }  // namespace wellspring

@@ -4,12 +4,9 @@
 
 #include <fmt/format.h>
 
-namespace wellspring {
+#include <cmath>
 
-const std::vector<ModelEntry>& model_registry() {
-  static const std::vector<ModelEntry> registry = {cnn_entry(), mlp_entry()};
-  return registry;
-}
+namespace wellspring {
 
 std::unique_ptr<Model> make_model(const std::string& name,
                                   const std::vector<ParamSetting>& settings, const Place& place) {
@@ -25,6 +22,13 @@ std::unique_ptr<Model> make_model(const std::string& name,
   }
   fail(ErrorKind::config,
        {fmt::format("{}unknown model '{}'", place.prefix(), name), "", name_advice(name, known)});
+}
+
+int whole_number(const char* model, const char* parameter, double value) {
+  if (value != std::floor(value))
+    fail(ErrorKind::config, {fmt::format("model {}: {} holds {}", model, parameter, value),
+                             "whole numbers are asked for", ""});
+  return static_cast<int>(value);
 }
 
 }  // namespace wellspring

@@ -1,33 +1,20 @@
-// Networks: what one is to the trainer, and the registry that makes one from its parameters. Called
-// by the trainer, the command line and tests; host only.
+// Models: pages that record a network, and the registry that makes them from their parameters. Used
+// by the learner, the command line and tests; host only.
+//
+// A model is one file in train/models/ and one line in its CMakeLists.txt.
 #pragma once
 
 #include "core/params.h"
-#include "generators/generator.h"  // defines: ParamSetting
 #include "kernels/emission/batch.h"
-#include "kernels/stream.h"
-#include "train/network.h"
+#include "train/network/network.h"
+#include "train/network/tape.h"
 
-#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
-
-/// A network that has been planned for one batch size; runs after MemoryPlan::commit.
-class Network {
- public:
-  virtual ~Network() = default;
-  /// Enqueues the forward pass of x [batch, shape], in the compute type.
-  virtual void forward(Stream& stream, const void* x) = 0;
-  /// [batch, outputs] f32, after forward().
-  virtual const float* logits() const = 0;
-  /// Where the loss writes its gradient: [batch, outputs] in the compute type.
-  virtual void* logits_gradient() const = 0;
-  /// Enqueues the backward pass; writes every parameter's gradient.
-  virtual void backward(Stream& stream, const void* x) = 0;
-};
 
 /// A network as configured, before it knows its input.
 class Model {
@@ -36,10 +23,9 @@ class Model {
   virtual const std::string& name() const = 0;
   /// The parameters in force, as YAML lines "name: value", in table order.
   virtual std::string parameters_yaml() const = 0;
-  /// Registers parameters and memory for samples of `in` and `outputs` logits, then what layers
-  /// share. `context` must outlive the network. Errors (config) when the input does not fit.
-  virtual std::unique_ptr<Network> plan(NetworkContext& context, const SampleShape& in,
-                                        int outputs) const = 0;
+  /// The network for samples of `input` and `outputs` values a sample, all heads together. Errors
+  /// (config) when the input does not fit.
+  virtual Tape record(const SampleLayout& input, int outputs) const = 0;
 };
 
 /// How the registry knows a model before it has parameters.
@@ -49,6 +35,7 @@ struct ModelEntry {
   std::string reference;
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
+  SampleLayout example;  ///< of samples, for its description
 };
 
 /// All models, by name.
@@ -58,12 +45,45 @@ std::unique_ptr<Model> make_model(const std::string& name,
                                   const std::vector<ParamSetting>& settings = {},
                                   const Place& place = {});
 
-// One entry a model, defined in its own file.
-ModelEntry mlp_entry();
-ModelEntry cnn_entry();
+/// What a model's page gives the registry. `Params` is the struct of its parameters:
+///
+///     struct Mlp {
+///       static constexpr const char* kName = "mlp";
+///       static constexpr const char* kSummary = "...", *kReference = "";
+///       static SampleLayout example();   // samples to describe it with
+///       static const ParamTable<Mlp>& table();
+///       void check() const;              // errors (config) of parameters that contradict
+///       void record(Tape& tape) const;   // the page
+///       ... parameters, with their defaults
+///     };
+template <class Params>
+class ModelOf : public Model {
+ public:
+  explicit ModelOf(const std::vector<ParamSetting>& settings)
+      : params_(Params::table().read(settings)) {
+    params_.check();
+  }
+  const std::string& name() const override { return name_; }
+  std::string parameters_yaml() const override { return Params::table().to_yaml(params_); }
+  Tape record(const SampleLayout& input, int outputs) const override {
+    Tape tape(name_, input, outputs);
+    params_.record(tape);
+    return tape;
+  }
+  static ModelEntry entry() {
+    return {Params::kName, Params::kSummary, Params::kReference, Params::table().rows(),
+            [](const std::vector<ParamSetting>& settings) -> std::unique_ptr<Model> {
+              return std::make_unique<ModelOf>(settings);
+            },
+            Params::example()};
+  }
 
-/// Weights of the layer that makes the logits begin with this name; a head that is reset is found
-/// by it.
-inline constexpr const char* kHeadName = "head";
+ private:
+  std::string name_ = Params::kName;
+  Params params_;
+};
+
+/// A list's value as a whole number. Error (config) where it is not.
+int whole_number(const char* model, const char* parameter, double value);
 
 }  // namespace wellspring

@@ -88,11 +88,24 @@ ParameterId ParameterArena::vector(std::string name, std::int64_t n, Initial ini
 
 ParameterId ParameterArena::add(ParameterTensor tensor) {
   if (planned_) throw std::logic_error("parameter '" + tensor.name + "' registered after plan()");
+  if (!tensor.trained() && tensor.layout != TensorLayout::vector)
+    throw std::logic_error("buffer '" + tensor.name + "' is no vector");
   for (const ParameterTensor& other : tensors_)
     if (other.name == tensor.name)
       throw std::logic_error("parameter '" + tensor.name + "' registered twice");
   tensors_.push_back(std::move(tensor));
   return {static_cast<int>(tensors_.size()) - 1};
+}
+
+ParameterId ParameterArena::find(const ParameterTensor& asked) const {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].name != asked.name) continue;
+    if (tensors_[i].layout != asked.layout || tensors_[i].shape != asked.shape ||
+        tensors_[i].kind != asked.kind)
+      throw std::logic_error("parameter '" + asked.name + "' has another shape than who shares it");
+    return {static_cast<int>(i)};
+  }
+  throw std::logic_error("there is no parameter '" + asked.name + "' to share");
 }
 
 void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer) {
@@ -107,25 +120,30 @@ void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::Optimize
     if (tensor.layout != TensorLayout::vector) place(tensor);
   matrices_ = end;
   for (ParameterTensor& tensor : tensors_)
-    if (tensor.layout == TensorLayout::vector) place(tensor);
+    if (tensor.layout == TensorLayout::vector && tensor.trained()) place(tensor);
   vectors_ = end - matrices_;
+  for (ParameterTensor& tensor : tensors_)
+    if (!tensor.trained()) place(tensor);
+  buffers_ = end - matrices_ - vectors_;
 
   const auto n = static_cast<std::size_t>(length());
   const std::size_t matrix_bytes = static_cast<std::size_t>(matrices_) * size_of(compute);
-  master_ = memory.reserve<float>("parameters", "master weights", n);
+  master_ = memory.reserve_state<float>("parameters", "master weights", n);
   if (compute != DType::f32)
-    working_ = memory.reserve<std::byte>("parameters", "working weights", matrix_bytes);
+    working_ = memory.reserve_state<std::byte>("parameters", "working weights", matrix_bytes,
+                                               Persistence::derived);
   matrix_gradient_ = memory.reserve<std::byte>("gradients", "of matrices", matrix_bytes);
   vector_gradient_ =
       memory.reserve<float>("gradients", "of vectors", static_cast<std::size_t>(vectors_));
-  if (optimizer.state_arrays() > 0) first_ = memory.reserve<float>("optimizer", "first moment", n);
+  if (optimizer.state_arrays() > 0)
+    first_ = memory.reserve_state<float>("optimizer", "first moment", n);
   if (optimizer.state_arrays() > 1)
-    second_ = memory.reserve<float>("optimizer", "second moment", n);
+    second_ = memory.reserve_state<float>("optimizer", "second moment", n);
 }
 
 std::int64_t ParameterArena::count() const {
   std::int64_t sum = 0;
-  for (const ParameterTensor& tensor : tensors_) sum += tensor.elements();
+  for (const ParameterTensor& tensor : tensors_) sum += tensor.trained() ? tensor.elements() : 0;
   return sum;
 }
 
@@ -143,12 +161,23 @@ const float* ParameterArena::value(ParameterId id) const {
   return master_.data() + tensor(id).offset;
 }
 
-void* ParameterArena::weight_gradient(ParameterId id) const {
-  return matrix_gradient_.data() + static_cast<std::size_t>(tensor(id).offset) * size_of(compute_);
+float* ParameterArena::buffer(ParameterId id) const {
+  WS_EXPECT(!tensor(id).trained());
+  return master_.data() + tensor(id).offset;
 }
 
-float* ParameterArena::value_gradient(ParameterId id) const {
-  return vector_gradient_.data() + (tensor(id).offset - matrices_);
+void* ParameterArena::gradient(ParameterId id) const {
+  const ParameterTensor& t = tensor(id);
+  if (!t.trained()) return nullptr;
+  if (t.layout == TensorLayout::vector) return vector_gradient_.data() + (t.offset - matrices_);
+  return matrix_gradient_.data() + static_cast<std::size_t>(t.offset) * size_of(compute_);
+}
+
+std::vector<ArenaArray> ParameterArena::arrays() const {
+  std::vector<ArenaArray> arrays = {{"", master_.data()}};
+  if (first_) arrays.push_back({"first.", first_.data()});
+  if (second_) arrays.push_back({"second.", second_.data()});
+  return arrays;
 }
 
 ops::ParameterView ParameterArena::view() const {

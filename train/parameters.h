@@ -28,6 +28,17 @@ enum class TensorLayout : std::uint8_t {
   vector,       ///< [n]
 };
 
+enum class TensorKind : std::uint8_t {
+  parameter,  ///< trained: has a gradient and the optimizer's moments
+  buffer,     ///< part of the model but not trained: running statistics
+};
+
+/// Which part of the network a tensor belongs to, for those who treat them apart.
+enum class ParameterGroup : std::uint8_t {
+  body,
+  head,  ///< the layer that makes the outputs: begins anew where the classes are others
+};
+
 /// Names one tensor of an arena.
 struct ParameterId {
   int index = -1;
@@ -39,37 +50,56 @@ struct ParameterTensor {
   std::vector<std::int64_t> shape;  ///< as in memory
   Initial initial = Initial::zeros;
   std::int64_t offset = 0;  ///< elements from the start of the arena
+  TensorKind kind = TensorKind::parameter;
+  ParameterGroup group = ParameterGroup::body;
+  bool trained() const { return kind == TensorKind::parameter; }
   std::int64_t elements() const;
   /// Inputs that one output sums over.
   std::int64_t fan_in() const { return elements() / shape.front(); }
   std::vector<std::int64_t> file_shape() const;  ///< OIHW for convolutions
 };
 
+/// An array of an arena that is state, a value a parameter: [length] f32, where the tensors say.
+struct ArenaArray {
+  std::string prefix;  ///< of the tensors' names in files; "" for the weights themselves
+  float* data = nullptr;
+};
+
 /// Registered while models plan, laid out by `plan`, addressed after MemoryPlan::commit. Matrices
-/// come first (decayed, in the compute type), then vectors (f32). Every tensor begins on a multiple
-/// of 64 elements; the gap stays zero.
+/// come first (decayed, in the compute type), then vectors (f32, not decayed), then buffers (f32,
+/// not trained). Every tensor begins on a multiple of 64 elements; the gap stays zero.
 class ParameterArena {
  public:
-  /// Errors (std::logic_error): a name registered twice, or anything after plan().
+  /// Errors (std::logic_error): a name registered twice, a buffer that is no vector, or anything
+  /// after plan().
+  ParameterId add(ParameterTensor tensor);
+  /// The tensor called asked.name. Error (std::logic_error) where there is none, or one of another
+  /// layout, shape or kind: it cannot be shared.
+  ParameterId find(const ParameterTensor& asked) const;
   ParameterId matrix(std::string name, TensorLayout layout, std::vector<std::int64_t> shape,
                      Initial initial);
   ParameterId vector(std::string name, std::int64_t n, Initial initial);
 
   void plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer);
 
+  /// Parameters and buffers alike: what a model file holds.
   std::span<const ParameterTensor> tensors() const { return tensors_; }
-  /// Values a user counts: without the gaps.
+  const ParameterTensor& tensor(ParameterId id) const;
+  /// Trained values as a user counts them: without buffers and gaps.
   std::int64_t count() const;
-  /// Values with the gaps: the length of the arrays below.
-  std::int64_t length() const { return matrices_ + vectors_; }
+  /// Values with buffers and gaps: the length of the arrays below. The moments of buffers stay 0.
+  std::int64_t length() const { return matrices_ + vectors_ + buffers_; }
 
   const void* weight(ParameterId id) const;         ///< matrix, in the compute type
   const float* value(ParameterId id) const;         ///< vector
-  void* weight_gradient(ParameterId id) const;      ///< matrix, in the compute type
-  float* value_gradient(ParameterId id) const;      ///< vector
+  float* buffer(ParameterId id) const;              ///< buffer
+  /// Of a matrix in the compute type, of a vector in f32; null for a buffer.
+  void* gradient(ParameterId id) const;
   float* master() const { return master_.data(); }  ///< [length] f32
   float* first_moment() const { return first_ ? first_.data() : nullptr; }
   float* second_moment() const { return second_ ? second_.data() : nullptr; }
+  /// The weights and what the optimizer keeps of them.
+  std::vector<ArenaArray> arrays() const;
   ops::ParameterView view() const;
 
   /// Writes every tensor as it begins: a pure function of (seed, name), so that adding a layer
@@ -83,11 +113,8 @@ class ParameterArena {
   void upload(Stream& stream, const std::vector<float>& values, float* array);
 
  private:
-  ParameterId add(ParameterTensor tensor);
-  const ParameterTensor& tensor(ParameterId id) const;
-
   std::vector<ParameterTensor> tensors_;
-  std::int64_t matrices_ = 0, vectors_ = 0;
+  std::int64_t matrices_ = 0, vectors_ = 0, buffers_ = 0;
   bool planned_ = false;
   DType compute_ = DType::f32;
   Planned<float> master_, first_, second_, vector_gradient_;

@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "generators/generator.h"
+#include "sources/files/format.h"
 #include "train/model.h"
 
 #include <fmt/format.h>
@@ -63,9 +64,8 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
           .required()
           .text("name", &EvaluationSourceConfig::name, "name in reports; `of` where none is given")
           .text("path", &EvaluationSourceConfig::path,
-                "of files: where the held-out files are; that of training where none is given")
-          .text("split", &EvaluationSourceConfig::split,
-                "of files: the held-out split; that of training where none is given");
+                "of files: where the held-out ones are, with keys of their format, such as split, "
+                "where these differ from training's; empty: as training's");
   return table;
 }
 
@@ -163,6 +163,15 @@ SourceKind read_kind(const ConfigNode& node) {
   return holder.kind;
 }
 
+/// The keys of a source of files that belong to its format.
+std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format) {
+  std::vector<ParamSetting> settings;
+  for (const std::string& key : format_keys(format))
+    if (const auto setting = node.scalar(key)) settings.push_back(*setting);
+  check_format_settings(format, settings);
+  return settings;
+}
+
 SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const ViewParams& view,
                          std::int64_t limit_per_class) {
   SourceConfig source;
@@ -179,6 +188,10 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const V
     const Place place = name ? name->place : node.place();
     // Made and dropped: every parameter is checked here, with its place.
     make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
+  } else {
+    if (const auto format = node.scalar("format"); format && !format->value.empty())
+      find_format(format->value, format->place);
+    spec.params = read_format_settings(node, spec.format);
   }
   if (is_event(spec)) {
     if (node.has("view")) node.refuse("a view of events", "only images are looked at");
@@ -216,8 +229,9 @@ double read_weight(const ParamSetting& setting) {
   return holder.weight;
 }
 
-MixturePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
-  MixturePoint point;
+SchedulePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
+  SchedulePoint point;
+  point.place = node.place();
   point.at = read_fraction(node.required_scalar("at", "where in the run: 30%"));
   std::vector<bool> given(names.size(), false);
   point.weights.resize(names.size(), 0);
@@ -238,7 +252,7 @@ MixturePoint read_point(const ConfigNode& node, const std::vector<std::string>& 
   return point;
 }
 
-void check_schedule(const ConfigNode& node, const std::vector<MixturePoint>& schedule) {
+void check_schedule(const ConfigNode& node, const std::vector<SchedulePoint>& schedule) {
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     if (i > 0 && schedule[i].at < schedule[i - 1].at)
       node.refuse(fmt::format("point {} lies before point {}", i, i - 1),
@@ -258,7 +272,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
   for (const ConfigNode& point : node.list("schedule"))
     data.schedule.push_back(read_point(point, names));
   if (data.schedule.empty()) {
-    MixturePoint constant;
+    SchedulePoint constant;
     for (const SourceConfig& source : data.sources) constant.weights.push_back(source.spec.weight);
     data.schedule.push_back(std::move(constant));
   } else {
@@ -303,9 +317,10 @@ EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data)
       fail(ErrorKind::config, {fmt::format("{}there is no source '{}'",
                                            element.scalar("of")->place.prefix(), source.of),
                                "", name_advice(source.of, names)});
-    const bool files = data.sources[static_cast<std::size_t>(found - names.begin())].spec.kind ==
-                       SourceKind::files;
-    const bool elsewhere = !source.path.empty() || !source.split.empty();
+    const SourceSpec& trained = data.sources[static_cast<std::size_t>(found - names.begin())].spec;
+    const bool files = trained.kind == SourceKind::files;
+    source.params = read_format_settings(element, files ? trained.format : "");
+    const bool elsewhere = !source.path.empty() || !source.params.empty();
     if (files && !elsewhere)
       element.refuse("path or split is missing",
                      "held-out files are other files than those trained on");
@@ -386,6 +401,14 @@ std::string yaml_without(const ParamTable<Struct>& table, const Struct& values, 
 /// What is written: everything, or only what the weights of a step depend on.
 enum class Extent : std::uint8_t { all, identity };
 
+/// Keys of a format, as they were given.
+std::string format_yaml(const std::vector<ParamSetting>& settings, int indent) {
+  std::string out;
+  for (const ParamSetting& setting : settings)
+    out += fmt::format("{:{}}{}: {}\n", "", indent, setting.name, yaml_scalar(setting.value));
+  return out;
+}
+
 /// The weight is written by the schedule, the rest of a source here.
 std::string source_yaml(const SourceConfig& source, int size, Extent extent) {
   constexpr int kIndent = 6;
@@ -396,6 +419,8 @@ std::string source_yaml(const SourceConfig& source, int size, Extent extent) {
   if (spec.kind == SourceKind::generator) {
     const std::string params = make_generator(spec.generator, size, spec.params)->parameters_yaml();
     if (!params.empty()) out += fmt::format("{:6}params:\n", "") + settings_yaml(params, 8);
+  } else {
+    out += format_yaml(spec.params, kIndent);
   }
   if (!is_event(spec)) out += fmt::format("{:6}view:\n", "") + view_table().to_yaml(source.view, 8);
   return as_element(out, kIndent - 2);
@@ -403,7 +428,7 @@ std::string source_yaml(const SourceConfig& source, int size, Extent extent) {
 
 std::string schedule_yaml(const DataConfig& data) {
   std::string out = "  schedule:\n";
-  for (const MixturePoint& point : data.schedule) {
+  for (const SchedulePoint& point : data.schedule) {
     out += fmt::format("    - at: {}\n      weights:\n", shortest(point.at));
     for (std::size_t i = 0; i < data.sources.size(); ++i)
       out += fmt::format("        {}: {}\n", yaml_scalar(data.sources[i].spec.name),
@@ -424,7 +449,8 @@ std::string evaluation_yaml(const EvaluationConfig& evaluation) {
   if (evaluation.sources.empty()) return out;
   out += "  sources:\n";
   for (const EvaluationSourceConfig& source : evaluation.sources)
-    out += as_element(evaluation_source_table().to_yaml(source, 6), 4);
+    out +=
+        as_element(evaluation_source_table().to_yaml(source, 6) + format_yaml(source.params, 6), 4);
   return out;
 }
 
@@ -536,14 +562,7 @@ Mixture RunConfig::open_training() const {
     mixture.add(make_source(spec, context_of(*this, source)),
                 {spec.weight, spec.head, spec.loss_weight}, spec.place);
   }
-  std::vector<NamedSchedulePoint> points;
-  for (const MixturePoint& point : data.schedule) {
-    NamedSchedulePoint named{point.at, {}, {}};
-    for (std::size_t i = 0; i < data.sources.size(); ++i)
-      named.weights.emplace_back(data.sources[i].spec.name, point.weights[i]);
-    points.push_back(std::move(named));
-  }
-  mixture.set_schedule(points);
+  mixture.set_schedule(data.schedule);
   return mixture;
 }
 
@@ -552,10 +571,14 @@ Mixture RunConfig::open_held_out() const {
   for (const EvaluationSourceConfig& held_out : evaluation.sources) {
     const SourceConfig& source = data.sources[source_index(held_out.of)];
     SourceSpec spec = source.spec;
+    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // whatever its name here
     spec.name = held_out.name;
     if (spec.kind == SourceKind::files) {
       spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();
-      if (!held_out.split.empty()) spec.split = held_out.split;
+      for (const ParamSetting& setting : held_out.params) {  // the later one of a name wins
+        std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
+        spec.params.push_back(setting);
+      }
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
@@ -569,17 +592,23 @@ std::vector<ConfigSection> config_sections() {
     rows.insert(rows.end(), more.begin(), more.end());
     return rows;
   };
-  return {{"", run_table().rows()},
-          {"data", data_table().rows()},
-          {"data.view", view_table().rows()},
-          {"data.sources[] of kind generator", source_table(SourceKind::generator).rows()},
-          {"data.sources[] of kind files", source_table(SourceKind::files).rows()},
-          {"eval", evaluation_table().rows()},
-          {"eval.sources[]", evaluation_source_table().rows()},
-          {"loss", loss_table().rows()},
-          {"optimizer", joined(optimizer_spec_table().rows(), optimizer_table().rows())},
-          {"train", train_table().rows()},
-          {"init", init_table().rows()}};
+  std::vector<ConfigSection> sections = {
+      {"", run_table().rows()},
+      {"data", data_table().rows()},
+      {"data.view", view_table().rows()},
+      {"data.sources[] of kind generator", source_table(SourceKind::generator).rows()},
+      {"data.sources[] of kind files", source_table(SourceKind::files).rows()}};
+  for (const DatasetFormat& format : format_registry())
+    sections.push_back({"data.sources[] of format " + format.name, format.parameters});
+  for (ConfigSection& section : std::vector<ConfigSection>{
+           {"eval", evaluation_table().rows()},
+           {"eval.sources[]", evaluation_source_table().rows()},
+           {"loss", loss_table().rows()},
+           {"optimizer", joined(optimizer_spec_table().rows(), optimizer_table().rows())},
+           {"train", train_table().rows()},
+           {"init", init_table().rows()}})
+    sections.push_back(std::move(section));
+  return sections;
 }
 
 }  // namespace wellspring

@@ -26,25 +26,19 @@ struct SourceConfig {
   ViewParams view;
 };
 
-/// One point of the mixture's schedule; linear between points.
-struct MixturePoint {
-  double at = 0;                ///< fraction of the run, [0, 1]
-  std::vector<double> weights;  ///< one a source, in the order of the sources
-};
-
 struct DataConfig {
   std::string root;                    ///< relative paths begin here; "": the working directory
   std::int64_t size = 32;              ///< side of images, pixels
   std::vector<SourceConfig> sources;   ///< at least one
-  std::vector<MixturePoint> schedule;  ///< never empty: one point where weights are constant
+  std::vector<SchedulePoint> schedule; ///< never empty: one point where weights are constant
 };
 
 /// A held-out source: a training source with other samples and no augmentation.
 struct EvaluationSourceConfig {
-  std::string of;    ///< the training source it belongs to
-  std::string name;  ///< in reports
-  std::string path;  ///< of files: the held-out files; path or split differs from training's
-  std::string split;
+  std::string of;                    ///< the training source it belongs to
+  std::string name;                  ///< in reports
+  std::string path;                  ///< of files: the held-out files; empty: those of training
+  std::vector<ParamSetting> params;  ///< of files: keys of the format that differ from training's
 };
 
 struct EvaluationConfig {

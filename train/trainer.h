@@ -1,5 +1,5 @@
-// A training run from start to end: plans all memory, records the step, replays it, evaluates,
-// checkpoints and reports. Called by the command line, benchmarks and tests; host only.
+// A training run from start to end: plans all memory, runs the step, evaluates, checkpoints and
+// reports. Host only.
 #pragma once
 
 #include "kernels/step_graph.h"
@@ -73,19 +73,12 @@ class Trainer {
   const PlanReport& plan() const;
   /// Nodes of the recorded step; empty until it is recorded.
   const GraphCensus& census() const;
-  /// Everything that a resumed run must have equal, as bytes: weights, moments, counters.
+  /// All state that is stored (MemoryPlan::state), as bytes: what a resumed run must have equal.
   std::vector<std::uint8_t> state_bytes();
 
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// A trained network, made from a checkpoint alone or with another configuration's data: evaluates
-/// it without training. `where`: run folder, checkpoint folder or model.safetensors.
-EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
-                                     TrainObserver& observer);
-/// The configuration that a checkpoint was made with.
-RunConfig config_of_checkpoint(const std::filesystem::path& where);
 
 }  // namespace wellspring

@@ -125,6 +125,12 @@ struct EeMumu {
     }
     for (int i = 0; i < energies_; ++i) {
       const double energy = params.energies[static_cast<std::size_t>(i)];
+      for (int k = 0; k < i; ++k) {
+        if (sqrt_s_[k] != static_cast<float>(energy)) continue;
+        fail(ErrorKind::config,
+             {"ee_mumu: energies names " + shortest(energy) + " GeV twice",
+              "two classes of one energy cannot be told apart", "name each energy once"});
+      }
       const MuonPairRates rates = MuonPairRates::at(energy, constants(params));
       sqrt_s_[i] = static_cast<float>(energy);
       forward_share_[i] = static_cast<float>(rates.forward_share());

@@ -48,6 +48,22 @@ std::string to_string(const SampleLayout& layout) {
 
 void BatchColumns::plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
                         const SampleLayout& layout, DType dtype, MemorySpace space) {
+  plan_with(layout, dtype, rows, [&]<class T>(T, const char* name, std::size_t n, Persistence) {
+    return memory.reserve<T>(group, name, n, space);
+  });
+}
+
+void BatchColumns::plan_state(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+                              const SampleLayout& layout, DType dtype) {
+  plan_with(layout, dtype, rows,
+            [&]<class T>(T, const char* name, std::size_t n, Persistence persistence) {
+              return memory.reserve_state<T>(group, name, n, persistence);
+            });
+}
+
+template <class Reserve>
+void BatchColumns::plan_with(const SampleLayout& layout, DType dtype, std::int64_t rows,
+                             Reserve reserve) {
   empty_ = BatchView{};
   empty_.size = rows;
   empty_.layout = layout;
@@ -56,13 +72,13 @@ void BatchColumns::plan(MemoryPlan& memory, const std::string& group, std::int64
   for (std::size_t i = 0; i < columns.size(); ++i) {
     columns_[i] = {};
     if (columns[i].width == 0) continue;
-    columns_[i] = memory.reserve<std::byte>(
-        group, columns[i].name, static_cast<std::size_t>(rows) * columns[i].row_bytes(), space);
+    columns_[i] =
+        reserve(std::byte{}, columns[i].name,
+                static_cast<std::size_t>(rows) * columns[i].row_bytes(), Persistence::derived);
   }
   overflow_ = {};
-  if (layout.kind == SampleKind::set) {
-    overflow_ = memory.reserve<SetOverflow>(group, "overflow", 1, space);
-  }
+  if (layout.kind == SampleKind::set)
+    overflow_ = reserve(SetOverflow{}, "overflow", std::size_t{1}, Persistence::stored);
 }
 
 BatchView BatchColumns::view() const {

@@ -38,10 +38,18 @@ class BatchColumns {
   /// Reserves every column that `layout` has, and for sets the count of what did not fit.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
+  /// The same on the device, as state: for the batch of a training step, which is compared and
+  /// restored with the rest. Columns are derived, the count of what did not fit is stored.
+  void plan_state(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+                  const SampleLayout& layout, DType dtype);
   /// After commit.
   BatchView view() const;
 
  private:
+  /// reserve(T, name, count, persistence) for each column.
+  template <class Reserve>
+  void plan_with(const SampleLayout& layout, DType dtype, std::int64_t rows, Reserve reserve);
+
   BatchView empty_;  ///< without pointers
   std::array<Planned<std::byte>, kBatchColumns> columns_;
   Planned<SetOverflow> overflow_;

@@ -5,6 +5,13 @@
 
 namespace wellspring::ops {
 
+void relu(Stream& stream, DType dtype, std::int64_t n, const void* x, void* y) {
+  visit_float(dtype, [&]<class T>(T) {
+    league(stream, "relu", chunks(n), {kChunkTeam},
+           Relu<T>{static_cast<const T*>(x), static_cast<T*>(y), n});
+  });
+}
+
 void relu_backward(Stream& stream, DType dtype, std::int64_t n, const void* y, const void* dy,
                    void* dx) {
   visit_float(dtype, [&]<class T>(T) {

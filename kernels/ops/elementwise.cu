@@ -1,6 +1,8 @@
 #include "kernels/launch.cuh"
 #include "kernels/ops/elementwise.h"
 
+WS_CUDA_TEAM(wellspring::ops::Relu<float>);
+WS_CUDA_TEAM(wellspring::ops::Relu<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::ReluBackward<float>);
 WS_CUDA_TEAM(wellspring::ops::ReluBackward<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::Add<float>);

@@ -10,6 +10,25 @@
 
 namespace wellspring::ops {
 
+/// y = max(x, 0), written so that a NaN passes through and is noticed.
+template <class T>
+struct Relu {
+  const T* x;
+  T* y;
+  std::int64_t n;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t chunk) const {
+    const ChunkRange range(chunk, n);
+    const T* from = x;
+    T* to = y;
+    team_for(team, range.begin, range.end, [=](std::int64_t i) {
+      const float value = static_cast<float>(from[i]);
+      to[i] = T(value < 0 ? 0.0f : value);
+    });
+  }
+};
+
 /// dx = dy where y > 0, else 0.
 template <class T>
 struct ReluBackward {

@@ -69,7 +69,7 @@ struct SoftmaxCrossEntropy {
     const float smoothing = spec.label_smoothing;
     const float spread = smoothing / static_cast<float>(classes);
     const float weight = weights[row] * head.loss_weight;
-    const float factor = weight / static_cast<float>(spec.batch);
+    const float factor = weight / static_cast<float>(spec.mean_over());
     const std::int32_t begin = head.begin, end = head.begin + classes, hit = begin + label;
     const float* all = logits + row * spec.width;
     team_for(team, 0, spec.width, [=](std::int64_t i) {
@@ -117,7 +117,7 @@ struct MeanSquaredError {
       return e * e;
     });
     const float targets = static_cast<float>(spec.targets);
-    const float factor = 2.0f * weights[row] / (static_cast<float>(spec.batch) * targets);
+    const float factor = 2.0f * weights[row] / (static_cast<float>(spec.mean_over()) * targets);
     T* gradient = dprediction + row * spec.targets;
     team_for(team, 0, spec.targets, [=](std::int64_t k) { gradient[k] = T(factor * error(k)); });
     if (team.rank() == 0) {

@@ -9,7 +9,7 @@
 //
 // Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are
 // device memory of the stream's device, aligned to 16 bytes: inside a flat arena every tensor
-// starts at a multiple of 16 bytes. Workspace may be shared by operations of one stream.
+// starts at a multiple of 16 bytes. Workspace, aligned to 256, may be shared within one stream.
 #pragma once
 
 #include "kernels/device.h"
@@ -107,6 +107,8 @@ void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* 
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
 std::size_t group_norm_partials(const GroupNormSpec& spec);
 
+/// y = x where x > 0, else 0, but a NaN stays; y may be x.
+void relu(Stream& stream, DType dtype, std::int64_t n, const void* x, void* y);
 /// dx = dy where y > 0, else 0; dx may be dy.
 void relu_backward(Stream& stream, DType dtype, std::int64_t n, const void* y, const void* dy,
                    void* dx);
@@ -116,16 +118,20 @@ void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to
 
 struct PoolSpec {
   std::int64_t batch = 1;
-  int height = 2, width = 2, channels = 1;  ///< of the input; 2x2 windows, stride 2
+  int height = 2, width = 2, channels = 1;      ///< of the input
+  int window = 2, stride = 2, padding = 0;      ///< of max pooling: square, alike on every side
+  int out_height() const { return (height + 2 * padding - window) / stride + 1; }
+  int out_width() const { return (width + 2 * padding - window) / stride + 1; }
   /// relu: y = max(0, largest of the window), and the backward pass is that of both together, with
   /// no pass over memory of its own. ReLU and max commute, so the convolution before needs none.
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Winner of a window in which nothing was positive, under Activation::relu.
+/// Winner of a 2x2 window in which nothing was positive, under Activation::relu.
 inline constexpr std::uint8_t kNoWinner = 4;
-/// `winner` [N,H/2,W/2,C] u8: which of the four, row by row, was largest (the first among equals),
-/// or kNoWinner. An odd last row or column is dropped, as is usual; its gradient is 0.
+/// `winner` [N,P,Q,C] u8: which value of the window, row by row, was largest (the first among
+/// equals), or kNoWinner. Rows and columns that no window reaches get the gradient 0. Values beyond
+/// the edge are never the largest. Error (config): windows that do not make sense.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);
 void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,

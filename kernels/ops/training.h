@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/dtype.h"
+#include "kernels/macros.h"
 #include "kernels/emission/batch.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
@@ -21,13 +22,15 @@ struct HeadRange {
 
 struct LossSpec {
   std::int64_t batch = 1;
+  std::int64_t global_batch = 0;  ///< rows on all ranks, which the mean is taken over; 0: batch
   std::int32_t width = 1;        ///< logits a row, all heads together
   float label_smoothing = 0;     ///< [0, 1); Szegedy et al. 2016, section 7
   HeadRange heads[kMaxSources];  ///< by source index
   DType gradient = DType::f32;   ///< of the logits' gradient
+  WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 
-/// Mean over the batch of sample weight * head weight * cross-entropy of the sample's own head;
+/// Mean over the global batch of sample weight * head weight * cross-entropy of the sample's own head;
 /// logits of other heads get gradient 0. Writes loss [batch], correct [batch] (0/1, first maximum
 /// wins) and dlogits [batch, width].
 void softmax_cross_entropy(Stream& stream, const LossSpec& spec, const float* logits,
@@ -39,9 +42,11 @@ void softmax_cross_entropy(Stream& stream, const LossSpec& spec, const float* lo
 /// `target_index` [targets] columns of the latents. correct is 0.
 struct MseSpec {
   std::int64_t batch = 1;
+  std::int64_t global_batch = 0;  ///< as LossSpec
   std::int32_t targets = 1;
   std::int64_t latent_stride = 1;
   DType gradient = DType::f32;
+  WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 void mean_squared_error(Stream& stream, const MseSpec& spec, const float* prediction,
                         const float* latents, const std::int32_t* target_index, const float* shift,

@@ -1,4 +1,4 @@
-// JPEG and PNG to 8-bit RGB. Called by the image loader; host only.
+// JPEG and PNG to 8-bit RGB; host only.
 #pragma once
 
 #include <cstdint>

@@ -5,10 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 namespace wellspring {
 
@@ -78,7 +74,7 @@ void ImageLoader::decode(std::int64_t image, const ImageHeader& header, std::uin
   }
 }
 
-void ImageLoader::load(std::int64_t image, std::uint8_t* row) {
+void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
   const ImageHeader header = open(image);
   if (rules_.resize == 0) {
     check_size(image, header);
@@ -102,41 +98,6 @@ void ImageLoader::check(std::int64_t image) {
 void ImageLoader::verify(std::int64_t image) {
   const ImageHeader header = open(image);
   decode(image, header, make_room(header));
-}
-
-void for_each_image(const ImageSet& set, const ImageRules& rules, int threads, std::int64_t begin,
-                    std::int64_t end, const std::function<void(ImageLoader&, std::int64_t)>& work) {
-  std::atomic<std::int64_t> next{begin}, stop{end};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  // Numbers are handed out in order, and every one below the lowest failure is tried: which failure
-  // is thrown does not depend on timing.
-  const auto run = [&] {
-    try {
-      ImageLoader loader(set, rules);
-      for (std::int64_t i; (i = next++) < stop.load();) {
-        try {
-          work(loader, i);
-        } catch (...) {
-          const std::lock_guard lock(mutex);
-          if (i < stop.load()) {
-            stop = i;
-            failure = std::current_exception();
-          }
-        }
-      }
-    } catch (...) {  // no decoder: before any image
-      const std::lock_guard lock(mutex);
-      stop = begin;
-      failure = std::current_exception();
-    }
-  };
-  const auto helpers = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, end - begin));
-  std::vector<std::jthread> pool;
-  for (std::int64_t t = 1; t < helpers; ++t) pool.emplace_back(run);
-  run();
-  pool.clear();  // joins
-  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace wellspring

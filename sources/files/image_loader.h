@@ -1,14 +1,14 @@
-// From an image of a set to a row of pixels: reads, checks, decodes, resizes. Called by decoding
-// threads, one loader each; host only.
+// From an image of a set to a row of pixels: reads, checks, decodes, resizes. What rows of image
+// folders and archives are read with; host only.
 #pragma once
 
 #include "kernels/emission/batch.h"
+#include "sources/dataset.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
 #include "sources/files/resize.h"
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace wellspring {
@@ -22,18 +22,18 @@ struct ImageRules {
   std::int64_t measured_from = 0;                   ///< the image whose size that is
 };
 
-class ImageLoader {
+class ImageLoader final : public RowReader {
  public:
   ImageLoader(const ImageSet& set, const ImageRules& rules) : set_(set), rules_(rules) {}
 
-  /// The shape that image `image` asks for: what `rules.shape` becomes. Errors as load().
+  /// The shape that image `image` asks for: what `rules.shape` becomes. Errors as read().
   SampleShape measure(std::int64_t image);
   /// Decodes into `row` [shape]. Errors (data), with the file's name: unreadable, damaged, too
   /// large, not RGB, of another size.
-  void load(std::int64_t image, std::uint8_t* row);
-  /// Reads the header alone: errors as load(), but for damage behind it.
-  void check(std::int64_t image);
-  /// Decodes and forgets, whatever the size: errors as load().
+  void read(std::int64_t image, std::uint8_t* row) override;
+  /// Reads the header alone: errors as read(), but for damage behind it.
+  void check(std::int64_t image) override;
+  /// Decodes and forgets, whatever the size: errors as read().
   void verify(std::int64_t image);
 
  private:
@@ -52,10 +52,5 @@ class ImageLoader {
   CentreResizer resizer_;
   std::vector<std::uint8_t> encoded_, decoded_;  ///< grow to the largest image, then stay
 };
-
-/// Runs `work(loader, i)` for i in [begin, end) on `threads` threads. Of several failures the one
-/// with the lowest i is thrown, whatever the number of threads.
-void for_each_image(const ImageSet& set, const ImageRules& rules, int threads, std::int64_t begin,
-                    std::int64_t end, const std::function<void(ImageLoader&, std::int64_t)>& work);
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// Scaling of 8-bit RGB images: shorter side to a given length, centre cropped to a square. Called
-// by the image loader; host only.
+// Scaling of 8-bit RGB images: shorter side to a given length, centre cropped to a square;
+// host only.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The table of contents of a tar archive, for reading its members in any order. Called by the image
-// folder reader; host only.
+// The table of contents of a tar archive, for reading its members in any order; host only.
 #pragma once
 
 #include "core/files.h"

@@ -1,5 +1,7 @@
 // Bad data and bad checkpoints as a user meets them: exit code and message of the command.
+#include "core/npy.h"
 #include "tests/cli/command.h"
+#include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
@@ -7,6 +9,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,6 +68,7 @@ struct BadData {
   std::function<void(const fs::path&)> prepare;  ///< in the folder of the run
   std::vector<std::string> parts;                ///< of the message
   std::string path = "images";
+  std::vector<std::string> overrides = {};
 };
 
 void PrintTo(const BadData& data, std::ostream* out) {
@@ -90,14 +94,34 @@ Bytes shortened(Bytes bytes, std::size_t by) {
   return bytes;
 }
 
+/// Images of the run's size as arrays, with these labels, of two classes.
+BadData bad_arrays(const char* what, std::int64_t rows, const std::vector<std::int64_t>& labels,
+                   std::size_t cut_off, std::vector<std::string> parts) {
+  const auto prepare = [=](const fs::path& folder) {
+    const wellspring::ArraySpec images{wellspring::ElementType::u8, {rows, kSide, kSide, 3}};
+    const Bytes x(images.count(), 7);
+    write_npy(folder / "x.npy", images, std::as_bytes(std::span(x)));
+    fs::resize_file(folder / "x.npy", fs::file_size(folder / "x.npy") - cut_off);
+    write_npy(folder / "y.npy",
+              {wellspring::ElementType::i64, {static_cast<std::int64_t>(labels.size())}},
+              std::as_bytes(std::span(labels)));
+  };
+  return {what,
+          prepare,
+          std::move(parts),
+          "x.npy",
+          {"data.sources.0.labels=y.npy", "data.sources.0.classes=2"}};
+}
+
 class RefusedData : public BadInput, public testing::WithParamInterface<BadData> {};
 
 TEST_P(RefusedData, BeforeTheFirstStep) {
   GetParam().prepare(folder());
   for (const char* storage : {"resident", "streamed"}) {
-    expect_refused(3, GetParam().parts,
-                   {"data.sources.0.path=" + GetParam().path,
-                    std::string("data.sources.0.storage=") + storage});
+    std::vector<std::string> overrides = GetParam().overrides;
+    overrides.push_back("data.sources.0.path=" + GetParam().path);
+    overrides.push_back(std::string("data.sources.0.storage=") + storage);
+    expect_refused(3, GetParam().parts, overrides);
   }
   EXPECT_FALSE(fs::exists(folder() / "runs/files/metrics.jsonl"));
 }
@@ -117,10 +141,25 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 {"set.tar: the tar archive is cut off within b/1.jpg", "download the archive"},
                 "set.tar"},
+        BadData{"NoDataSet",
+                [](const fs::path&) {},
+                {"files.yaml: no data set by its name", "wellspring list formats"},
+                "files.yaml"},
         BadData{"NoArchive",
                 [](const fs::path&) {},
                 {"files.yaml: is not a tar archive", "a folder of class folders"},
-                "files.yaml"},
+                "files.yaml",
+                {"data.sources.0.format=tar"}},
+        bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100, {"x.npy: not a NumPy array", "1296"}),
+        bad_arrays("LabelOutOfRange", 3, {0, 7, 1}, 0, {"y.npy: row 1 has label 7", "2 classes"}),
+        bad_arrays("LabelsOfOtherRows", 4, {0, 1, 1}, 0, {"y.npy: array of I64 [3]", "4 rows"}),
+        BadData{"TruncatedCifar",
+                [](const fs::path& folder) {
+                  write_as_cifar(folder / "cifar", labelled_noise(2, 2, 32));
+                  fs::resize_file(folder / "cifar/data_batch_2.bin", 4000);
+                },
+                {"data_batch_2.bin: 4000 bytes", "3073 each"},
+                "cifar"},
         BadData{"MissingPath", [](const fs::path&) {}, {"image: no such", "'images'"}, "image"},
         bad_image("EmptyFile", "x.jpg", {}, {"the file is empty", "on_error: skip"}),
         bad_image("NoImage", "x.jpg", {'G', 'I', 'F', '8'}, {"neither JPEG nor PNG"}),

@@ -1,4 +1,4 @@
-// `bench` and the statistics behind it. No test looks at how fast anything is.
+// `bench`. No test looks at how fast anything is.
 #include "bench/measure.h"
 #include "tests/cli/command.h"
 
@@ -9,17 +9,6 @@
 
 namespace wellspring::test {
 namespace {
-
-TEST(Spread, MedianAndDeviationOfSmallSets) {
-  EXPECT_EQ(bench::spread_of({}).median, 0);
-  EXPECT_EQ(bench::spread_of({3}).median, 3);
-  EXPECT_EQ(bench::spread_of({3}).spread, 0);
-  EXPECT_EQ(bench::spread_of({4, 1, 3, 2}).median, 2.5);
-  // Distances from the median 3 are 2, 1, 0, 1, 97: their median is 1.
-  const bench::Spread outlier = bench::spread_of({1, 2, 3, 4, 100});
-  EXPECT_EQ(outlier.median, 3);
-  EXPECT_DOUBLE_EQ(outlier.spread, 1.4826);
-}
 
 TEST(Measure, RateIsWorkOverTime) {
   int calls = 0;

@@ -306,6 +306,8 @@ TEST(Registry, BadParametersAreRefused) {
   expect_parts(refused("dead_leaves", {{"r_min", "0.5", {}}, {"r_max", "0.2", {}}}),
                {"r_min * spread is larger than r_max"});
   expect_parts(refused("ee_mumu", {{"energies", "[]", {}}}), {"energies"});
+  expect_parts(refused("ee_mumu", {{"energies", "[30, 80, 30.0]", {}}}),
+               {"energies names 30 GeV twice", "cannot be told apart"});
   expect_parts(refused("noise", {{"law", "cauchy", {}}}), {"law", "cauchy", "gaussian"});
   expect_parts(refused("noise", {}, 0), {"image size 0"});
   expect_parts(refused("noise", {}, 1 << 20), {"image size 1048576"});

@@ -19,11 +19,8 @@ TEST(SourceTable, ReadsEveryKeyOfAnEntry) {
                                                                   {"kind", "files"},
                                                                   {"weight", "0.25"},
                                                                   {"path", "data"},
-                                                                  {"split", "train"},
+                                                                  {"format", "tar"},
                                                                   {"limit_per_class", "500"},
-                                                                  {"resize", "32"},
-                                                                  {"on_convert", "convert"},
-                                                                  {"on_error", "skip"},
                                                                   {"storage", "streamed"},
                                                                   {"budget", "1.5"},
                                                                   {"ahead", "8"},
@@ -32,21 +29,20 @@ TEST(SourceTable, ReadsEveryKeyOfAnEntry) {
   }
   EXPECT_EQ(spec.kind, SourceKind::files);
   EXPECT_EQ(spec.limit_per_class, 500);
-  EXPECT_EQ(spec.on_convert, OnConvert::convert);
-  EXPECT_EQ(spec.on_error, OnError::skip);
+  EXPECT_EQ(spec.format, "tar");
   EXPECT_EQ(spec.storage, Storage::streamed);
   EXPECT_DOUBLE_EQ(spec.budget, 1.5);
   EXPECT_FALSE(spec.shuffle);
   const std::string unknown =
-      message_of(ErrorKind::config, [&] { table.set(spec, "resise", "3", place); });
+      message_of(ErrorKind::config, [&] { table.set(spec, "formt", "tar", place); });
   EXPECT_NE(unknown.find("run.yaml:4:7"), std::string::npos) << unknown;
-  EXPECT_NE(unknown.find("resize"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("format"), std::string::npos) << unknown;
   message_of(ErrorKind::config, [&] { table.set(spec, "ahead", "1", place); });
   message_of(ErrorKind::config,
              [&] { source_table(SourceKind::generator).set(spec, "path", "x", place); });
 }
 
-TEST(MakeSource, MakesAGeneratorWithTheRunsSeedOrItsOwn) {
+TEST(MakeSource, MakesAGeneratorWithASeedOfItsOwn) {
   SourceSpec spec;
   spec.name = "a";
   spec.generator = "noise";
@@ -56,7 +52,7 @@ TEST(MakeSource, MakesAGeneratorWithTheRunsSeedOrItsOwn) {
   const auto source = make_source(spec, context);
   EXPECT_EQ(source->layout().shape(), (SampleShape{16, 16, 3}));
   EXPECT_EQ(source->size(), 0u);
-  EXPECT_EQ(source->order().seed, 9u);
+  EXPECT_EQ(source->order().seed, source_seed(spec, 9));
   EXPECT_EQ(source->order().sample(7), 7u);
   EXPECT_EQ(source->first_evaluation_sample(), std::uint64_t{1} << 48);
   EXPECT_FALSE(source->summary().empty());

@@ -3,6 +3,7 @@
 #include "core/safetensors.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/train/training_testing.h"
+#include "train/evaluation.h"
 
 namespace wellspring {
 namespace {
@@ -63,7 +64,7 @@ TEST_F(Checkpoints, ModelFilesNameTensorsAsTorchDoes) {
   EXPECT_TRUE(contains(file.metadata().at("heads"), "\"circle\""));
   const ModelDescription model = describe_model(checkpoint(30) / "model.safetensors");
   EXPECT_EQ(model.step, 30u);
-  EXPECT_EQ(model.shape, (SampleShape{8, 8, 3}));
+  EXPECT_EQ(model.input, SampleLayout::image(8, 8, 3));
   ASSERT_EQ(model.heads.size(), 2u);
   EXPECT_EQ(model.heads[0].classes.size(), 4u);
   EXPECT_EQ(model.heads[1].begin, 4);

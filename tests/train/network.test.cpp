@@ -2,7 +2,7 @@
 #include "kernels/emission/batch_columns.h"
 #include "kernels/philox.h"
 #include "tests/train/training_testing.h"
-#include "train/learner.h"
+#include "train/supervised_task.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ void PrintTo(const NetworkCase& network, std::ostream* out) {
   *out << network.name;
 }
 
-/// A learner with one fixed batch of two sources, a head each.
+/// A task with one fixed batch of two sources, a head each.
 class Bench {
  public:
   explicit Bench(const std::string& model, const std::string& more = "")
@@ -38,52 +38,53 @@ train: {{batch: {}, steps: 200, clip: 0}}
                                  "bench.yaml")),
         stream_(Device::cpu(), 1),
         memory_(Device::cpu()),
-        learner_(config_, stream_, memory_, DType::f32, input()) {
+        task_(config_, stream_, memory_, DType::f32, input()) {
     batch_.plan(memory_, "data", kBatch, input().layout, DType::f32);
     slots_ = memory_.reserve<Slot>("data", "slots", kBatch);
     state_ = memory_.reserve<StepState>("data", "state", 1);
     memory_.commit();
-    learner_.load(stream_);
-    learner_.parameters().initialise(stream_, 5);
-    heads_[0] = learner_.head_for("a", {"0", "1", "2"}, 1, "a");
-    heads_[1] = learner_.head_for("b", {"0", "1"}, 0.5f, "b");
+    task_.load(stream_);
+    task_.parameters().initialise(stream_, 5);
+    heads_[0] = task_.head_for("a", {"0", "1", "2"}, 1, "a");
+    heads_[1] = task_.head_for("b", {"0", "1"}, 0.5f, "b");
     fill();
   }
 
   double loss() {
     const BatchView batch = batch_.view();
-    learner_.forward(stream_, batch);
-    learner_.loss(stream_, batch, slots_.data(), heads_, 0.1f);
+    task_.forward({stream_, batch, slots_.data(), state_.data()});
+    task_.loss(stream_, batch, slots_.data(), heads_, 0.1f);
     double sum = 0;
-    for (std::int64_t i = 0; i < kBatch; ++i) sum += learner_.losses()[i];
+    for (std::int64_t i = 0; i < kBatch; ++i) sum += task_.losses()[i];
     return sum / kBatch;
   }
-  /// Gradients, weights unchanged: the learning rate of the state is 0.
   void backward() {
     loss();
-    learner_.learn(stream_, batch_.view(), state_.data());
+    const BatchView batch = batch_.view();
+    task_.backward({stream_, batch, slots_.data(), state_.data()});
   }
   void train_step() {
     ops::begin_step(stream_, {.peak = 0.01f, .floor = 0, .warmup = 0, .total = 100000},
                     state_.data());
     backward();
+    task_.optimize(stream_, state_.data());
     ops::end_step(stream_, state_.data());
   }
   int correct() {
     int sum = 0;
-    for (std::int64_t i = 0; i < kBatch; ++i) sum += learner_.correct()[i];
+    for (std::int64_t i = 0; i < kBatch; ++i) sum += task_.correct()[i];
     return sum;
   }
   const float* gradient(const ParameterTensor& tensor) const {
-    const ops::ParameterView view = learner_.parameters().view();
+    const ops::ParameterView view = task_.parameters().view();
     if (tensor.layout != TensorLayout::vector)
       return static_cast<const float*>(view.matrix_gradient) + tensor.offset;
     return view.vector_gradient + (tensor.offset - view.matrices);
   }
-  ParameterArena& parameters() { return learner_.parameters(); }
+  ParameterArena& parameters() { return task_.parameters(); }
 
  private:
-  static Learner::Input input() {
+  static SupervisedTask::Input input() {
     SampleLayout layout = SampleLayout::image(kShape);
     layout.latents = 4;
     return {layout, {{"a", 0, {"0", "1", "2"}}, {"b", 3, {"0", "1"}}}};
@@ -105,7 +106,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
   RunConfig config_;
   Stream stream_;
   MemoryPlan memory_;
-  Learner learner_;
+  SupervisedTask task_;
   BatchColumns batch_;
   Planned<Slot> slots_;
   Planned<StepState> state_;

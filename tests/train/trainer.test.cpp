@@ -5,6 +5,7 @@
 #include "sources/procedural.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/train/training_testing.h"
+#include "train/evaluation.h"
 #include "train/metrics_log.h"
 #include "train/signals.h"
 
@@ -127,9 +128,10 @@ TEST(TrainerTest, ACheckedStepThatDependsOnTheHostStopsTheRun) {
                     std::move(mixture), listener, in_memory());
     trainer.run();
   };
-  expect_parts(message_of(ErrorKind::runtime, [&] { train("check"); }),
-               {"step 2: the recorded step and the eager one differ in master weights, byte ",
-                "depends on something that is not device memory", "--graph off"});
+  expect_parts(
+      message_of(ErrorKind::runtime, [&] { train("check"); }),
+      {"step 2: the recorded step and the eager one differ in parameters/master weights, byte ",
+       "depends on something that is not device memory", "--graph off"});
   EXPECT_NO_THROW(train("on")) << "only a check can tell";
 }
 

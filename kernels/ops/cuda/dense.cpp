@@ -217,7 +217,8 @@ class CublasDense final : public Dense {
 
   void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                Workspace workspace) override {
-    require_aligned("dense layer", {x, w, spec_.bias ? bias : nullptr, y, workspace.data});
+    require_aligned("dense layer", {x, w, spec_.bias ? bias : nullptr, y});
+    require_workspace(workspace);
     forward_->run(stream, w, x, y, bias, workspace);
     if (separate_epilogue_) {
       bias_activation(stream, {spec_.rows, spec_.out, spec_.output, spec_.activation},
@@ -230,13 +231,15 @@ class CublasDense final : public Dense {
     if (!backward_data_) {
       throw std::logic_error(spec_.to_string() + ": planned without an input gradient");
     }
-    require_aligned("dense layer gradient", {dy, w, dx, workspace.data});
+    require_aligned("dense layer gradient", {dy, w, dx});
+    require_workspace(workspace);
     backward_data_->run(stream, w, dy, dx, nullptr, workspace);
   }
 
   void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
                         Workspace workspace) override {
-    require_aligned("dense layer gradient", {x, dy, dw, workspace.data});
+    require_aligned("dense layer gradient", {x, dy, dw});
+    require_workspace(workspace);
     backward_weights_->run(stream, x, dy, dw, nullptr, workspace);
     if (dbias != nullptr) {
       column_sum(stream, gradient_columns(), dy, static_cast<float*>(workspace.data), dbias);
@@ -244,6 +247,9 @@ class CublasDense final : public Dense {
   }
 
  private:
+  static void require_workspace(const Workspace& workspace) {
+    require_aligned("workspace of a dense layer", {workspace.data}, kWorkspaceAlignment);
+  }
   ColumnSumSpec gradient_columns() const { return {spec_.rows, spec_.out, spec_.compute}; }
 
   std::optional<Product> plan(const ProductSpec& product,

@@ -16,13 +16,17 @@ namespace wellspring::ops::cuda {
 /// What kernels/ops/ops.h promises of every pointer, in bytes: one 128-bit load.
 inline constexpr std::uintptr_t kPointerAlignment = 16;
 
+/// What cuBLASLt asks of a workspace (cuBLAS documentation, cublasLtMatmul).
+inline constexpr std::uintptr_t kWorkspaceAlignment = 256;
+
 /// Throws std::logic_error when a pointer is not aligned; null is.
 inline void require_aligned(std::string_view operation,
-                            std::initializer_list<const void*> pointers) {
+                            std::initializer_list<const void*> pointers,
+                            std::uintptr_t alignment = kPointerAlignment) {
   for (const void* pointer : pointers) {
-    if (reinterpret_cast<std::uintptr_t>(pointer) % kPointerAlignment == 0) continue;
+    if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) continue;
     throw std::logic_error(fmt::format("{}: pointer {} is not aligned to {} bytes", operation,
-                                       pointer, kPointerAlignment));
+                                       pointer, alignment));
   }
 }
 

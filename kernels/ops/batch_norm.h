@@ -1,0 +1,304 @@
+// Batch normalisation and its gradient. Host and device.
+//
+// Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2. Over the n
+// rows (pixels of all samples) of one channel, with mean mu, biased variance, rstd = 1 /
+// sqrt(variance + epsilon) and xhat = (x - mu) rstd:
+//
+//   y      = gamma xhat + beta (+ residual), then ReLU
+//   dgamma = sum(dy xhat),  dbeta = sum(dy)
+//   dx     = gamma rstd (dy - dbeta / n - xhat dgamma / n)
+//
+// where dy is behind the ReLU's mask. Statistics are made in two steps of fixed order: a team sums a
+// chunk of rows, its squares around its own mean; then a team a channel adds the chunks up (T. Chan,
+// G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm", 1979, eq. 2.1), so that a mean
+// that is large beside the spread costs no digits and x comes from memory once.
+#pragma once
+
+#include "kernels/dtype.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/ops/channel_sums.h"
+#include "kernels/ops/ops.h"
+#include "kernels/ops/team_loop.h"
+#include "kernels/reduce.h"
+#include "kernels/stream.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wellspring::ops {
+
+struct BatchNormSpec {
+  std::int64_t rows = 2;  ///< batch * height * width; at least 2
+  int channels = 1;
+  float momentum = 0.1f;
+  float epsilon = 1e-5f;
+  Activation activation = Activation::none;
+  DType compute = DType::f32;
+};
+
+/// Device arrays, [channels] each. The running ones change in training:
+/// running += momentum (batch - running), the variance's batch value being the unbiased one.
+struct BatchNormStatistics {
+  float* mean = nullptr;
+  float* rstd = nullptr;
+  float* running_mean = nullptr;
+  float* running_variance = nullptr;
+};
+
+/// Floats of scratch that the calls below need.
+std::size_t batch_norm_partials(const BatchNormSpec& spec);
+/// Training: mean and rstd of x [rows, channels]; updates the running ones. Error (config): fewer
+/// than two rows, which have no variance.
+void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
+                           const BatchNormStatistics& statistics, float* partials);
+/// Evaluation: mean and rstd from the running ones.
+void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
+                                   const BatchNormStatistics& statistics);
+/// y from mean and rstd; `residual` may be null.
+void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, const float* gamma,
+                      const float* beta, const void* residual, void* y,
+                      const BatchNormStatistics& statistics);
+/// Of a training pass. `dx` and `dresidual` may be null; y is read where there is a ReLU.
+void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
+                         const void* dy, const float* gamma, const float* mean, const float* rstd,
+                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
+
+/// The rows of one chunk.
+struct RowChunk {
+  WS_INLINE RowChunk(std::int64_t index, std::int64_t rows_per_chunk, std::int64_t rows)
+      : begin(index * rows_per_chunk),
+        count(static_cast<int>(begin + rows_per_chunk < rows ? rows_per_chunk : rows - begin)) {}
+  std::int64_t begin;
+  int count;
+};
+
+/// Floats of scratch of the functors over chunks.
+constexpr std::size_t batch_norm_scratch(int channels) {
+  return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
+}
+
+/// sums and squares [chunks, channels]: of a chunk, and around its mean.
+template <class T>
+struct BatchNormChunk {
+  const T* x;
+  float* sums;
+  float* squares;
+  std::int64_t rows, rows_per_chunk;
+  int channels;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int c = channels;
+    float* slots = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
+    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
+    const RowChunk chunk(index, rows_per_chunk, rows);
+    const T* from = x + chunk.begin * c;
+    const float count = static_cast<float>(chunk.count);
+    channel_sums(team, slots, chunk.count, c,
+                 [=](std::int64_t i, int) { return static_cast<float>(from[i]); });
+    for (int k = team.rank(); k < c; k += team.size()) {
+      sums[index * c + k] = slots[k];
+      centre[k] = slots[k] / count;
+    }
+    team.sync();
+    channel_sums(team, slots, chunk.count, c, [=](std::int64_t i, int k) {
+      const float deviation = static_cast<float>(from[i]) - centre[k];
+      return deviation * deviation;
+    });
+    for (int k = team.rank(); k < c; k += team.size()) squares[index * c + k] = slots[k];
+  }
+};
+
+/// Mean and rstd of a channel from its chunks, and the running statistics: a team a channel.
+struct BatchNormTotal {
+  const float* sums;
+  const float* squares;
+  BatchNormStatistics statistics;
+  std::int64_t rows, rows_per_chunk, chunks;
+  int channels;
+  float momentum, epsilon;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t channel) const {
+    float* lanes = team.template scratch<float>(kReduceLanes);
+    const float *sum_of = sums + channel, *square_of = squares + channel;
+    const std::int64_t all = rows, each = rows_per_chunk;
+    const int stride = channels;
+    const float n = static_cast<float>(rows);
+    const float total = team_sum<Team, float>(
+        team, lanes, chunks, [=](std::int64_t chunk) { return sum_of[chunk * stride]; });
+    const float centre = total / n;
+    const float square = team_sum<Team, float>(team, lanes, chunks, [=](std::int64_t chunk) {
+      const float count = static_cast<float>(RowChunk(chunk, each, all).count);
+      const float deviation = sum_of[chunk * stride] / count - centre;
+      return square_of[chunk * stride] + count * deviation * deviation;
+    });
+    if (team.rank() != 0) return;
+    statistics.mean[channel] = centre;
+    statistics.rstd[channel] = 1.0f / math::sqrt(square / n + epsilon);
+    float& mean = statistics.running_mean[channel];
+    float& variance = statistics.running_variance[channel];
+    mean = (1 - momentum) * mean + momentum * centre;
+    variance = (1 - momentum) * variance + momentum * (square / (n - 1));
+  }
+};
+
+/// Mean and rstd of a channel from the running statistics: a map over channels.
+struct BatchNormRunning {
+  BatchNormStatistics statistics;
+  float epsilon;
+
+  WS_HD void operator()(std::int64_t channel) const {
+    statistics.mean[channel] = statistics.running_mean[channel];
+    statistics.rstd[channel] =
+        1.0f / math::sqrt(statistics.running_variance[channel] + epsilon);
+  }
+};
+
+/// A team writes y of one chunk of rows.
+template <class T>
+struct BatchNormApply {
+  const T* x;
+  const float* gamma;
+  const float* beta;
+  const float* mean;
+  const float* rstd;
+  const T* residual;  ///< or null
+  T* y;
+  std::int64_t rows, rows_per_chunk;
+  int channels;
+  Activation activation;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int c = channels;
+    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
+    float* scale = team.template scratch<float>(static_cast<std::size_t>(c));
+    for (int k = team.rank(); k < c; k += team.size()) {
+      centre[k] = mean[k];
+      scale[k] = rstd[k] * gamma[k];
+    }
+    team.sync();
+    const RowChunk chunk(index, rows_per_chunk, rows);
+    const std::int64_t offset = chunk.begin * c;
+    const T* from = x + offset;
+    const T* extra = residual != nullptr ? residual + offset : nullptr;
+    T* to = y + offset;
+    const float* shift = beta;
+    const bool rectify = activation == Activation::relu;
+    const auto normalised = [=](std::int64_t i, int k) {
+      return (static_cast<float>(from[i]) - centre[k]) * scale[k] + shift[k];
+    };
+    // Written so that a NaN passes through and is noticed.
+    const auto activated = [=](float value) { return rectify & (value < 0) ? 0.0f : value; };
+    if (extra != nullptr) {
+      team_for_grid(team, chunk.count, c, [=](int row, int k) {
+        const std::int64_t i = std::int64_t{row} * c + k;
+        to[i] = T(activated(normalised(i, k) + static_cast<float>(extra[i])));
+      });
+    } else {
+      team_for_grid(team, chunk.count, c, [=](int row, int k) {
+        const std::int64_t i = std::int64_t{row} * c + k;
+        to[i] = T(activated(normalised(i, k)));
+      });
+    }
+  }
+};
+
+/// What both backward functors read, and how.
+template <class T>
+struct BatchNormGradient {
+  const T* x;
+  const T* y;
+  const T* dy;
+  const float* mean;
+  const float* rstd;
+  std::int64_t rows, rows_per_chunk;
+  int channels;
+  Activation activation;
+};
+
+/// gamma and beta [chunks, channels]: a chunk's part of their gradients.
+template <class T>
+struct BatchNormBackwardChunk {
+  BatchNormGradient<T> in;
+  float* gamma_partial;
+  float* beta_partial;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int c = in.channels;
+    float* beta_sum = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
+    float* gamma_sum = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
+    const RowChunk chunk(index, in.rows_per_chunk, in.rows);
+    const std::int64_t offset = chunk.begin * c;
+    const T *from = in.x + offset, *output = in.y + offset, *arriving = in.dy + offset;
+    const float *centre = in.mean, *inverse = in.rstd;
+    const bool rectify = in.activation == Activation::relu;
+    const auto gradient = [=](std::int64_t i) {
+      const float value = static_cast<float>(arriving[i]);
+      return !rectify | (static_cast<float>(output[i]) > 0) ? value : 0.0f;
+    };
+    channel_sums(team, beta_sum, chunk.count, c,
+                 [=](std::int64_t i, int) { return gradient(i); });
+    channel_sums(team, gamma_sum, chunk.count, c, [=](std::int64_t i, int k) {
+      return gradient(i) * ((static_cast<float>(from[i]) - centre[k]) * inverse[k]);
+    });
+    for (int k = team.rank(); k < c; k += team.size()) {
+      beta_partial[index * c + k] = beta_sum[k];
+      gamma_partial[index * c + k] = gamma_sum[k];
+    }
+  }
+};
+
+/// A team writes dx and dresidual of one chunk of rows.
+template <class T>
+struct BatchNormBackward {
+  BatchNormGradient<T> in;
+  const float* gamma;
+  const float* dgamma;
+  const float* dbeta;
+  T* dx;         ///< or null
+  T* dresidual;  ///< or null
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int c = in.channels;
+    float* shared = team.template scratch<float>(static_cast<std::size_t>(3 * c));
+    float *scale = shared, *along_one = shared + c, *along_xhat = shared + 2 * c;
+    const float n = static_cast<float>(in.rows);
+    for (int k = team.rank(); k < c; k += team.size()) {
+      scale[k] = gamma[k] * in.rstd[k];
+      along_one[k] = dbeta[k] / n;
+      along_xhat[k] = dgamma[k] / n;
+    }
+    team.sync();
+    const RowChunk chunk(index, in.rows_per_chunk, in.rows);
+    const std::int64_t offset = chunk.begin * c;
+    const T *from = in.x + offset, *output = in.y + offset, *arriving = in.dy + offset;
+    const float *centre = in.mean, *inverse = in.rstd;
+    const bool rectify = in.activation == Activation::relu;
+    const auto gradient = [=](std::int64_t i) {
+      const float value = static_cast<float>(arriving[i]);
+      return !rectify | (static_cast<float>(output[i]) > 0) ? value : 0.0f;
+    };
+    if (dx != nullptr) {
+      T* to = dx + offset;
+      team_for_grid(team, chunk.count, c, [=](int row, int k) {
+        const std::int64_t i = std::int64_t{row} * c + k;
+        const float xhat = (static_cast<float>(from[i]) - centre[k]) * inverse[k];
+        to[i] = T(scale[k] * (gradient(i) - along_one[k] - xhat * along_xhat[k]));
+      });
+    }
+    if (dresidual != nullptr) {
+      T* to = dresidual + offset;
+      team_for_grid(team, chunk.count, c, [=](int row, int k) {
+        const std::int64_t i = std::int64_t{row} * c + k;
+        to[i] = T(gradient(i));
+      });
+    }
+  }
+};
+
+}  // namespace wellspring::ops

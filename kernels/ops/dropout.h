@@ -1,0 +1,76 @@
+// Dropout: training sets values to 0 at random and scales the others up. Host and device.
+//
+// Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling while training).
+// Whether a value is kept is a function of (seed, layer, step, source, sample, index of the value),
+// so neither batch size nor device matters and the backward pass draws the same again instead of
+// keeping a mask.
+#pragma once
+
+#include "kernels/emission/batch.h"
+#include "kernels/dtype.h"
+#include "kernels/macros.h"
+#include "kernels/ops/team_loop.h"
+#include "kernels/philox.h"
+#include "kernels/step_state.h"
+#include "kernels/stream.h"
+
+#include <cstdint>
+
+namespace wellspring::ops {
+
+struct DropoutSpec {
+  std::int64_t rows = 1;     ///< samples
+  std::int64_t columns = 1;  ///< values of each
+  float rate = 0.5f;         ///< [0, 1)
+  std::uint64_t key = 0;     ///< of the layer: named_key(seed, its name)
+  DType compute = DType::f32;
+};
+
+/// y = x / (1 - rate) or 0; y may be x. Also the backward pass, of dy.
+void dropout(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
+             const void* x, void* y);
+
+/// The key of one sample in one step: random numbers of a layer are those of SampleRng{key, sample}.
+WS_INLINE constexpr std::uint64_t dropout_sample_key(std::uint64_t key, std::uint64_t step,
+                                                     std::uint32_t source) {
+  const Philox4 block = philox4x32(
+      {{static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(Purpose::dropout),
+        static_cast<std::uint32_t>(step >> 32), source}},
+      key);
+  return block.word[0] | (std::uint64_t{block.word[1]} << 32);
+}
+
+/// A team works on one chunk of one sample.
+template <class T>
+struct DropoutApply {
+  const T* x;
+  T* y;
+  const Slot* slots;
+  const StepState* state;
+  std::uint64_t key;
+  std::int64_t columns, chunks;  ///< of a sample
+  std::uint32_t threshold;       ///< words below it drop: rate * 2^32
+  float scale;                   ///< 1 / (1 - rate)
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t task) const {
+    const std::int64_t row = task / chunks;
+    const ChunkRange range(task % chunks, columns);
+    const Slot slot = slots[row];
+    const SampleRng rng{dropout_sample_key(key, state->step, slot.source), slot.sample};
+    const T* from = x + row * columns;
+    T* to = y + row * columns;
+    // A block of four words for four neighbours; chunks begin on multiples of four.
+    for (std::int64_t i = range.begin + 4 * std::int64_t{team.rank()}; i < range.end;
+         i += 4 * std::int64_t{team.size()}) {
+      const Philox4 words = rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4));
+      for (std::int64_t k = 0; k < 4 && i + k < range.end; ++k) {
+        // A product, so that a NaN passes through and is noticed.
+        const float factor = words.word[k] < threshold ? 0.0f : scale;
+        to[i + k] = T(static_cast<float>(from[i + k]) * factor);
+      }
+    }
+  }
+};
+
+}  // namespace wellspring::ops

@@ -1,0 +1,57 @@
+#include "kernels/ops/sets.h"
+
+#include "kernels/launch.h"
+
+namespace wellspring::ops {
+
+void item_pool_forward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
+                       const void* x, void* y) {
+  const auto scratch = static_cast<std::size_t>(channel_slots(spec.features)) * sizeof(float);
+  visit_float(spec.compute, [&]<class T>(T) {
+    league(stream, "item_pool_forward", spec.rows, {kChunkTeam, scratch},
+           ItemPoolForward<T>{static_cast<const T*>(x), count, static_cast<T*>(y), spec.items,
+                              spec.features, spec.mean});
+  });
+}
+
+void item_pool_backward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
+                        const void* dy, void* dx) {
+  visit_float(spec.compute, [&]<class T>(T) {
+    league(stream, "item_pool_backward", spec.rows, {kChunkTeam},
+           ItemPoolBackward<T>{static_cast<const T*>(dy), count, static_cast<T*>(dx), spec.items,
+                               spec.features, spec.mean});
+  });
+}
+
+void concatenate(Stream& stream, const ConcatenateSpec& spec, const void* a, const void* b,
+                 void* y) {
+  const int width = spec.first + spec.second;
+  visit_float(spec.compute, [&]<class T>(T) {
+    const auto copy = [&](const void* from, int columns, int begin) {
+      const std::int64_t n = spec.rows * columns;
+      league(stream, "concatenate", chunks(n), {kChunkTeam},
+             CopyColumns<T>{static_cast<const T*>(from), static_cast<T*>(y), n, columns, width,
+                            begin, true});
+    };
+    copy(a, spec.first, 0);
+    copy(b, spec.second, spec.first);
+  });
+}
+
+void concatenate_backward(Stream& stream, const ConcatenateSpec& spec, const void* dy, void* da,
+                          void* db) {
+  const int width = spec.first + spec.second;
+  visit_float(spec.compute, [&]<class T>(T) {
+    const auto copy = [&](void* to, int columns, int begin) {
+      if (to == nullptr) return;
+      const std::int64_t n = spec.rows * columns;
+      league(stream, "concatenate_backward", chunks(n), {kChunkTeam},
+             CopyColumns<T>{static_cast<const T*>(dy), static_cast<T*>(to), n, columns, width,
+                            begin, false});
+    };
+    copy(da, spec.first, 0);
+    copy(db, spec.second, spec.first);
+  });
+}
+
+}  // namespace wellspring::ops

@@ -1,0 +1,117 @@
+// What networks on sets need: pooling over the items that a set has, and vectors side by side. Host
+// and device.
+#pragma once
+
+#include "kernels/dtype.h"
+#include "kernels/macros.h"
+#include "kernels/ops/channel_sums.h"
+#include "kernels/ops/team_loop.h"
+#include "kernels/stream.h"
+
+#include <cstdint>
+
+namespace wellspring::ops {
+
+/// x [rows, items, features]; of row r the first count[r] items exist. What lies behind them is not
+/// read.
+struct ItemPoolSpec {
+  std::int64_t rows = 1;
+  int items = 1, features = 1;
+  bool mean = true;  ///< else the sum
+  DType compute = DType::f32;
+};
+/// y [rows, features]: mean or sum over the items that exist, 0 where none does.
+void item_pool_forward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
+                       const void* x, void* y);
+/// dx [rows, items, features]; 0 behind the items that exist.
+void item_pool_backward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
+                        const void* dy, void* dx);
+
+struct ConcatenateSpec {
+  std::int64_t rows = 1;
+  int first = 1, second = 1;  ///< columns of each
+  DType compute = DType::f32;
+};
+/// y [rows, first + second] = a [rows, first] beside b [rows, second].
+void concatenate(Stream& stream, const ConcatenateSpec& spec, const void* a, const void* b, void* y);
+/// da and db from dy; either may be null.
+void concatenate_backward(Stream& stream, const ConcatenateSpec& spec, const void* dy, void* da,
+                          void* db);
+
+/// How many items of a row exist.
+WS_INLINE constexpr int existing_items(const std::int32_t* count, std::int64_t row, int items) {
+  return count[row] < 0 ? 0 : count[row] < items ? count[row] : items;
+}
+
+/// A team pools one set.
+template <class T>
+struct ItemPoolForward {
+  const T* x;
+  const std::int32_t* count;
+  T* y;
+  int items, features;
+  bool mean;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t row) const {
+    const int f = features;
+    float* sums = team.template scratch<float>(static_cast<std::size_t>(channel_slots(f)));
+    const T* from = x + row * items * f;
+    const int n = existing_items(count, row, items);
+    channel_sums(team, sums, n, f,
+                 [=](std::int64_t i, int) { return static_cast<float>(from[i]); });
+    const float divisor = mean && n > 0 ? static_cast<float>(n) : 1.0f;
+    T* to = y + row * f;
+    for (int k = team.rank(); k < f; k += team.size()) to[k] = T(sums[k] / divisor);
+  }
+};
+
+/// A team spreads the gradient of one set.
+template <class T>
+struct ItemPoolBackward {
+  const T* dy;
+  const std::int32_t* count;
+  T* dx;
+  int items, features;
+  bool mean;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t row) const {
+    const int f = features, n = existing_items(count, row, items);
+    const float divisor = mean && n > 0 ? static_cast<float>(n) : 1.0f;
+    const T* from = dy + row * f;
+    T* to = dx + row * items * f;
+    team_for_grid(team, items, f, [=](int item, int k) {
+      to[std::int64_t{item} * f + k] =
+          T(item < n ? static_cast<float>(from[k]) / divisor : 0.0f);
+    });
+  }
+};
+
+/// The part of y [rows, width] that begins at column `begin` and is `columns` wide, from or to an
+/// array of its own: a chunk of that array each.
+template <class T>
+struct CopyColumns {
+  const T* from;
+  T* to;
+  std::int64_t n;  ///< elements of the narrow array
+  int columns;     ///< of the narrow array
+  int width;       ///< of the wide array
+  int begin;
+  bool into_wide;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t chunk) const {
+    const ChunkRange range(chunk, n);
+    const T* source = from;
+    T* target = to;
+    const int narrow = columns, wide = width, first = begin;
+    const bool widen = into_wide;
+    team_for(team, range.begin, range.end, [=](std::int64_t i) {
+      const std::int64_t beside = i / narrow * wide + first + i % narrow;
+      target[widen ? beside : i] = source[widen ? i : beside];
+    });
+  }
+};
+
+}  // namespace wellspring::ops

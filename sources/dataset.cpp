@@ -1,0 +1,59 @@
+#include "sources/dataset.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+namespace wellspring {
+
+void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
+                  const std::function<void(RowReader&, std::int64_t)>& work) {
+  std::atomic<std::int64_t> next{begin}, stop{end};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  // Numbers are handed out in order, and every one below the lowest failure is tried: which failure
+  // is thrown does not depend on timing.
+  const auto run = [&] {
+    try {
+      const std::unique_ptr<RowReader> reader = data.reader();
+      for (std::int64_t i; (i = next++) < stop.load();) {
+        try {
+          work(*reader, i);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (i < stop.load()) {
+            stop = i;
+            failure = std::current_exception();
+          }
+        }
+      }
+    } catch (...) {  // no reader: before any row
+      const std::lock_guard lock(mutex);
+      stop = begin;
+      failure = std::current_exception();
+    }
+  };
+  const auto helpers = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, end - begin));
+  std::vector<std::jthread> pool;
+  for (std::int64_t t = 1; t < helpers; ++t) pool.emplace_back(run);
+  run();
+  pool.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
+}
+
+std::vector<std::int64_t> first_of_each_class(std::span<const std::int32_t> labels,
+                                              std::int64_t limit_per_class) {
+  std::unordered_map<std::int32_t, std::int64_t> taken;
+  std::vector<std::int64_t> rows;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (limit_per_class == 0 || taken[labels[i]]++ < limit_per_class) {
+      rows.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return rows;
+}
+
+}  // namespace wellspring

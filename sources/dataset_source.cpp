@@ -1,0 +1,227 @@
+#include "sources/dataset_source.h"
+
+#include "core/error.h"
+#include "core/text.h"
+#include "kernels/device.h"
+#include "kernels/emission.h"
+#include "sources/files/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+namespace wellspring {
+namespace {
+
+/// Upload of resident data: two pieces of page-locked memory, one filled while the other is copied.
+constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
+constexpr int kUploadPieces = 2;
+
+std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads) {
+  return open_dataset({.path = spec.path,
+                       .settings = spec.params,
+                       .place = spec.place,
+                       .limit_per_class = spec.limit_per_class,
+                       .threads = threads,
+                       .format = spec.format});
+}
+
+}  // namespace
+
+DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& context)
+    : spec_(spec),
+      context_(context),
+      threads_(spec.threads > 0 ? static_cast<int>(spec.threads) : usable_cpu_count()),
+      data_(open_rows(spec, threads_)) {
+  const RowLayout layout = data_->layout();
+  const int size = context.size;
+  if (size > 0 && layout.type == ElementType::u8 &&
+      (layout.sample.height != size || layout.sample.width != size)) {
+    fail(ErrorKind::data, {fmt::format("{}: image of {}x{} pixels", data_->location(0),
+                                       layout.sample.width, layout.sample.height),
+                           fmt::format("the network reads {0}x{0}", size),
+                           fmt::format("on source '{}', {}, or change the network's size",
+                                       spec.name, data_->size_advice(size))});
+  }
+}
+
+std::string DatasetSource::summary() const {
+  std::string text =
+      fmt::format("{}: {}, seed {}", name(), data_->summary(), context_.seed);
+  if (share_.rows == 0) return text;  // not planned yet
+  const auto all = static_cast<std::uint64_t>(data_->size() * row_bytes());
+  const std::string reason = spec_.storage != Storage::automatic
+                                 ? "as configured"
+                                 : fmt::format("{} the budget of {}", resident_ ? "within" : "over",
+                                               human_bytes(budget_bytes_));
+  text += resident_ ? fmt::format("; resident on the device ({}, {})", human_bytes(all), reason)
+                    : fmt::format("; streamed by {} threads, {} batches ahead ({} in all, {})",
+                                  threads_, spec_.ahead, human_bytes(all), reason);
+  return text;
+}
+
+void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
+  share_ = share;
+  device_ = plan.device();
+  const std::string label = "rows of " + name();
+  const std::int64_t all = data_->size() * row_bytes();
+  budget_bytes_ = context_.budget_bytes;
+  if (spec_.budget > 0) budget_bytes_ = static_cast<std::uint64_t>(spec_.budget * 0x1p30);
+  if (budget_bytes_ == 0) budget_bytes_ = describe(plan.device()).memory_bytes / 4;
+  resident_ =
+      spec_.storage == Storage::resident ||
+      (spec_.storage == Storage::automatic && static_cast<std::uint64_t>(all) <= budget_bytes_);
+  labels_ = plan.reserve<std::int32_t>("data", "labels of " + name(),
+                                       static_cast<std::size_t>(data_->size()));
+  const auto reserve = [&](const std::string& what, std::int64_t rows, MemorySpace space) {
+    return plan.reserve<std::uint8_t>("data", what, static_cast<std::size_t>(rows * row_bytes()),
+                                      space);
+  };
+  if (resident_) {
+    ring_rows_ = 0;
+    rows_ = reserve(label, data_->size(), MemorySpace::device);
+    if (plan.device().is_cuda()) {
+      const std::int64_t piece = std::max<std::int64_t>(1, kUploadPieceBytes / row_bytes());
+      staging_ = reserve(label + ", upload", kUploadPieces * std::min(piece, data_->size()),
+                         MemorySpace::host);
+    }
+    return;
+  }
+  ring_rows_ = spec_.ahead * share.rows;
+  rows_ = reserve(label + ", ring", ring_rows_, MemorySpace::device);
+  staging_ = reserve(label + ", ring", ring_rows_, MemorySpace::host);
+  if (!(share == Share::whole(share.global_batch))) {
+    const auto places = static_cast<std::size_t>(spec_.ahead * share.global_batch);
+    places_ = plan.reserve<std::int32_t>("data", label + ", places", places);
+    staging_places_ =
+        plan.reserve<std::int32_t>("data", label + ", places", places, MemorySpace::host);
+  }
+  range_rows_ = reserve(label + ", evaluation", share.rows, MemorySpace::device);
+  range_staging_ = reserve(label + ", evaluation", share.rows, MemorySpace::host);
+}
+
+void DatasetSource::load(Stream& stream) {
+  load_labels(stream);
+  if (resident_) {
+    load_resident(stream);
+  } else {
+    check_streamed();
+    range_copied_ = std::make_unique<Event>(stream.device());
+  }
+}
+
+/// What does not fit is found before the first step, not hours after it.
+void DatasetSource::check_streamed() {
+  for_each_row(*data_, threads_, 0, data_->size(),
+               [](RowReader& reader, std::int64_t i) { reader.check(i); });
+}
+
+void DatasetSource::load_labels(Stream& stream) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(data_->size()));
+  for (std::int64_t i = 0; i < data_->size(); ++i) {
+    labels[static_cast<std::size_t>(i)] = data_->label(i);
+  }
+  stream.copy(labels_.data(), labels.data(), labels_.bytes(), CopyDirection::host_to_device,
+              "labels");
+  stream.synchronize();
+}
+
+void DatasetSource::load_resident(Stream& stream) {
+  const auto read = [&](std::int64_t begin, std::int64_t end, std::uint8_t* rows) {
+    for_each_row(*data_, threads_, begin, end, [&](RowReader& reader, std::int64_t i) {
+      reader.read(i, rows + (i - begin) * row_bytes());
+    });
+  };
+  if (!staging_) {
+    read(0, data_->size(), rows_.data());
+    return;
+  }
+  const std::int64_t piece =
+      static_cast<std::int64_t>(staging_.bytes()) / row_bytes() / kUploadPieces;
+  Event copied[kUploadPieces] = {Event(stream.device()), Event(stream.device())};
+  std::int64_t begin = 0;
+  for (int turn = 0; begin < data_->size(); begin += piece, ++turn) {
+    const std::int64_t end = std::min(begin + piece, data_->size());
+    const int half = turn % kUploadPieces;
+    std::uint8_t* const rows = staging_.data() + half * piece * row_bytes();
+    if (turn >= kUploadPieces) copied[half].synchronize();
+    read(begin, end, rows);
+    stream.copy(rows_.data() + begin * row_bytes(), rows,
+                static_cast<std::size_t>((end - begin) * row_bytes()),
+                CopyDirection::host_to_device, "rows of a data set");
+    copied[half].record(stream);
+  }
+  stream.synchronize();
+}
+
+DatasetSource::Order DatasetSource::order() const {
+  return {.size = size(), .seed = context_.seed, .shuffle = spec_.shuffle};
+}
+
+void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const ViewSpec& view,
+                              const Slot* slots, std::uint32_t index, const BatchView& batch) {
+  const RowLayout layout = data_->layout();
+  if (layout.type == ElementType::u8) {
+    const SampleShape shape = layout.sample.shape();
+    emit_images(stream, name(), StoredImages{rows, shape}, shape, slots, index,
+                context_.seed, view, batch);
+    return;
+  }
+  visit_float(batch.dtype, [&]<class T>(T) {
+    map(stream, name(), batch.size * layout.sample.elements(),
+        EmitStoredFeatures<T>{rows, slots, index, batch});
+  });
+}
+
+void DatasetSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
+                         const BatchView& batch) {
+  StoredRows rows{rows_.data(), labels_.data(), static_cast<std::uint64_t>(ring_rows_)};
+  if (places_) {
+    rows.period = places_.size();
+    rows.places = places_.data();
+  }
+  emit_rows(stream, rows, context_.train_view, slots, index, batch);
+}
+
+void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
+                               std::uint64_t first, std::int64_t count, const BatchView& batch) {
+  if (resident_) {
+    emit_rows(stream, {rows_.data(), labels_.data(), 0}, context_.evaluation_view, slots, index,
+              batch);
+    return;
+  }
+  // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.
+  const auto begin = static_cast<std::int64_t>(first);
+  range_copied_->synchronize();
+  for_each_row(*data_, threads_, begin, begin + count, [&](RowReader& reader, std::int64_t i) {
+    reader.read(i, range_staging_.data() + i % share_.rows * row_bytes());
+  });
+  stream.copy(range_rows_.data(), range_staging_.data(), range_staging_.bytes(),
+              CopyDirection::host_to_device, "rows of an evaluation batch");
+  range_copied_->record(stream);
+  emit_rows(stream, {range_rows_.data(), labels_.data(), static_cast<std::uint64_t>(share_.rows)},
+            context_.evaluation_view, slots, index, batch);
+}
+
+void DatasetSource::start(const SlotAssignment& assignment, std::uint32_t index) {
+  if (resident_) return;
+  RowRing::Memory memory{staging_.data(), rows_.data(), ring_rows_};
+  if (places_) {
+    memory.host_places = staging_places_.data();
+    memory.device_places = places_.data();
+    memory.places = static_cast<std::int64_t>(places_.size());
+  }
+  ring_ = std::make_unique<RowRing>(device_, *data_, threads_, memory, assignment, index,
+                                    static_cast<int>(spec_.ahead));
+}
+
+void DatasetSource::before_step(Stream& stream, std::uint64_t step) {
+  if (ring_) ring_->before_step(stream, step);
+}
+
+void DatasetSource::after_step(Stream& stream, std::uint64_t step) {
+  if (ring_) ring_->after_step(stream, step);
+}
+
+}  // namespace wellspring

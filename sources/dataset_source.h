@@ -1,0 +1,74 @@
+// A data set as a source: its rows are kept on the device when they fit, and streamed otherwise.
+// Made from the configuration by make_source; host only.
+#pragma once
+
+#include "sources/dataset.h"
+#include "sources/row_ring.h"
+#include "sources/source.h"
+#include "sources/source_spec.h"
+#include "sources/stored_rows.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+class DatasetSource final : public Source {
+ public:
+  /// Opens `spec.path`. load() then reads all rows that stay resident; of streamed ones it checks
+  /// what can be told without decoding. What is found later ends the run at the step that needs it.
+  DatasetSource(const SourceSpec& spec, const SourceContext& context);
+
+  const std::string& name() const override { return spec_.name; }
+  SampleLayout layout() const override { return data_->layout().sample; }
+  const std::vector<std::string>& classes() const override { return data_->classes(); }
+  const std::vector<std::string>& latent_names() const override { return latent_names_; }
+  const Dataset* rows() const override { return data_.get(); }
+  std::uint64_t size() const override { return static_cast<std::uint64_t>(data_->size()); }
+  std::uint64_t first_evaluation_sample() const override { return 0; }
+  std::string summary() const override;
+  void plan(MemoryPlan& plan, const Share& share) override;
+  void load(Stream& stream) override;
+  Order order() const override;
+  void emit(Stream& stream, const Slot* slots, std::uint32_t index,
+            const BatchView& batch) override;
+  void emit_range(Stream& stream, const Slot* slots, std::uint32_t index, std::uint64_t first,
+                  std::int64_t count, const BatchView& batch) override;
+  void start(const SlotAssignment& assignment, std::uint32_t index) override;
+  void before_step(Stream& stream, std::uint64_t step) override;
+  void after_step(Stream& stream, std::uint64_t step) override;
+
+  bool is_resident() const { return resident_; }
+
+ private:
+  std::int64_t row_bytes() const { return data_->layout().bytes(); }
+  void emit_rows(Stream& stream, const StoredRows& rows, const ViewSpec& view, const Slot* slots,
+                 std::uint32_t index, const BatchView& batch);
+  void load_labels(Stream& stream);
+  void load_resident(Stream& stream);
+  void check_streamed();
+
+  SourceSpec spec_;
+  SourceContext context_;
+  int threads_;
+  std::unique_ptr<Dataset> data_;
+  std::vector<std::string> latent_names_;  ///< none
+
+  Device device_;
+  bool resident_ = true;
+  std::uint64_t budget_bytes_ = 0;
+  Share share_;
+  std::int64_t ring_rows_ = 0;
+  Planned<std::int32_t> places_, staging_places_;  ///< of a ring for a part of every batch
+  Planned<std::uint8_t> rows_;     ///< all rows, or the ring
+  Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
+  Planned<std::int32_t> labels_;   ///< [size]
+  Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: a batch of evaluation
+
+  std::unique_ptr<RowRing> ring_;
+  std::unique_ptr<Event> range_copied_;
+};
+
+}  // namespace wellspring

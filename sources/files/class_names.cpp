@@ -1,0 +1,37 @@
+#include "sources/files/class_names.h"
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace wellspring {
+
+std::vector<std::string> read_class_names(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string name(trim(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+    if (name.empty()) continue;
+    if (!seen.insert(name).second) {
+      fail(ErrorKind::data, {fmt::format("{}: class '{}' stands there twice", path.string(), name),
+                             "classes are told apart by their names",
+                             "name each class once, in the order of its labels"});
+    }
+    names.push_back(name);
+  }
+  if (names.empty()) {
+    fail(ErrorKind::data, {path.string() + ": no class names", "the file is empty",
+                           "write one name a line, in the order of the labels"});
+  }
+  return names;
+}
+
+}  // namespace wellspring

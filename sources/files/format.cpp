@@ -1,0 +1,105 @@
+#include "sources/files/format.h"
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+// Every format: NAME_format() is defined in a file in formats/.
+#define WS_EACH_FORMAT(FORMAT) \
+  FORMAT(cifar)                \
+  FORMAT(folder)               \
+  FORMAT(npy)                  \
+  FORMAT(tar)
+
+namespace wellspring {
+
+#define WS_DECLARE_FORMAT(name) DatasetFormat name##_format();
+WS_EACH_FORMAT(WS_DECLARE_FORMAT)
+
+const std::vector<DatasetFormat>& format_registry() {
+#define WS_MAKE_FORMAT(name) name##_format(),
+  static const std::vector<DatasetFormat> formats = {WS_EACH_FORMAT(WS_MAKE_FORMAT)};
+  return formats;
+}
+
+namespace {
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const DatasetFormat& format : format_registry()) names.push_back(format.name);
+  return names;
+}
+
+/// The format that a path is of. A folder that no other format knows is one of class folders, and
+/// so is a path that does not exist, whose reader knows where else to look.
+const DatasetFormat& detect_format(const DatasetRequest& request) {
+  namespace fs = std::filesystem;
+  for (const DatasetFormat& format : format_registry()) {
+    if (format.matches(request.path)) return format;
+  }
+  if (fs::is_directory(request.path) || !fs::exists(request.path)) return find_format("folder");
+  fail(ErrorKind::data,
+       {fmt::format("{}: no data set by its name", request.path.string()),
+        fmt::format("formats are {}", fmt::join(format_names(), ", ")),
+        "correct path:, or say which one it is with format: (see wellspring list formats)"});
+}
+
+}  // namespace
+
+const DatasetFormat& find_format(const std::string& name, const Place& place) {
+  for (const DatasetFormat& format : format_registry()) {
+    if (format.name == name) return format;
+  }
+  fail(ErrorKind::config, {place.prefix() + fmt::format("unknown format '{}'", name), "",
+                           name_advice(name, format_names())});
+}
+
+std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request) {
+  const DatasetFormat& format =
+      request.format.empty() ? detect_format(request) : find_format(request.format, request.place);
+  return format.open(request);
+}
+
+std::vector<std::string> format_keys(const std::string& format) {
+  std::vector<std::string> keys;
+  for (const DatasetFormat& entry : format_registry()) {
+    if (!format.empty() && entry.name != format) continue;
+    for (const ParamRow& row : entry.parameters) {
+      if (std::find(keys.begin(), keys.end(), row.name) == keys.end()) keys.push_back(row.name);
+    }
+  }
+  return keys;
+}
+
+void check_format_settings(const std::string& format, const std::vector<ParamSetting>& settings) {
+  for (const ParamSetting& setting : settings) {
+    std::optional<Error> refusal;
+    bool accepted = false;
+    for (const DatasetFormat& entry : format_registry()) {
+      if (!format.empty() && entry.name != format) continue;
+      for (const ParamRow& row : entry.parameters) {
+        if (row.name != setting.name || accepted) continue;
+        try {
+          detail::parse_param(row, setting.value, setting.place);
+          accepted = true;
+        } catch (const Error& error) {
+          if (!refusal) refusal = error;
+        }
+      }
+    }
+    if (accepted) continue;
+    if (refusal) throw *refusal;
+    fail(ErrorKind::config,
+         {fmt::format("{}files{} have no key '{}'", setting.place.prefix(),
+                      format.empty() ? "" : " of format " + format, setting.name),
+          "", name_advice(setting.name, format_keys(format))});
+  }
+}
+
+}  // namespace wellspring

@@ -1,0 +1,154 @@
+// Formats `folder` and `tar`: image files in a folder a class, as they are or in an archive.
+#include "core/error.h"
+#include "sources/files/format.h"
+#include "sources/files/image_loader.h"
+#include "sources/files/image_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wellspring {
+namespace {
+
+/// An image that is not 8-bit RGB.
+enum class OnConvert : std::uint8_t {
+  refuse,   ///< an error
+  convert,  ///< greyscale is repeated, alpha dropped, 16 bits scaled to 8
+};
+/// A file that cannot be decoded.
+enum class OnError : std::uint8_t {
+  fail,  ///< ends the run with the file's name
+  skip,  ///< left out; found by decoding every file once at the start, and counted
+};
+
+struct ImageSettings {
+  std::string split;
+  std::int64_t resize = 0;
+  OnConvert on_convert = OnConvert::refuse;
+  OnError on_error = OnError::fail;
+  std::int64_t max_pixels = ImageRules{}.max_pixels;
+};
+
+const ParamTable<ImageSettings>& image_table() {
+  static const auto table =
+      ParamTable<ImageSettings>("images")
+          .text("split", &ImageSettings::split, "folder within path that holds the class folders")
+          .integer("resize", &ImageSettings::resize, {0, 16384}, "pixels",
+                   "scales the shorter side, then crops the centre; 0: as they are")
+          .choice("on_convert", &ImageSettings::on_convert,
+                  {{"refuse", OnConvert::refuse}, {"convert", OnConvert::convert}},
+                  "images that are not 8-bit RGB: greyscale, transparency, 16 bits")
+          .choice("on_error", &ImageSettings::on_error,
+                  {{"fail", OnError::fail}, {"skip", OnError::skip}},
+                  "files that cannot be decoded; skip decodes every file once at the start")
+          .integer("max_pixels", &ImageSettings::max_pixels, {1, 1e9}, "pixels",
+                   "larger images are refused before they take memory");
+  return table;
+}
+
+class ImageRows final : public Dataset {
+ public:
+  /// Lists the files and looks at the first; with on_error: skip, decodes every one once.
+  ImageRows(const DatasetRequest& request, const ImageSettings& settings)
+      : set_(ImageSet::open({request.path, settings.split, request.limit_per_class})),
+        limit_(request.limit_per_class) {
+    rules_.max_pixels = settings.max_pixels;
+    rules_.convert = settings.on_convert == OnConvert::convert;
+    rules_.resize = static_cast<int>(settings.resize);
+    if (settings.on_error == OnError::skip) skip_damaged(request.threads);
+    rules_.shape = ImageLoader(set_, rules_).measure(0);
+  }
+
+  const ImageSet& set() const { return set_; }
+
+  std::int64_t size() const override { return set_.size(); }
+  RowLayout layout() const override { return {SampleLayout::image(rules_.shape), ElementType::u8}; }
+  const std::vector<std::string>& classes() const override { return set_.classes(); }
+  std::int32_t label(std::int64_t row) const override { return set_.label(row); }
+  std::string location(std::int64_t row) const override { return set_.location(row); }
+  std::string place(std::int64_t row) const override { return set_.place(row); }
+  std::string summary() const override {
+    std::string text =
+        fmt::format("{} images of {} classes, {}x{}, from {}", set_.size(), set_.classes().size(),
+                    rules_.shape.width, rules_.shape.height, set_.root().string());
+    if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
+    if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
+    if (skipped_ > 0) text += fmt::format("; {} skipped, first {}", skipped_, first_skipped_);
+    if (set_.hidden_files() + set_.other_files() > 0) {
+      text += fmt::format("; passed over {} hidden and {} other files", set_.hidden_files(),
+                          set_.other_files());
+    }
+    return text;
+  }
+  std::string size_advice(int size) const override {
+    return fmt::format("set resize: {} (shorter side, then centre crop)", size);
+  }
+  std::unique_ptr<RowReader> reader() const override {
+    return std::make_unique<ImageLoader>(set_, rules_);
+  }
+
+ private:
+  // Which sample is which must not change during a run, so what is left out is found before it.
+  void skip_damaged(int threads) {
+    std::vector<std::uint8_t> damaged(static_cast<std::size_t>(set_.size()), 0);
+    for_each_row(*this, threads, 0, set_.size(), [&](RowReader& reader, std::int64_t i) {
+      try {
+        static_cast<ImageLoader&>(reader).verify(i);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        damaged[static_cast<std::size_t>(i)] = 1;
+      }
+    });
+    const std::vector<bool> drop(damaged.begin(), damaged.end());
+    skipped_ = std::count(drop.begin(), drop.end(), true);
+    if (skipped_ == 0) return;
+    first_skipped_ = set_.location(std::find(drop.begin(), drop.end(), true) - drop.begin());
+    set_.remove(drop);
+  }
+
+  ImageSet set_;
+  ImageRules rules_;
+  std::int64_t limit_ = 0, skipped_ = 0;
+  std::string first_skipped_;
+};
+
+std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
+  auto rows =
+      std::make_unique<ImageRows>(request, image_table().read(request.settings, request.place));
+  const std::string found = rows->set().is_archive() ? "tar" : "folder";
+  if (!request.format.empty() && request.format != found) {
+    fail(ErrorKind::data,
+         {fmt::format("{}: found {}", request.path.string(), rows->set().root().string()),
+          fmt::format("that is format {}, not format: {}", found, request.format),
+          "correct path: or format:, or leave format: out"});
+  }
+  return rows;
+}
+
+constexpr const char* kFiles =
+    "PATH/[SPLIT/]CLASS/NAME.jpg (or .jpeg, .png). Classes are in the order of their names' bytes, "
+    "images in the order of theirs. Where an archive is missing, the folder that it unpacks to is "
+    "taken, and the other way round.";
+
+}  // namespace
+
+DatasetFormat folder_format() {
+  return {"folder",
+          "image folder: one folder a class, JPEG or PNG",
+          kFiles,
+          image_table().rows(),
+          [](const std::filesystem::path&) { return false; },  // what no other format knows
+          open_images};
+}
+
+DatasetFormat tar_format() {
+  return {"tar",
+          "an image folder inside a tar file",
+          kFiles,
+          image_table().rows(),
+          [](const std::filesystem::path& path) { return path.extension() == ".tar"; },
+          open_images};
+}
+
+}  // namespace wellspring

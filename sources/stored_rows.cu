@@ -1,0 +1,6 @@
+#include "kernels/launch.cuh"
+#include "sources/stored_rows.h"
+
+WS_CUDA_IMAGES(wellspring::StoredImages);
+WS_CUDA_MAP(wellspring::EmitStoredFeatures<float>);
+WS_CUDA_MAP(wellspring::EmitStoredFeatures<wellspring::bf16>);

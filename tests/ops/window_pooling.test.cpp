@@ -1,0 +1,77 @@
+#include "kernels/ops/window_pooling.h"
+
+#include "core/error.h"
+#include "tests/ops/operation_test.h"
+#include "tests/support/host_team.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace wellspring::ops {
+namespace {
+
+using test::Buffer;
+using test::random_values;
+
+PoolSpec windows(int window, int stride, int padding) {
+  PoolSpec spec;
+  spec.height = 3;
+  spec.width = 3;
+  spec.window = window;
+  spec.stride = stride;
+  spec.padding = padding;
+  return spec;
+}
+
+class WindowPoolingTest : public test::OperationTest {};
+
+// By hand: windows of 3x3 with stride 2 and padding 1 over a 3x3 image are its four corners of 2x2
+// pixels, and the centre belongs to all of them. The first among equals wins.
+TEST_P(WindowPoolingTest, AddsUpTheWindowsThatAValueWon) {
+  const PoolSpec spec = windows(3, 2, 1);
+  const Buffer<float> x = buffer(std::vector<float>{1, 2, 2, 4, 3, 2, -1, -2, -3}),
+                      y = buffer<float>(4), dx = buffer<float>(9),
+                      dy = buffer(std::vector<float>{1, 10, 100, 1000});
+  const Buffer<std::uint8_t> winner = buffer<std::uint8_t>(4);
+  max_pool_forward(stream(), spec, x, y, winner);
+  EXPECT_EQ(y.values(), (std::vector<float>{4, 3, 4, 3}));
+  EXPECT_EQ(winner.values(), (std::vector<std::uint8_t>{7, 6, 1, 0}));
+  max_pool_backward(stream(), spec, dy, winner, dx);
+  EXPECT_EQ(dx.values(), (std::vector<float>{0, 0, 0, 101, 1010, 0, 0, 0, 0}));
+}
+
+TEST_P(WindowPoolingTest, NaNsWin) {
+  const float nan = std::nanf("");
+  const Buffer<float> x = buffer(std::vector<float>{1, 2, 3, 4, 5, 6, 7, nan, 9}),
+                      y = buffer<float>(4);
+  const Buffer<std::uint8_t> winner = buffer<std::uint8_t>(4);
+  max_pool_forward(stream(), windows(3, 2, 1), x, y, winner);
+  EXPECT_EQ(y.values()[0], 5);
+  EXPECT_TRUE(std::isnan(y.values()[2]) && std::isnan(y.values()[3]));
+}
+
+TEST_P(WindowPoolingTest, RefusesWindowsThatMakeNoSense) {
+  for (const PoolSpec& spec : {windows(4, 1, 0), windows(3, 0, 1), windows(3, 2, 2), windows(16, 1, 8)})
+    EXPECT_THROW(max_pool_forward(stream(), spec, nullptr, nullptr, nullptr), Error);
+}
+
+WS_ON_EVERY_BACKEND(WindowPoolingTest);
+
+TEST(WindowPoolingTeams, SameBitsForAnyTeamSize) {
+  constexpr WindowGeometry kIn{7, 5, 3, 4, 3, 3, 2, 1};
+  const auto x = random_values<float>(2 * 7 * 5 * 3, 1), dy = random_values<float>(2 * 4 * 3 * 3, 2);
+  std::vector<float> y(dy.size()), dx(x.size());
+  std::vector<std::uint8_t> winner(dy.size());
+  using wellspring::test::bytes_of;
+  using wellspring::test::expect_equal_for_all_team_sizes;
+  expect_equal_for_all_team_sizes(
+      MaxWindowForward<float>{x.data(), y.data(), winner.data(), kIn, Activation::relu}, 2 * 4,
+      {kChunkTeam}, {bytes_of(y), bytes_of(winner)});
+  expect_equal_for_all_team_sizes(MaxWindowBackward<float>{dy.data(), winner.data(), dx.data(), kIn},
+                                  2 * 7, {kChunkTeam}, {bytes_of(dx)});
+}
+
+}  // namespace
+}  // namespace wellspring::ops

@@ -1,0 +1,578 @@
+#include "sources/dataset_source.h"
+
+#include "core/sha256.h"
+#include "kernels/step_graph.h"
+#include "sources/files/image_codec.h"
+#include "sources/files/image_set.h"
+#include "sources/mixture.h"
+#include "tests/sources/fake_source.h"
+#include "tests/support/chi_square.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
+#include "tests/support/image_fixtures.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+namespace wellspring {
+namespace {
+
+using test::Bytes;
+using test::encode_jpeg;
+using test::encode_png;
+using test::expect_parts;
+using test::FakeSource;
+using test::HostBatch;
+using test::JpegKind;
+using test::message_of;
+using test::noise_rgb;
+using test::PngKind;
+using test::TemporaryFolder;
+using test::write_bytes;
+
+namespace fs = std::filesystem;
+
+constexpr int kSide = 12;
+constexpr SampleShape kShape{kSide, kSide, 3};
+
+SourceSpec files(const fs::path& path) {
+  SourceSpec spec;
+  spec.name = "real";
+  spec.kind = SourceKind::files;
+  spec.path = path.string();
+  spec.threads = 2;
+  spec.ahead = 2;
+  return spec;
+}
+
+SourceSpec with(SourceSpec spec, const std::string& key, const std::string& value) {
+  spec.params.push_back({key, value});
+  return spec;
+}
+
+SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
+  spec.storage = storage;
+  spec.threads = threads;
+  return spec;
+}
+
+/// A file source, alone or beside an endless one.
+void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed, ViewSpec view = {}) {
+  SourceContext context;
+  context.seed = 5;
+  context.train_view = view;
+  mixture.add(make_source(spec, context), {});
+  if (!mixed) return;
+  const SampleShape shape = mixture.source(0).layout().shape();
+  mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
+  mixture.set_schedule({{0, {0, 1}}, {0.2, {0, 1}}, {0.6, {0.7, 0.3}}, {1, {1, 0}}});
+}
+
+/// The sources with a batch to emit into.
+struct FileRun {
+  static constexpr std::int64_t kBatch = 8;
+  static constexpr std::uint64_t kSteps = 30;
+
+  FileRun(const SourceSpec& spec, bool mixed, ViewSpec view = {}) {
+    add_sources(mixture, spec, mixed, view);
+    mixture.plan(memory, kBatch, kSteps);
+    state = memory.reserve<StepState>("state", "step", 1);
+    memory.commit();
+    mixture.load(stream);
+    batch = std::make_unique<HostBatch>(kBatch, mixture.layout());
+  }
+
+  void step(std::uint64_t number) {
+    state.data()->step = number;
+    mixture.before_step(stream, number);
+    mixture.emit(stream, state.data(), batch->view());
+    mixture.after_step(stream, number);
+  }
+  const Dataset& data() const { return *mixture.source(0).rows(); }
+
+  MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
+  Mixture mixture{3};
+  Stream stream{Device::cpu(), 1};
+  Planned<StepState> state;
+  std::unique_ptr<HostBatch> batch;
+};
+
+/// Pixels and labels of all steps, one batch after another.
+struct Trace {
+  std::vector<float> x;
+  std::vector<std::int32_t> labels;
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0, ViewSpec view = {}) {
+  FileRun run(spec, mixed, view);
+  Trace result;
+  for (std::uint64_t s = first; s < FileRun::kSteps; ++s) {
+    run.step(s);
+    const auto x = run.batch->x();
+    const auto label = run.batch->label();
+    result.x.insert(result.x.end(), x.begin(), x.end());
+    result.labels.insert(result.labels.end(), label.begin(), label.end());
+  }
+  return result;
+}
+
+enum class Steps : std::uint8_t { eager, replayed };
+
+/// The same on a GPU, where the host waits for no step. With every step made many times over, the
+/// device lags behind, and rows of the ring are asked for while it still reads them; made once, it
+/// waits for its data, and a step that does not wait sees the wrong ones.
+Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times, ViewSpec view) {
+  constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
+  MemoryPlan memory(device);
+  Mixture mixture(3);
+  Stream stream(device, 1);
+  add_sources(mixture, spec, true, view);
+  mixture.plan(memory, FileRun::kBatch, FileRun::kSteps);
+  constexpr auto kRows = static_cast<std::size_t>(FileRun::kBatch);
+  const std::size_t values = kRows * static_cast<std::size_t>(mixture.layout().elements());
+  const auto state = memory.reserve<StepState>("state", "step", 1);
+  BatchColumns columns;
+  columns.plan(memory, "batch", FileRun::kBatch, mixture.layout(), DType::f32);
+  const auto all_x = memory.reserve<float>("copy", "x", values * kBatches, MemorySpace::host);
+  const auto all_labels =
+      memory.reserve<std::int32_t>("copy", "label", kRows * kBatches, MemorySpace::host);
+  memory.commit();
+  mixture.load(stream);
+  const BatchView batch = columns.view();
+  const auto body = [&](Stream& s) {
+    for (int i = 0; i < times; ++i) mixture.emit(s, state.data(), batch);
+    ops::end_step(s, state.data());
+  };
+  std::unique_ptr<StepGraph> graph;
+  if (steps == Steps::replayed) graph = StepGraph::record(stream, body);
+  for (std::size_t step = 0; step < kBatches; ++step) {
+    mixture.before_step(stream, step);
+    if (graph) {
+      graph->launch(stream);
+    } else {
+      body(stream);
+    }
+    mixture.after_step(stream, step);
+    stream.copy(all_x.data() + step * values, batch.x, values * sizeof(float),
+                CopyDirection::device_to_host, "x");
+    stream.copy(all_labels.data() + step * kRows, batch.label, kRows * sizeof(std::int32_t),
+                CopyDirection::device_to_host, "labels");
+  }
+  stream.synchronize();
+  return {{all_x.data(), all_x.data() + all_x.size()},
+          {all_labels.data(), all_labels.data() + all_labels.size()}};
+}
+
+class DatasetSources : public ::testing::Test {
+ protected:
+  DatasetSources() { test::write_image_folder(root_, 3, 7, kSide, kSide); }
+  std::string refused(const SourceSpec& spec, int size = 0) {
+    SourceContext context;
+    context.size = size;
+    const std::string message = message_of(ErrorKind::data, [&] {
+      MemoryPlan memory(Device::cpu());
+      Mixture mixture(1);
+      mixture.add(make_source(spec, context), {});
+      mixture.plan(memory, 4, 10);
+      memory.commit();
+      Stream stream(Device::cpu(), 1);
+      mixture.load(stream);
+    });
+    return message;
+  }
+
+  TemporaryFolder folder_;
+  fs::path root_ = folder_.path() / "images";
+};
+
+// What a step sees is what a plain decoder gives for the slots of that step.
+TEST_F(DatasetSources, ResidentDataEqualsDirectDecoding) {
+  FileRun run(with_storage(files(root_), Storage::resident), true);
+  const ImageSet images = ImageSet::open({root_, "", 0});
+  ImageDecoder decoder;
+  std::vector<std::uint8_t> encoded, rgb(static_cast<std::size_t>(kShape.elements()));
+  int seen = 0;
+  for (std::uint64_t s = 0; s < FileRun::kSteps; ++s) {
+    run.step(s);
+    for (const Slot& slot : run.mixture.host_slots(s)) {
+      if (slot.source != 0) continue;
+      const auto image = static_cast<std::int64_t>(slot.sample);
+      images.read(image, encoded);
+      decoder.decode(encoded, decoder.header(encoded), rgb.data());
+      ASSERT_EQ(run.batch->label()[slot.row], images.label(image));
+      ASSERT_EQ(run.batch->weight()[slot.row], 1.f);
+      for (std::size_t i = 0; i < rgb.size(); ++i) {
+        ASSERT_EQ(run.batch->x()[slot.row * rgb.size() + i], static_cast<float>(rgb[i]) / 255.f);
+      }
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 60);  // several epochs of 21 images
+}
+
+TEST_F(DatasetSources, StreamedDataEqualsResidentForAnyThreadCount) {
+  for (const bool mixed : {false, true}) {
+    const Trace resident = trace(with_storage(files(root_), Storage::resident), mixed);
+    for (const int threads : {1, 2, 5}) {
+      EXPECT_EQ(trace(with_storage(files(root_), Storage::streamed, threads), mixed), resident)
+          << mixed << " " << threads;
+    }
+    SourceSpec deep = with_storage(files(root_), Storage::streamed, 3);
+    deep.ahead = 7;
+    EXPECT_EQ(trace(deep, mixed), resident);
+  }
+}
+
+/// Copied pixels, and interpolated ones.
+std::vector<ViewSpec> device_views() {
+  std::vector<ViewSpec> views(2);
+  views[1].flip_x = 0.5f;
+  views[1].rotate = 0.3f;
+  views[1].zoom_low = 0.8f;
+  views[1].erase = 3;
+  return views;
+}
+
+TEST_F(DatasetSources, AGpuSeesWhatTheHostSees) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  const Device device = Device::parse("auto");
+  for (const ViewSpec& view : device_views()) {
+    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, view);
+    for (const Storage storage : {Storage::resident, Storage::streamed}) {
+      const SourceSpec spec = with_storage(files(root_), storage);
+      for (const Steps steps : {Steps::eager, Steps::replayed}) {
+        for (const int times : {1, 50}) {
+          EXPECT_EQ(device_trace(spec, device, steps, times, view), host) << times;
+        }
+      }
+    }
+  }
+}
+
+// What makes the test above, on the host.
+TEST_F(DatasetSources, ADeviceRunOnTheHostSeesTheSame) {
+  for (const ViewSpec& view : device_views()) {
+    const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, view);
+    for (const Steps steps : {Steps::eager, Steps::replayed}) {
+      const SourceSpec streamed = with_storage(files(root_), Storage::streamed);
+      EXPECT_EQ(device_trace(streamed, Device::cpu(), steps, 2, view), host);
+    }
+  }
+}
+
+TEST_F(DatasetSources, StreamingBeginsAtAnyStep) {
+  const SourceSpec streamed = with_storage(files(root_), Storage::streamed);
+  const Trace whole = trace(streamed, true), tail = trace(streamed, true, 13);
+  EXPECT_TRUE(std::equal(tail.x.begin(), tail.x.end(),
+                         whole.x.end() - static_cast<std::ptrdiff_t>(tail.x.size())));
+  // Back and forth within one run, a step twice, and past the planned end.
+  FileRun run(streamed, true), reference(with_storage(files(root_), Storage::resident), true);
+  for (const std::uint64_t s : {20, 21, 21, 22, 5, 6, 29, 30, 31, 31, 45, 0, 1, 2}) {
+    run.step(s);
+    reference.step(s);
+    ASSERT_TRUE(*run.batch == *reference.batch) << s;
+  }
+}
+
+TEST_F(DatasetSources, ReplaysFromTheStepCounterAlone) {
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    FileRun eager(with_storage(files(root_), storage), true);
+    FileRun replayed(with_storage(files(root_), storage), true);
+    const auto graph = StepGraph::record(replayed.stream, [&](Stream& stream) {
+      replayed.mixture.emit(stream, replayed.state.data(), replayed.batch->view());
+    });
+    EXPECT_TRUE(graph->census().no_host_transfer());
+    for (std::uint64_t s = 0; s < FileRun::kSteps; ++s) {
+      eager.step(s);
+      replayed.state.data()->step = s;
+      replayed.mixture.before_step(replayed.stream, s);
+      graph->launch(replayed.stream);
+      replayed.mixture.after_step(replayed.stream, s);
+      ASSERT_TRUE(*eager.batch == *replayed.batch);
+    }
+  }
+}
+
+TEST_F(DatasetSources, NothingIsAllocatedOnTheDeviceAfterLoading) {
+  FileRun run(with_storage(files(root_), Storage::streamed), true);
+  const std::uint64_t before = device_allocation_count();
+  for (std::uint64_t s = 0; s < FileRun::kSteps; ++s) run.step(s);
+  EXPECT_EQ(device_allocation_count(), before);
+  run.memory.check_guards();
+}
+
+TEST_F(DatasetSources, EvaluatesEveryImageOnceThroughThePlainView) {
+  ViewSpec mirrored;
+  mirrored.flip_x = 1;
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    FileRun run(with_storage(files(root_), storage), true, mirrored);
+    run.step(15);  // evaluation in the middle of training
+    FileRun undisturbed(with_storage(files(root_), storage), true, mirrored);
+    undisturbed.step(15);
+    std::vector<float> x;
+    for (std::int64_t first = 0; first < 21; first += FileRun::kBatch) {
+      const std::int64_t count = std::min<std::int64_t>(FileRun::kBatch, 21 - first);
+      run.mixture.emit_range(run.stream, 0, static_cast<std::uint64_t>(first), run.batch->view(),
+                             count);
+      for (std::int64_t row = 0; row < count; ++row) {
+        EXPECT_EQ(run.batch->label()[static_cast<std::size_t>(row)], (first + row) / 7);
+      }
+      const auto made = run.batch->x();
+      x.insert(x.end(), made.begin(), made.begin() + count * kShape.elements());
+    }
+    const ImageSet images = ImageSet::open({root_, "", 0});
+    ImageDecoder decoder;
+    std::vector<std::uint8_t> encoded, rgb(static_cast<std::size_t>(kShape.elements()));
+    for (std::int64_t i = 0; i < 21; ++i) {
+      images.read(i, encoded);
+      decoder.decode(encoded, decoder.header(encoded), rgb.data());
+      for (std::size_t k = 0; k < rgb.size(); ++k) {
+        ASSERT_EQ(x[static_cast<std::size_t>(i) * rgb.size() + k],
+                  static_cast<float>(rgb[k]) / 255.f);
+      }
+    }
+    run.step(16);
+    undisturbed.step(16);
+    EXPECT_TRUE(*run.batch == *undisturbed.batch);
+  }
+}
+
+TEST_F(DatasetSources, TheBudgetDecidesWherePixelsLive) {
+  const auto resident = [&](std::uint64_t budget, Storage storage) {
+    SourceContext context;
+    context.budget_bytes = budget;
+    DatasetSource source(with_storage(files(root_), storage), context);
+    MemoryPlan memory(Device::cpu());
+    source.plan(memory, Share::whole(4));
+    return std::pair{source.is_resident(), source.summary()};
+  };
+  const std::uint64_t all = 21 * static_cast<std::uint64_t>(kShape.elements());
+  EXPECT_TRUE(resident(all, Storage::automatic).first);
+  EXPECT_FALSE(resident(all - 1, Storage::automatic).first);
+  EXPECT_TRUE(resident(1, Storage::resident).first);
+  EXPECT_FALSE(resident(all, Storage::streamed).first);
+  EXPECT_TRUE(resident(0, Storage::automatic).first);  // a quarter of this machine
+  expect_parts(resident(all, Storage::automatic).second,
+               {"21 images of 3 classes", "12x12", "resident", "within the budget of 8.9 KiB"});
+  expect_parts(resident(all - 1, Storage::automatic).second,
+               {"streamed by 2 threads, 2 batches ahead", "over the budget"});
+  expect_parts(resident(all, Storage::streamed).second, {"as configured"});
+}
+
+TEST_F(DatasetSources, ResizesAndConverts) {
+  const fs::path mixed = folder_.path() / "mixed";
+  write_bytes(mixed / "a/1.jpg", encode_jpeg(noise_rgb(40, 30, 1), 40, 30));
+  write_bytes(mixed / "a/2.png", encode_png(noise_rgb(12, 90, 2), 12, 90, PngKind::grey8));
+  write_bytes(mixed / "a/3.png", encode_png(noise_rgb(13, 13, 3), 13, 13, PngKind::rgb16));
+  write_bytes(mixed / "a/4.jpg", encode_jpeg(noise_rgb(20, 20, 4), 20, 20, JpegKind::grey));
+  SourceSpec spec = with(files(mixed), "resize", fmt::format("{}", kSide));
+  expect_parts(refused(spec), {"2.png", "greyscale image", "on_convert: convert"});
+  spec = with(spec, "on_convert", "convert");
+  const Trace resident = trace(with_storage(spec, Storage::resident), false);
+  EXPECT_EQ(resident.x.size(), static_cast<std::size_t>(240 * kShape.elements()));
+  EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false), resident);
+  expect_parts(DatasetSource(spec, {}).summary(), {"resized to 12"});
+}
+
+TEST_F(DatasetSources, SkipsWhatCannotBeDecoded) {
+  write_bytes(root_ / "class1/000.jpg", {0xff, 0xd8, 0xff, 0, 1, 2});
+  write_bytes(root_ / "class2/001.jpg", encode_jpeg(noise_rgb(12, 12, 1), 12, 12, JpegKind::cmyk));
+  write_bytes(root_ / "class2/002.png", {});
+  SourceSpec spec = files(root_);
+  expect_parts(refused(spec), {"class1/000.jpg", "damaged JPEG", "on_error: skip"});
+  spec = with(spec, "on_error", "skip");
+  const DatasetSource source(spec, {});
+  EXPECT_EQ(source.size(), 18u);
+  expect_parts(source.summary(), {"18 images", "3 skipped", "class1/000.jpg"});
+  EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false),
+            trace(with_storage(spec, Storage::resident), false));
+}
+
+// The first failure in the order of the images is reported, by any number of threads.
+TEST_F(DatasetSources, RefusesBadImagesWithTheirNames) {
+  struct Case {
+    std::string name;
+    Bytes bytes;
+    std::vector<std::string> parts;
+  };
+  const Bytes rgb = noise_rgb(kSide, kSide, 1);
+  const Bytes jpeg = encode_jpeg(rgb, kSide, kSide), png = encode_png(rgb, kSide, kSide);
+  const Case cases[] = {
+      {"1.jpg", Bytes(jpeg.begin(), jpeg.end() - 60), {"damaged JPEG", "on_error: skip"}},
+      {"1.png", Bytes(png.begin(), png.end() - 60), {"damaged PNG", "cut off"}},
+      {"1.jpg", {}, {"the file is empty"}},
+      {"1.jpg", {'B', 'M', 0, 0}, {"neither JPEG nor PNG"}},
+      {"1.jpg", encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk), {"CMYK JPEG", "convert the file"}},
+      {"1.jpg", encode_jpeg(rgb, kSide, kSide, JpegKind::grey), {"greyscale", "on_convert"}},
+      {"1.png", encode_png(rgb, kSide, kSide, PngKind::grey8), {"greyscale", "on_convert"}},
+      {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgb16), {"16-bit PNG", "on_convert"}},
+      {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgba8), {"transparency", "on_convert"}},
+      {"1.png",
+       test::huge_png_header(60'000, 50'000),
+       {"60000x50000", "max_pixels: 67108864", "raise max_pixels"}},
+      {"1.jpg",
+       encode_jpeg(noise_rgb(16, 8, 1), 16, 8),
+       {"16x8", "class0/000.jpg has 12x12", "set resize: 12"}},
+  };
+  for (const Case& c : cases) {
+    const fs::path path = root_ / "class1" / c.name;
+    write_bytes(path, c.bytes);
+    write_bytes(root_ / "class2/1.jpg", {1, 2, 3});  // a later one
+    std::vector<std::string> parts = c.parts;
+    parts.push_back(path.string() + ": ");
+    for (const int threads : {1, 4}) {
+      expect_parts(refused(with_storage(files(root_), Storage::resident, threads)), parts);
+    }
+    fs::remove(path);
+  }
+}
+
+// What a header tells is told before the first step, also of images that no step may ever need.
+TEST_F(DatasetSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
+  const Bytes rgb = noise_rgb(kSide, kSide, 1);
+  const fs::path path = root_ / "class2/zz.png";
+  const auto message = [&](const Bytes& bytes) {
+    write_bytes(path, bytes);
+    std::string first;
+    for (const int threads : {1, 4}) {
+      first = refused(with_storage(files(root_), Storage::streamed, threads));
+      expect_parts(first, {path.string() + ": "});
+    }
+    return first;
+  };
+  expect_parts(message({}), {"the file is empty"});
+  expect_parts(message({'B', 'M', 0, 0}), {"neither JPEG nor PNG"});
+  expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk)), {"CMYK JPEG"});
+  expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::grey)), {"greyscale"});
+  expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::rgb16)), {"16-bit PNG"});
+  expect_parts(message(test::huge_png_header(60'000, 50'000)), {"60000x50000", "max_pixels"});
+  expect_parts(message(encode_png(noise_rgb(16, 8, 1), 16, 8)), {"16x8", "set resize: 12"});
+  expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG nor PNG"});  // longer than what is read
+}
+
+TEST_F(DatasetSources, HeadersMayLieBehindLargeProfiles) {
+  Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
+  Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // APP2 of the greatest length: 65535 bytes
+  profile.resize(2 + 65535, 7);
+  jpeg.insert(jpeg.begin() + 2, profile.begin(), profile.end());
+  write_bytes(root_ / "class2/zz.jpg", jpeg);
+  EXPECT_EQ(trace(with_storage(files(root_), Storage::streamed), false),
+            trace(with_storage(files(root_), Storage::resident), false));
+}
+
+TEST_F(DatasetSources, RefusesImagesThatDoNotFitTheNetwork) {
+  expect_parts(refused(files(root_), 32), {"class0/000.jpg", "12x12", "the network reads 32x32",
+                                           "on source 'real'", "resize: 32"});
+}
+
+TEST_F(DatasetSources, NamesTheMemberOfAnArchive) {
+  test::TarWriter writer;
+  writer.add("a/1.jpg", encode_jpeg(noise_rgb(8, 8, 1), 8, 8));
+  writer.add("a/2.jpg", {1, 2, 3});
+  const fs::path archive = folder_.path() / "x.tar";
+  write_bytes(archive, writer.finish());
+  expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: neither JPEG nor PNG"});
+}
+
+// A damaged file far into an epoch ends the run in before_step of the step that needs it, not
+// earlier, not with a hang, and whatever the number of threads.
+TEST_F(DatasetSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
+  const fs::path damaged = root_ / "class1/003.jpg";
+  Bytes cut = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
+  cut.resize(cut.size() - 60);
+  write_bytes(damaged, cut);
+  for (const int threads : {1, 4}) {
+    FileRun run(with_storage(files(root_), Storage::streamed, threads), false);
+    std::uint64_t needed = 0;
+    const auto uses = [&](std::uint64_t s) {
+      const std::vector<Slot> slots = run.mixture.host_slots(s);
+      return std::any_of(slots.begin(), slots.end(),
+                         [](const Slot& slot) { return slot.sample == 7 + 3; });
+    };
+    while (!uses(needed)) ++needed;
+    for (std::uint64_t s = 0; s < needed; ++s) run.step(s);
+    for (int attempt = 0; attempt < 2; ++attempt) {  // it stays failed
+      expect_parts(message_of(ErrorKind::data, [&] { run.step(needed); }),
+                   {damaged.string(), "damaged JPEG"});
+    }
+  }
+}
+
+// A large image fails late, a small one after it at once: the first in order is reported.
+TEST_F(DatasetSources, TheFirstFailureInOrderIsReported) {
+  const fs::path slow = folder_.path() / "slow";
+  Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);
+  Bytes small = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
+  large.resize(large.size() - 1000);
+  small.resize(small.size() - 60);
+  write_bytes(slow / "a/0.jpg", encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide));
+  write_bytes(slow / "a/1.jpg", large);
+  write_bytes(slow / "a/2.jpg", small);
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    SourceSpec spec = with_storage(files(slow), storage, 4);
+    spec = with(spec, "resize", fmt::format("{}", kSide));
+    spec.shuffle = false;
+    expect_parts(message_of(ErrorKind::data, [&] { FileRun(spec, false).step(0); }),
+                 {"a/1.jpg: damaged JPEG"});
+  }
+}
+
+TEST_F(DatasetSources, StopsInTheMiddleOfWork) {
+  for (int i = 0; i < 20; ++i) {
+    FileRun run(with_storage(files(root_), Storage::streamed, 4), false);
+    for (int s = 0; s < i % 4; ++s) run.step(static_cast<std::uint64_t>(s));
+  }
+}
+
+class SharedCifar : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    data_ = test::shared_data();
+    if (data_.empty()) {
+      GTEST_SKIP() << "needs cifar10-train.tar in ../shared/data or WELLSPRING_SHARED";
+    }
+  }
+  SourceSpec train(std::int64_t limit) const {
+    SourceSpec spec = files(data_ / "cifar10-train.tar");
+    spec.limit_per_class = limit;
+    return spec;
+  }
+  fs::path data_;
+};
+
+TEST_F(SharedCifar, TheFirstBatchHoldsAllClasses) {
+  SourceContext context;
+  context.seed = 1;
+  const auto source = make_source(train(0), context);
+  EXPECT_EQ(source->layout(), SampleLayout::image(32, 32, 3));
+  const Dataset& images = *source->rows();
+  const SampleOrder order = source->order();
+  std::vector<double> counts(10, 0);
+  for (std::uint64_t i = 0; i < 128; ++i) {
+    ++counts[static_cast<std::size_t>(images.label(static_cast<std::int64_t>(order.sample(i))))];
+  }
+  EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 0);  // p < 10 * 0.9^128 = 1e-5
+  EXPECT_LT(test::chi_square_score(counts, 12.8), 5);
+}
+
+TEST_F(SharedCifar, StreamedEqualsResident) {
+  const SourceSpec spec = train(20);
+  const Trace resident = trace(with_storage(spec, Storage::resident), true);
+  EXPECT_EQ(trace(with_storage(spec, Storage::streamed, 3), true), resident);
+}
+
+TEST_F(SharedCifar, WholeSetsDecode) {
+  SourceSpec spec = with(files(data_), "split", "test");
+  spec.storage = Storage::resident;
+  FileRun run(spec, false);
+  EXPECT_EQ(run.data().size(), 5000);
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,274 @@
+// Several ranks in one process make together what one rank makes alone: batches row by row and byte
+// by byte, gradients as sums.
+#include "kernels/communicator.h"
+#include "kernels/ops/ops.h"
+#include "kernels/ops/training.h"
+#include "kernels/step_graph.h"
+#include "sources/mixture.h"
+#include "sources/source_spec.h"
+#include "tests/support/dataset_fixtures.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
+#include "tests/support/rank_group.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using test::expect_parts;
+using test::HostBatch;
+
+constexpr int kSide = 8;
+constexpr std::int64_t kBatch = 24;
+constexpr std::uint64_t kSteps = 20;
+
+TEST(ShareOf, DividesABatchInTheOrderOfRanks) {
+  EXPECT_EQ(share_of(24, 0, 1), Share::whole(24));
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(share_of(24, rank, 4), (Share{24, 6 * rank, 6}));
+  EXPECT_EQ(share_of(24, SingleRank()), Share::whole(24));
+}
+
+TEST(ShareOf, RefusesRanksThatDoNotDivideTheBatch) {
+  const auto refusal = [](std::int64_t batch, int ranks) {
+    return test::message_of(ErrorKind::config, [&] { share_of(batch, 0, ranks); });
+  };
+  expect_parts(refusal(24, 5), {"a batch of 24 rows on 5 ranks", "train.batch: 20 or 25"});
+  expect_parts(refusal(3, 4), {"a batch of 3 rows on 4 ranks", "train.batch: 4", "fewer ranks"});
+}
+
+class Shares : public ::testing::Test {
+ protected:
+  Shares() { test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kSide)); }
+
+  /// Images from files, ramped in beside a generator, or alone.
+  Mixture mixture(Storage storage, bool mixed) const {
+    Mixture mixture(3);
+    SourceContext context;
+    context.size = kSide;
+    context.seed = 5;
+    context.train_view.flip_x = 0.5f;
+    SourceSpec files;
+    files.name = "real";
+    files.kind = SourceKind::files;
+    files.path = (folder_.path() / "images").string();
+    files.storage = storage;
+    files.threads = 2;
+    files.ahead = 2;
+    mixture.add(make_source(files, context), {});
+    if (!mixed) return mixture;
+    SourceSpec generator;
+    generator.name = "made";
+    generator.generator = "noise";
+    mixture.add(make_source(generator, context), {});
+    mixture.set_schedule({{0.1, {0, 1}}, {0.5, {0.3, 0.7}}, {1, {1, 0}}});
+    return mixture;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+/// A mixture that makes one share, with its batch.
+struct RankRun {
+  RankRun(Mixture sources, const Share& share) : mixture(std::move(sources)) {
+    mixture.plan(memory, share, kSteps);
+    state = memory.reserve<StepState>("state", "step", 1);
+    memory.commit();
+    mixture.load(stream);
+    batch = std::make_unique<HostBatch>(share.rows, mixture.layout());
+  }
+  void step(std::uint64_t number) {
+    state.data()->step = number;
+    mixture.before_step(stream, number);
+    mixture.emit(stream, state.data(), batch->view());
+    mixture.after_step(stream, number);
+  }
+
+  MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
+  Mixture mixture;
+  Stream stream{Device::cpu(), 1};
+  Planned<StepState> state;
+  std::unique_ptr<HostBatch> batch;
+};
+
+/// Every column of rows [first, first + part.size) of `whole`, byte by byte.
+void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t first) {
+  const auto rows = columns_of(part.view()), all = columns_of(whole.view());
+  for (std::size_t c = 0; c < rows.size(); ++c) {
+    const std::size_t bytes = rows[c].row_bytes();
+    ASSERT_EQ(bytes, all[c].row_bytes());
+    if (bytes == 0 || rows[c].data == nullptr) continue;
+    EXPECT_EQ(std::memcmp(rows[c].data,
+                          static_cast<const std::byte*>(all[c].data) +
+                              static_cast<std::size_t>(first) * bytes,
+                          static_cast<std::size_t>(part.view().size) * bytes),
+              0)
+        << rows[c].name;
+  }
+}
+
+TEST_F(Shares, MakeTheRowsOfOneRank) {
+  // In order, then again from a later step, a step twice, and past the planned end.
+  std::vector<std::uint64_t> steps;
+  for (std::uint64_t s = 0; s < kSteps; ++s) steps.push_back(s);
+  for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    for (const bool mixed : {false, true}) {
+      RankRun whole(mixture(storage, mixed), Share::whole(kBatch));
+      for (const int ranks : {2, 3, 4}) {
+        std::vector<std::unique_ptr<RankRun>> runs;
+        for (int rank = 0; rank < ranks; ++rank) {
+          runs.push_back(std::make_unique<RankRun>(mixture(storage, mixed),
+                                                   share_of(kBatch, rank, ranks)));
+        }
+        for (const std::uint64_t step : steps) {
+          SCOPED_TRACE(testing::Message() << ranks << " ranks, step " << step);
+          whole.step(step);
+          for (int rank = 0; rank < ranks; ++rank) {
+            RankRun& run = *runs[static_cast<std::size_t>(rank)];
+            run.step(step);
+            expect_rows(*run.batch, *whole.batch, rank * kBatch / ranks);
+          }
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+/// A linear classifier of the batch: its logits' gradient, and the gradient of its weights summed
+/// over the ranks, of the last of some recorded steps.
+struct Gradients {
+  std::vector<float> loss, logits;  ///< of this rank's rows
+  std::vector<float> weights;
+  std::vector<double> magnitude;  ///< of each weight's gradient: sum of |terms|, this rank's
+};
+
+Gradients learn(Mixture sources, Communicator& ranks) {
+  const Share share = share_of(kBatch, ranks);
+  RankRun run(std::move(sources), share);
+  const auto in = static_cast<std::size_t>(run.mixture.layout().elements());
+  const auto out = static_cast<std::size_t>(run.mixture.logits());
+  const auto rows = static_cast<std::size_t>(share.rows);
+  ops::DenseSpec dense_spec{.rows = share.rows,
+                            .in = static_cast<int>(in),
+                            .out = static_cast<int>(out),
+                            .input_gradient = false};
+  const auto dense = ops::Dense::plan(dense_spec, run.stream);
+  std::vector<std::byte> scratch(dense->workspace_bytes());
+  const ops::Workspace workspace{scratch.data(), scratch.size()};
+  std::vector<float> w(in * out), bias(out, 0.1f), logits(rows * out), loss(rows);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::sin(static_cast<float>(i));
+  std::vector<std::uint8_t> correct(rows);
+  Gradients result;
+  result.logits.resize(rows * out);
+  result.weights.resize(in * out);
+  ops::LossSpec spec;
+  spec.batch = share.rows;
+  spec.global_batch = share.global_batch;
+  spec.width = static_cast<std::int32_t>(out);
+  spec.label_smoothing = 0.1f;
+  run.mixture.fill_heads(spec.heads);
+
+  const BatchView batch = run.batch->view();
+  const auto graph = StepGraph::record(run.stream, [&](Stream& stream) {
+    run.mixture.emit(stream, run.state.data(), batch);
+    dense->forward(stream, batch.x, w.data(), bias.data(), logits.data(), workspace);
+    ops::softmax_cross_entropy(stream, spec, logits.data(), run.mixture.slots(), batch.label,
+                               batch.weight, loss.data(), correct.data(), result.logits.data());
+    dense->backward_weights(stream, batch.x, result.logits.data(), result.weights.data(), nullptr,
+                            workspace);
+    ranks.all_reduce(stream, result.weights.data(), DType::f32,
+                     static_cast<std::int64_t>(result.weights.size()));
+  });
+  EXPECT_TRUE(graph->census().no_host_transfer());
+  for (std::uint64_t step = 10; step < 13; ++step) {
+    run.state.data()->step = step;
+    run.mixture.before_step(run.stream, step);
+    graph->launch(run.stream);
+    run.mixture.after_step(run.stream, step);
+  }
+  result.loss = loss;
+  result.magnitude.assign(in * out, 0.0);
+  const std::span<float> x = run.batch->x();
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t k = 0; k < out; ++k) {
+      const double d = std::abs(result.logits[r * out + k]);
+      for (std::size_t i = 0; i < in; ++i) {
+        result.magnitude[k * in + i] += d * std::abs(x[r * in + i]);
+      }
+    }
+  }
+  return result;
+}
+
+// Each rank's rows of loss and of the logits' gradient are those of one rank, bit for bit: a row
+// sees no other, and the mean is over the global batch. The weights' gradient is a sum over rows
+// that ranks cut differently, so it agrees within the rounding of two sums of B terms in any order
+// and of the ranks' own, 2 (B + ranks) u sum |terms| with u = 2^-24 (N. J. Higham, "Accuracy and
+// Stability of Numerical Algorithms", 2nd ed., SIAM 2002, section 4.2); and it is equal, bit for
+// bit, on all ranks and whenever the same number of ranks does it again.
+TEST_F(Shares, AddUpToTheGradientOfOneRank) {
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    SingleRank alone;
+    const Gradients one = learn(mixture(storage, true), alone);
+    for (const int ranks : {2, 3, 4}) {
+      const auto together = [&] {
+        std::vector<Gradients> all(static_cast<std::size_t>(ranks));
+        test::RankGroup(ranks).run([&](Communicator& communicator) {
+          all[static_cast<std::size_t>(communicator.rank())] =
+              learn(mixture(storage, true), communicator);
+        });
+        return all;
+      };
+      const std::vector<Gradients> all = together();
+      std::vector<float> loss, logits;
+      for (const Gradients& part : all) {
+        loss.insert(loss.end(), part.loss.begin(), part.loss.end());
+        logits.insert(logits.end(), part.logits.begin(), part.logits.end());
+        EXPECT_EQ(part.weights, all.front().weights);
+      }
+      EXPECT_EQ(loss, one.loss);
+      EXPECT_EQ(logits, one.logits);
+      const double factor = 2 * static_cast<double>(kBatch + ranks) * 0x1p-24;
+      int seen = 0;
+      for (std::size_t i = 0; i < one.weights.size(); ++i) {
+        const double bound = factor * one.magnitude[i];
+        ASSERT_LE(std::abs(double{all.front().weights[i]} - double{one.weights[i]}), bound) << i;
+        seen += all.front().weights[i] != 0;
+      }
+      EXPECT_GT(seen, 0);
+      EXPECT_EQ(together().front().weights, all.front().weights);
+    }
+  }
+}
+
+TEST(RankGroup, AddsInBothTypesAndPassesFailuresOn) {
+  test::RankGroup(3).run([](Communicator& ranks) {
+    Stream stream(Device::cpu(), 1);
+    const auto own = static_cast<float>(1 << ranks.rank());
+    std::vector<float> wide = {own, -own};
+    std::vector<bf16> narrow = {bf16(own)};
+    ranks.all_reduce(stream, wide.data(), DType::f32, 2);
+    ranks.all_reduce(stream, narrow.data(), DType::bf16, 1);
+    EXPECT_EQ(wide, (std::vector<float>{7, -7}));
+    EXPECT_EQ(static_cast<float>(narrow[0]), 7.f);
+  });
+  EXPECT_THROW(test::RankGroup(2).run([](Communicator& ranks) {
+    if (ranks.rank() == 1) throw std::runtime_error("this one stops");
+    Stream stream(Device::cpu(), 1);
+    float value = 1;
+    ranks.all_reduce(stream, &value, DType::f32, 1);
+  }),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace wellspring

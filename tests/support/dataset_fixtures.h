@@ -1,0 +1,33 @@
+// The same images as a folder, an archive, NumPy arrays and CIFAR files. Tests only; host only.
+#pragma once
+
+#include "tests/support/image_fixtures.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+
+/// Labelled 8-bit images, [side, side, 3] each.
+struct LabelledImages {
+  int side = 0;
+  std::vector<std::string> classes;
+  std::vector<Bytes> rgb;
+  std::vector<std::int32_t> label;
+};
+
+/// Noise, sorted by class: the order in which folders are read.
+LabelledImages labelled_noise(int classes, int per_class, int side);
+
+/// As PNG files in a folder a class.
+void write_as_folder(const std::filesystem::path& folder, const LabelledImages& images);
+void write_as_tar(const std::filesystem::path& path, const LabelledImages& images);
+/// x.npy, y.npy (int64) and classes.txt in `folder`.
+void write_as_npy(const std::filesystem::path& folder, const LabelledImages& images);
+/// data_batch_1.bin, data_batch_2.bin... and batches.meta.txt in `folder`. Images of 32 pixels.
+void write_as_cifar(const std::filesystem::path& folder, const LabelledImages& images,
+                    int files = 2);
+
+}  // namespace wellspring::test

@@ -1,0 +1,86 @@
+// Several ranks of one process, a thread each, that add their numbers in memory. Tests only; host
+// only.
+#pragma once
+
+#include "kernels/communicator.h"
+
+#include <algorithm>
+#include <barrier>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace wellspring::test {
+
+class RankGroup {
+ public:
+  explicit RankGroup(int ranks)
+      : data_(static_cast<std::size_t>(ranks), nullptr), meeting_(ranks) {}
+
+  int size() const { return static_cast<int>(data_.size()); }
+
+  /// Runs `body` once a rank, all at the same time, and throws what the lowest of them failed with.
+  void run(const std::function<void(Communicator&)>& body) {
+    std::vector<std::exception_ptr> failures(data_.size());
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < size(); ++rank) {
+        threads.emplace_back([this, rank, &body, &failures] {
+          try {
+            Member member(*this, rank);
+            body(member);
+          } catch (...) {
+            failures[static_cast<std::size_t>(rank)] = std::current_exception();
+            meeting_.arrive_and_drop();  // the others do not wait for it
+          }
+        });
+      }
+    }
+    for (const std::exception_ptr& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
+  }
+
+ private:
+  class Member final : public Communicator {
+   public:
+    Member(RankGroup& group, int rank) : group_(group), rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return group_.size(); }
+    void all_reduce(Stream& stream, void* data, DType dtype, std::int64_t count) override {
+      stream.run(NodeKind::kernel, "all reduce", [this, data, dtype, count] {
+        visit_float(dtype, [&]<class T>(T) {
+          group_.add(static_cast<std::size_t>(rank_), static_cast<T*>(data),
+                     static_cast<std::size_t>(count));
+        });
+      });
+    }
+
+   private:
+    RankGroup& group_;
+    int rank_;
+  };
+
+  /// In the order of ranks, on every rank.
+  template <class T>
+  void add(std::size_t rank, T* data, std::size_t count) {
+    data_[rank] = data;
+    meeting_.arrive_and_wait();
+    std::vector<T> sum(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      float total = 0;
+      for (const void* other : data_) total += static_cast<float>(static_cast<const T*>(other)[i]);
+      sum[i] = static_cast<T>(total);
+    }
+    meeting_.arrive_and_wait();  // all have read
+    std::copy(sum.begin(), sum.end(), data);
+    meeting_.arrive_and_wait();  // all have written
+  }
+
+  std::vector<const void*> data_;
+  std::barrier<> meeting_;
+};
+
+}  // namespace wellspring::test

@@ -1,0 +1,55 @@
+// A recorded list on a device beside its oracle: one pass forwards and backwards, compared value by
+// value. Host only.
+#pragma once
+
+#include "tests/train/network/reference.h"
+#include "train/network/network.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+
+class NetworkBench {
+ public:
+  /// Random samples, parameters and statistics, all of order one, from a fixed seed.
+  NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute = DType::f32);
+
+  /// Of the samples and parameters as they are; f32.
+  Doubles outputs(PassMode mode);
+  /// After outputs(PassMode::train): the gradient of dot(outputs, direction()) by tensor's name, and
+  /// of the samples by "x".
+  std::map<std::string, Doubles> gradients();
+  const Doubles& direction() const { return direction_; }
+  /// Parameters and buffers as they are on the device, by name.
+  std::map<std::string, Doubles> tensors();
+  /// What the oracle needs to do the same.
+  ReferenceInput reference(PassMode mode) const;
+  Network& network() { return *network_; }
+  /// Overwrites the samples.
+  void set_input(const std::vector<float>& x);
+  const Tape& tape() const { return tape_; }
+  MemoryPlan& memory() { return memory_; }
+
+ private:
+  Pass pass(PassMode mode) const;
+  Doubles read(const void* data, std::size_t n, DType type);
+  void write(void* data, const Doubles& values, DType type);
+
+  Stream& stream_;
+  Tape tape_;
+  MemoryPlan memory_;
+  std::unique_ptr<Network> network_;
+  BatchView batch_;
+  ReferenceInput input_;
+  Doubles direction_;
+  Planned<std::byte> x_;
+  Planned<std::int32_t> count_;
+  Planned<float> globals_;
+  Planned<Slot> slots_;
+  Planned<StepState> state_;
+};
+
+}  // namespace wellspring::test

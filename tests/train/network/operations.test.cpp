@@ -1,0 +1,287 @@
+// Every operation of the tape, alone and fused, against the oracle: outputs in both modes, running
+// statistics, and all gradients by finite differences, on every back end of this machine.
+#include "tests/ops/operation_test.h"
+#include "tests/train/network/network_bench.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+namespace wellspring {
+namespace {
+
+using test::Doubles;
+using test::NetworkBench;
+using test::ReferenceInput;
+
+/// An operation in a small network that ends in a head.
+struct OperationCase {
+  std::string name;
+  SampleLayout input;
+  std::function<void(Tape&)> page;
+  /// Roundings along the longest way from a sample to an output: the terms of its sums and one for
+  /// each step, through a head of `16` terms at most.
+  double roundings = 32;
+  /// By how much the steepest operation, a normalisation, magnifies an error; gradients, which are
+  /// made from what it divided twice, by its square.
+  double gain = 1;
+};
+
+constexpr std::int64_t kBatch = 4;
+constexpr int kOutputs = 3;
+
+const std::vector<OperationCase>& cases() {
+  static const SampleLayout image = SampleLayout::image(6, 6, 3), odd = SampleLayout::image(7, 5, 2),
+                            vector = SampleLayout::event(10);
+  static const SampleLayout set = [] {
+    SampleLayout layout = SampleLayout::set(5, 3);
+    layout.globals = 2;
+    return layout;
+  }();
+  static const std::vector<OperationCase> list = {
+      {"dense", vector, [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 8}), "h"); }},
+      {"dense_relu", vector,
+       [](Tape& t) { t.head(t.relu(t.dense(t.input(), "a", {.width = 8})), "h"); }},
+      {"dense_without_bias", vector,
+       [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 8, .bias = false}), "h"); }},
+      {"dense_per_item", set,
+       [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 4}), "h"); }, 48},
+      {"shared_weights", vector,
+       [](Tape& t) {
+         Tensor x = t.relu(t.dense(t.input(), "a", {.width = 10}));
+         x = t.relu(t.dense(x, "b", {.width = 10, .weights_of = "a"}));
+         t.head(t.dense(x, "c", {.width = 10, .weights_of = "a"}), "h");
+       },
+       64, 4},
+      {"conv", image,
+       [](Tape& t) {
+         t.head(t.global_mean(t.conv(t.input(), "a", {.channels = 4})), "h");
+       },
+       96},
+      {"conv_relu", image,
+       [](Tape& t) {
+         t.head(t.global_mean(t.relu(t.conv(t.input(), "a", {.channels = 4}))), "h");
+       },
+       96},
+      {"conv_7x7_stride_2", image,
+       [](Tape& t) {
+         const Tensor x =
+             t.conv(t.input(), "a", {.channels = 4, .kernel = 7, .stride = 2, .bias = false});
+         t.head(t.global_mean(x), "h");
+       },
+       196},
+      {"conv_1x1_stride_2", odd,
+       [](Tape& t) {
+         const Tensor x =
+             t.conv(t.input(), "a", {.channels = 4, .kernel = 1, .stride = 2, .bias = false});
+         t.head(t.global_mean(x), "h");
+       },
+       48},
+      {"conv_pool", image,
+       [](Tape& t) {
+         t.head(t.global_mean(t.max_pool(t.conv(t.input(), "a", {.channels = 4}))), "h");
+       },
+       80},
+      {"conv_pool_relu", image,
+       [](Tape& t) {
+         t.head(t.global_mean(t.relu(t.max_pool(t.conv(t.input(), "a", {.channels = 4})))), "h");
+       },
+       80},
+      {"conv_relu_pool", image,
+       [](Tape& t) {
+         t.head(t.global_mean(t.max_pool(t.relu(t.conv(t.input(), "a", {.channels = 16})))), "h");
+       },
+       80},
+      {"max_pool_of_odd_sides", odd,
+       [](Tape& t) { t.head(t.global_mean(t.max_pool(t.input())), "h"); }},
+      {"max_pool_overlapping", odd,
+       [](Tape& t) {
+         t.head(t.global_mean(t.max_pool(t.input(), {.window = 3, .stride = 2, .padding = 1})),
+                "h");
+       }},
+      {"max_pool_relu", image,
+       [](Tape& t) {
+         const Tensor x = t.max_pool(t.input(), {.window = 3, .stride = 1, .padding = 1});
+         t.head(t.global_mean(t.relu(x)), "h");
+       },
+       64},
+      {"group_norm", image,
+       [](Tape& t) {
+         const Tensor x = t.conv(t.input(), "a", {.channels = 4});
+         t.head(t.global_mean(t.group_norm(x, "n", {.groups = 2})), "h");
+       },
+       160, 2},
+      {"group_norm_of_the_samples", image,
+       [](Tape& t) { t.head(t.global_mean(t.group_norm(t.input(), "n", {.groups = 3})), "h"); },
+       96, 2},
+      {"group_norm_residual_relu", image,
+       [](Tape& t) {
+         const Tensor x = t.conv(t.input(), "a", {.channels = 4});
+         const Tensor y = t.group_norm(t.conv(x, "b", {.channels = 4}), "n", {.groups = 2});
+         t.head(t.global_mean(t.relu(t.add(y, x))), "h");
+       },
+       256, 4},
+      {"batch_norm", image,
+       [](Tape& t) {
+         const Tensor x = t.conv(t.input(), "a", {.channels = 4, .bias = false});
+         t.head(t.global_mean(t.batch_norm(x, "n")), "h");
+       },
+       160, 2},
+      {"batch_norm_of_vectors", vector,
+       [](Tape& t) { t.head(t.batch_norm(t.dense(t.input(), "a", {.width = 8}), "n"), "h"); }, 64,
+       8},
+      {"batch_norm_relu", image,
+       [](Tape& t) {
+         const Tensor x = t.conv(t.input(), "a", {.channels = 4, .bias = false});
+         t.head(t.global_mean(t.relu(t.batch_norm(x, "n"))), "h");
+       },
+       160, 2},
+      {"batch_norm_residual_relu", image,
+       [](Tape& t) {
+         const Tensor x = t.conv(t.input(), "a", {.channels = 4});
+         const Tensor y = t.batch_norm(t.conv(x, "b", {.channels = 4}), "n");
+         t.head(t.global_mean(t.relu(t.add(x, y))), "h");
+       },
+       256, 4},
+      {"two_norms_added", image,
+       [](Tape& t) {
+         const Tensor a = t.batch_norm(t.conv(t.input(), "a", {.channels = 4}), "m");
+         const Tensor b = t.batch_norm(t.conv(t.input(), "b", {.channels = 4}), "n");
+         t.head(t.global_mean(t.relu(t.add(a, b))), "h");
+       },
+       256, 4},
+      {"relu", vector, [](Tape& t) { t.head(t.relu(t.input()), "h"); }},
+      {"add", vector,
+       [](Tape& t) {
+         const Tensor a = t.dense(t.input(), "a", {.width = 6});
+         const Tensor b = t.dense(t.input(), "b", {.width = 6});
+         t.head(t.relu(t.add(a, b)), "h");
+       }},
+      {"added_to_itself", vector, [](Tape& t) { t.head(t.add(t.input(), t.input()), "h"); }},
+      {"read_by_three", vector,
+       [](Tape& t) {
+         const Tensor x = t.relu(t.dense(t.input(), "a", {.width = 6}));
+         const Tensor y = t.dense(x, "b", {.width = 6});
+         t.head(t.add(t.add(x, y), t.dense(x, "c", {.width = 6})), "h");
+       },
+       64},
+      {"concatenate", vector,
+       [](Tape& t) {
+         const Tensor a = t.dense(t.input(), "a", {.width = 5});
+         t.head(t.concatenate(a, t.input()), "h");
+       }},
+      {"dropout", vector,
+       [](Tape& t) {
+         const Tensor x = t.dense(t.input(), "a", {.width = 13});
+         t.head(t.dropout(x, "d", {.rate = 0.25f}), "h");
+       }},
+      {"item_mean", set,
+       [](Tape& t) { t.head(t.item_mean(t.relu(t.dense(t.input(), "a", {.width = 4}))), "h"); }},
+      {"item_sum_and_globals", set,
+       [](Tape& t) {
+         const Tensor x = t.item_sum(t.relu(t.dense(t.input(), "a", {.width = 4})));
+         t.head(t.concatenate(x, t.globals()), "h");
+       }},
+  };
+  return list;
+}
+
+double largest(const Doubles& values) {
+  double result = 0;
+  for (const double value : values) result = std::max(result, std::abs(value));
+  return result;
+}
+
+class Operations : public ops::test::OperationTest {
+ protected:
+  /// u: the rounding of the compute type. f32 sums of f32 products everywhere, so in bf16 only what
+  /// is stored between operations is rounded to it: the steps, not the terms.
+  void expect_oracle(const OperationCase& c, DType compute) {
+    SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
+    Tape tape(c.name, c.input, kOutputs);
+    c.page(tape);
+    NetworkBench bench(stream(), tape, kBatch, compute);
+    const double f32 = ops::test::rounding(DType::f32);
+    const double steps = static_cast<double>(tape.nodes().size()) + 1;
+    const double stored = compute == DType::bf16 ? 4 * steps * ops::test::rounding(compute) : 0;
+    const double bound = c.roundings * f32 * c.gain + stored * c.gain;
+
+    const ReferenceInput evaluating = bench.reference(PassMode::evaluate);
+    const Doubles evaluated = reference_outputs(tape, evaluating);
+    ops::test::expect_within(bench.outputs(PassMode::evaluate), evaluated,
+                             bound * std::max(1.0, largest(evaluated)), "evaluated");
+
+    const ReferenceInput training = bench.reference(PassMode::train);
+    std::map<std::string, Doubles> moved;
+    const Doubles expected = reference_outputs(tape, training, &moved);
+    ops::test::expect_within(bench.outputs(PassMode::train), expected,
+                             bound * std::max(1.0, largest(expected)), "outputs");
+    const std::map<std::string, Doubles> tensors = bench.tensors();
+    for (const auto& [name, values] : moved)
+      ops::test::expect_within(tensors.at(name), values, bound * std::max(1.0, largest(values)),
+                               name);
+    expect_gradients(bench, tape, training, bound * c.gain);
+  }
+
+  /// A term more a row of the batch in sums over it; 1e-8 from the differences themselves.
+  void expect_gradients(NetworkBench& bench, const Tape& tape, const ReferenceInput& input,
+                        double bound) {
+    const auto along = [&](const ReferenceInput& at) {
+      return ops::test::dot(reference_outputs(tape, at), bench.direction());
+    };
+    for (const auto& [name, got] : bench.gradients()) {
+      const auto at = [&](const Doubles& values) {
+        ReferenceInput moved = input;
+        (name == "x" ? moved.x : moved.tensors.at(name)) = values;
+        return along(moved);
+      };
+      const Doubles expected =
+          ops::test::gradient(at, name == "x" ? input.x : input.tensors.at(name));
+      ops::test::expect_within(got, expected, bound * kBatch * std::max(1.0, largest(expected)) + 1e-8,
+                               "gradient of " + name);
+    }
+  }
+};
+
+TEST_P(Operations, AgreeWithTheOracleAndFiniteDifferences) {
+  for (const OperationCase& c : cases()) expect_oracle(c, DType::f32);
+}
+
+TEST_P(Operations, AgreeInBf16) {
+  if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32";
+  for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);
+}
+
+// Every kind of operation stands in the table; a new one is missed here, not forgotten.
+TEST(OperationTable, HoldsEveryOperation) {
+  std::vector<bool> seen(std::variant_size_v<Operation>, false);
+  for (const OperationCase& c : cases()) {
+    Tape tape(c.name, c.input, kOutputs);
+    c.page(tape);
+    for (const Node& node : tape.nodes()) seen[node.operation.index()] = true;
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0);
+}
+
+// A NaN among the samples must reach the outputs, whichever library applies the ReLU.
+TEST_P(Operations, NaNsAreNotSwallowed) {
+  for (const OperationCase& c : cases()) {
+    if (c.input.globals > 0) continue;  // a set's items that do not exist are not read
+    SCOPED_TRACE(c.name);
+    Tape tape(c.name, c.input, kOutputs);
+    c.page(tape);
+    NetworkBench bench(stream(), tape, kBatch);
+    std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.elements()),
+                         std::nanf(""));
+    bench.set_input(x);
+    for (const double output : bench.outputs(PassMode::train)) EXPECT_TRUE(std::isnan(output));
+  }
+}
+
+WS_ON_EVERY_BACKEND(Operations);
+
+}  // namespace
+}  // namespace wellspring

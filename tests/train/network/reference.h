@@ -1,0 +1,35 @@
+// The oracle of networks: evaluates a recorded list in double precision, operation by operation as
+// it was recorded, without fusions, in Eigen. Host only.
+#pragma once
+
+#include "kernels/emission/batch.h"
+#include "train/network/pass.h"
+#include "train/network/tape.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+
+using Doubles = std::vector<double>;
+
+/// What a pass reads, on the host.
+struct ReferenceInput {
+  std::int64_t batch = 1;
+  Doubles x;
+  std::vector<std::int32_t> count;
+  Doubles globals;
+  std::vector<Slot> slots;
+  std::uint64_t step = 0, seed = 0;
+  PassMode mode = PassMode::train;
+  std::map<std::string, Doubles> tensors;  ///< parameters and buffers by name, in memory order
+};
+
+/// The outputs [batch, outputs]. Training also moves the running statistics of `input.tensors` when
+/// `moved` is given.
+Doubles reference_outputs(const Tape& tape, const ReferenceInput& input,
+                          std::map<std::string, Doubles>* moved = nullptr);
+
+}  // namespace wellspring::test

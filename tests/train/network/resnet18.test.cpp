@@ -1,0 +1,128 @@
+// resnet18 against PyTorch's on the same weights, in both modes, forwards and backwards.
+#include "core/error.h"
+#include "kernels/dtype.h"
+#include "tests/ops/operation_test.h"
+#include "tests/train/network/resnet18_reference.h"
+#include "train/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using test::Resnet18Reference;
+
+/// Values in [-1, 1): the formula of scripts/torch-weights, SplitMix64 from the name's FNV-1a hash.
+std::vector<double> formula(const std::string& name, std::size_t count) {
+  std::uint64_t state = 0xcbf29ce484222325u;
+  for (const char c : name) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  std::vector<double> values(count);
+  for (double& value : values) {
+    state += 0x9e3779b97f4a7c15u;
+    std::uint64_t z = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    value = static_cast<double>((z ^ z >> 31) >> 40) * 0x1p-23 - 1;
+  }
+  return values;
+}
+
+/// In file order, as PyTorch has it.
+std::vector<float> formula_tensor(const ParameterTensor& tensor) {
+  const bool matrix = tensor.layout != TensorLayout::vector;
+  const bool about_one = tensor.name.ends_with("weight") || tensor.name.ends_with("running_var");
+  const double offset = !matrix && about_one ? 1 : 0;
+  const double spread = matrix ? std::sqrt(6 / static_cast<double>(tensor.fan_in())) : 0.25;
+  std::vector<float> values;
+  for (const double value : formula(tensor.name, static_cast<std::size_t>(tensor.elements())))
+    values.push_back(static_cast<float>(offset + spread * value));
+  return values;
+}
+
+class Resnet18Test : public ops::test::OperationTest {};
+
+// Roundings of a sum of n terms grow as sqrt(n) u where their signs are random; the longest sums have
+// 512 * 9 terms, and 20 layers follow each other, whose errors add in quadrature: sqrt(4608 * 20) u =
+// 1.8e-5 of the largest logit. Eight times that is far beyond chance, and far below what a wrong
+// constant does: an epsilon of 1e-3 in place of 1e-5 moves the logits by 1e-3 and more. Gradients pass
+// the layers twice and are divided by each normalisation's deviation: eight times as much again.
+TEST_P(Resnet18Test, AgreesWithPyTorch) {
+  const double bound = 8 * std::sqrt(4608.0 * 20) * ops::test::rounding(DType::f32);
+  for (const Resnet18Reference& expected : test::resnet18_reference()) {
+    SCOPED_TRACE(expected.stem);
+    const int side = expected.size;
+    const Tape tape = make_model("resnet18", {{"stem", expected.stem, {}}})
+                          ->record(SampleLayout::image(side, side, 3), 10);
+    MemoryPlan memory(stream().device());
+    Network network(tape, {.batch = 2}, stream(), memory);
+    ParameterArena& arena = network.parameters();
+    arena.plan(memory, DType::f32, {});
+    const auto pixels = static_cast<std::size_t>(2 * side * side * 3);
+    const Planned<float> x = memory.reserve<float>("test", "x", pixels);
+    memory.commit();
+    arena.initialise(stream(), 1);
+    std::vector<float> master = arena.download(stream(), arena.master());
+    for (const ParameterTensor& tensor : arena.tensors())
+      from_file_order(tensor, formula_tensor(tensor), master.data() + tensor.offset);
+    arena.upload(stream(), master, arena.master());
+    const auto upload = [&](void* to, const std::vector<double>& values) {
+      const std::vector<float> floats(values.begin(), values.end());
+      stream().copy(to, floats.data(), floats.size() * sizeof(float),
+                    CopyDirection::host_to_device, "test");
+      stream().synchronize();
+    };
+    upload(x.data(), formula("images", pixels));
+    BatchView batch;
+    batch.size = 2;
+    batch.x = x.data();
+    const auto read = [&](const void* from, std::size_t n) {
+      std::vector<float> values(n);
+      stream().copy(values.data(), from, n * sizeof(float), CopyDirection::device_to_host, "test");
+      stream().synchronize();
+      return values;
+    };
+    const auto scale = [](const std::vector<double>& values) {
+      return std::max(1.0, ops::test::largest_magnitude(values));
+    };
+
+    network.forward({stream(), batch, nullptr, nullptr, PassMode::evaluate});
+    ops::test::expect_within(read(network.outputs(), 20), expected.evaluated,
+                             bound * scale(expected.evaluated), "evaluated");
+    const Pass training{stream(), batch};
+    network.forward(training);
+    ops::test::expect_within(read(network.outputs(), 20), expected.trained,
+                             bound * scale(expected.trained), "trained");
+    upload(network.output_gradient(), formula("direction", 20));
+    network.backward(training);
+    master = arena.download(stream(), arena.master());
+    for (std::size_t i = 0; i < arena.tensors().size(); ++i) {
+      const ParameterTensor& tensor = arena.tensors()[i];
+      const auto first_eight = [&] {
+        return std::vector<float>(master.begin() + tensor.offset,
+                                  master.begin() + tensor.offset + 8);
+      };
+      if (tensor.name == "bn1.running_mean")
+        ops::test::expect_within(first_eight(), expected.running_mean, bound, tensor.name);
+      if (tensor.name == "layer4.1.bn2.running_var")
+        ops::test::expect_within(first_eight(), expected.running_var,
+                                 bound * scale(expected.running_var), tensor.name);
+      if (!tensor.trained()) continue;
+      double square = 0;
+      for (const float g : read(arena.gradient({static_cast<int>(i)}),
+                                static_cast<std::size_t>(tensor.elements())))
+        square += double{g} * g;
+      ASSERT_TRUE(expected.gradient_norms.contains(tensor.name)) << tensor.name;
+      const double norm = expected.gradient_norms.at(tensor.name);
+      EXPECT_NEAR(std::sqrt(square), norm, 8 * bound * norm) << tensor.name;
+    }
+  }
+}
+
+WS_ON_EVERY_BACKEND(Resnet18Test);
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,160 @@
+// What is recorded, what runs as one, and which memory is handed on.
+#include "train/network/tape.h"
+
+#include "core/error.h"
+#include "tests/train/network/network_bench.h"
+#include "train/model.h"
+#include "train/network/fusion.h"
+#include "train/network/liveness.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+std::vector<std::string> kinds(const std::vector<Node>& nodes) {
+  std::vector<std::string> names;
+  for (const Node& node : nodes) names.push_back(node.name);
+  return names;
+}
+
+template <class Recorded>
+const Recorded& only(const std::vector<Node>& nodes, std::size_t i) {
+  return std::get<Recorded>(nodes.at(i).operation);
+}
+
+Tape image_tape() {
+  return Tape("test", SampleLayout::image(8, 8, 3), 2);
+}
+
+TEST(Fusion, PoolingAndReluBecomePartOfAConvolutionInEitherOrder) {
+  for (const bool relu_first : {false, true}) {
+    Tape tape = image_tape();
+    Tensor x = tape.conv(tape.input(), "conv", {.channels = 4});
+    x = relu_first ? tape.max_pool(tape.relu(x)) : tape.relu(tape.max_pool(x));
+    tape.head(x, "head");
+    const std::vector<Node> nodes = fuse(tape.nodes());
+    ASSERT_EQ(kinds(nodes), (std::vector<std::string>{"conv", "head"}));
+    EXPECT_TRUE(only<Convolution>(nodes, 0).pool);
+    EXPECT_TRUE(only<Convolution>(nodes, 0).relu);
+  }
+}
+
+TEST(Fusion, ANormTakesTheResidualAndTheRelu) {
+  Tape tape = image_tape();
+  const Tensor x = tape.conv(tape.input(), "a", {.channels = 4, .bias = false});
+  const Tensor y = tape.group_norm(x, "n", {.groups = 2});
+  tape.head(tape.relu(tape.add(x, y)), "head");
+  const std::vector<Node> nodes = fuse(tape.nodes());
+  ASSERT_EQ(kinds(nodes), (std::vector<std::string>{"a", "n", "head"}));
+  EXPECT_TRUE(only<GroupNorm>(nodes, 1).relu);
+  ASSERT_EQ(nodes[1].inputs.size(), 2u);
+  EXPECT_EQ(nodes[1].inputs[1].value, x.value);
+}
+
+TEST(Fusion, OfTwoNormsTheLaterOneTakesTheOther) {
+  Tape tape = image_tape();
+  const Tensor a = tape.batch_norm(tape.input(), "a"), b = tape.batch_norm(tape.input(), "b");
+  tape.head(tape.relu(tape.add(b, a)), "head");
+  const std::vector<Node> nodes = fuse(tape.nodes());
+  ASSERT_EQ(kinds(nodes), (std::vector<std::string>{"a", "b", "head"}));
+  EXPECT_EQ(nodes[1].inputs[1].value, a.value);
+}
+
+TEST(Fusion, NothingIsFusedThatIsReadTwice) {
+  Tape tape = image_tape();
+  const Tensor x = tape.conv(tape.input(), "conv", {.channels = 4});
+  tape.head(tape.add(tape.relu(x), x), "head");
+  EXPECT_EQ(fuse(tape.nodes()).size(), 4u);
+}
+
+TEST(Liveness, TensorsShareABlockWhenTheirLivesDoNot) {
+  const BlockAssignment a = assign_blocks({{100, 0, 2}, {80, 3, 5}, {50, 2, 3}, {0, 0, 9}});
+  EXPECT_EQ(a.block_of[0], a.block_of[1]);
+  EXPECT_NE(a.block_of[0], a.block_of[2]);
+  EXPECT_EQ(a.block_bytes, (std::vector<std::size_t>{100, 50}));
+}
+
+// A chain of layers: its activations stay for the backward pass, and their gradients need no more
+// than two blocks beside those that die.
+TEST(Liveness, GradientsAreHandedOn) {
+  Stream stream(Device::cpu(), 1);
+  std::vector<std::size_t> blocks;
+  for (const int depth : {4, 12}) {
+    Tape tape("chain", SampleLayout::event(16), 16);
+    Tensor x = tape.input();
+    for (int i = 0; i < depth; ++i)
+      x = tape.relu(tape.dense(x, "layer" + std::to_string(i), {.width = 16}));
+    tape.head(x, "head");
+    MemoryPlan memory(Device::cpu());
+    const Network network(tape, {.batch = 2}, stream, memory);
+    std::size_t n = 0;
+    for (const Reservation& r : memory.reservations()) n += r.group == "activations" ? 1 : 0;
+    blocks.push_back(n);
+  }
+  EXPECT_EQ(blocks[1] - blocks[0], 8u);  // one activation a layer, and no gradient
+}
+
+TEST(Tape, DescribesItself) {
+  Tape tape = image_tape();
+  const Tensor x = tape.conv(tape.input(), "stem", {.channels = 4, .stride = 2, .bias = false});
+  tape.head(tape.global_mean(tape.relu(tape.group_norm(x, "norm", {.groups = 2}))), "head");
+  const std::string text = describe(tape);
+  for (const char* part : {"conv        stem", "3x3, stride 2, padding 1, no bias", "4x4x4",
+                           "2 groups, epsilon 1e-05", "head", "max(x, 0)"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST(Tape, RefusesWhatDoesNotFit) {
+  const auto refused = [](const auto& record) {
+    Tape tape = image_tape();
+    try {
+      record(tape);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::config);
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_NE(refused([](Tape& t) {
+              t.conv(t.input(), "c", {.channels = 4, .kernel = 11, .padding = 0});
+            }).find("model test: convolution 'c' of an image of 8x8x3"),
+            std::string::npos);
+  EXPECT_NE(refused([](Tape& t) { t.max_pool(t.input(), {.window = 9}); }).find("side of 9"),
+            std::string::npos);
+  EXPECT_NE(refused([](Tape& t) { t.group_norm(t.input(), "n", {.groups = 2}); })
+                .find("3 channels in 2 groups"),
+            std::string::npos);
+  EXPECT_NE(refused([](Tape& t) { t.add(t.input(), Tape::flatten(t.input())); })
+                .find("must have one shape"),
+            std::string::npos);
+  EXPECT_NE(refused([](Tape& t) { t.globals(); }).find("no global columns"), std::string::npos);
+}
+
+TEST(Tape, MisuseIsALogicError) {
+  Tape endless = image_tape();
+  endless.relu(endless.input());
+  EXPECT_THROW(endless.nodes(), std::logic_error);
+  Tape unread = image_tape();
+  unread.relu(unread.input());
+  unread.head(unread.input(), "head");
+  EXPECT_THROW(unread.nodes(), std::logic_error);
+  Tape unshared = image_tape();
+  unshared.head(unshared.dense(unshared.input(), "a", {.width = 2, .weights_of = "b"}), "head");
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  EXPECT_THROW(Network(unshared, {.batch = 2}, stream, memory), std::logic_error);
+}
+
+TEST(Models, EachDescribesItsExample) {
+  for (const ModelEntry& entry : model_registry()) {
+    const Tape tape = entry.make({})->record(entry.example, 10);
+    EXPECT_NE(describe(tape).find("head"), std::string::npos) << entry.name;
+  }
+}
+
+}  // namespace
+}  // namespace wellspring

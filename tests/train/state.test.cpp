@@ -1,0 +1,184 @@
+// State is what the memory plan says it is: whoever reserves a state block gets it compared by
+// --graph check, copied by snapshots and kept by checkpoints, and needs to tell nobody.
+#include "generators/generator.h"
+#include "sources/procedural.h"
+#include "tests/train/training_testing.h"
+#include "train/checkpoint.h"
+#include "train/snapshot.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace wellspring {
+namespace {
+
+using test::expect_parts;
+using test::message_of;
+using test::quick;
+using test::small_run;
+using test::TemporaryFolder;
+
+/// Noise that counts its steps in a state block of its own, on the CPU.
+class CountingNoise final : public Source {
+ public:
+  enum class Counts : std::uint8_t { state, host };
+  explicit CountingNoise(Counts counts) : counts_(counts) {}
+
+  const std::string& name() const override { return noise_.name(); }
+  SampleLayout layout() const override { return noise_.layout(); }
+  const std::vector<std::string>& classes() const override { return noise_.classes(); }
+  const std::vector<std::string>& latent_names() const override { return noise_.latent_names(); }
+  std::uint64_t size() const override { return noise_.size(); }
+  std::uint64_t first_evaluation_sample() const override {
+    return noise_.first_evaluation_sample();
+  }
+  std::string summary() const override { return noise_.summary(); }
+  Order order() const override { return noise_.order(); }
+
+  void plan(MemoryPlan& plan, const Share& share) override {
+    noise_.plan(plan, share);
+    count_ = plan.reserve_state<std::uint64_t>("counting noise", "steps seen", 1);
+  }
+  void emit(Stream& stream, const Slot* slots, std::uint32_t index,
+            const BatchView& batch) override {
+    noise_.emit(stream, slots, index, batch);
+    std::uint64_t* count = count_.data();
+    if (counts_ == Counts::state) {
+      stream.run(NodeKind::kernel, "count", [count] { ++*count; });
+    } else {  // what no node may do: the host's counter is read when the node is made
+      stream.run(NodeKind::kernel, "count", [count, calls = ++calls_] { *count = calls; });
+    }
+  }
+  void emit_range(Stream& stream, const Slot* slots, std::uint32_t index, std::uint64_t first,
+                  std::int64_t count, const BatchView& batch) override {
+    noise_.emit_range(stream, slots, index, first, count, batch);
+  }
+
+ private:
+  ProceduralSource noise_{"noise", make_generator("noise", 8), ProceduralSource::Settings{}};
+  Counts counts_;
+  std::uint64_t calls_ = 0;
+  Planned<std::uint64_t> count_;
+};
+
+std::unique_ptr<Trainer> counting_trainer(
+    const std::filesystem::path& folder, const std::string& graph,
+    CountingNoise::Counts counts = CountingNoise::Counts::state, TrainerOptions options = quick()) {
+  static TrainObserver observer;
+  Mixture mixture(7);
+  mixture.add(std::make_unique<CountingNoise>(counts), {});
+  return std::make_unique<Trainer>(
+      small_run(folder, {"device=cpu", "data.sources=[{name: noise, generator: noise}]",
+                         "eval.sources=[]", "train.graph=" + graph}),
+      std::move(mixture), observer, std::move(options));
+}
+
+TEST(State, ANewBlockIsResumedWithTheRest) {
+  const TemporaryFolder straight, broken;
+  const auto whole = counting_trainer(straight.path(), "on");
+  whole->train_until(17);
+  {
+    const auto first = counting_trainer(broken.path(), "on");
+    first->train_until(9);
+    first->checkpoint();
+    first->train_until(11);  // lost
+  }
+  const auto second = counting_trainer(broken.path(), "on");
+  EXPECT_EQ(second->step(), 9u);
+  second->train_until(17);
+  const std::vector<std::uint8_t> bytes = second->state_bytes();
+  EXPECT_EQ(bytes, whole->state_bytes());
+  // The count is the last block that was reserved.
+  std::uint64_t count = 0;
+  std::memcpy(&count, bytes.data() + bytes.size() - sizeof count, sizeof count);
+  EXPECT_EQ(count, 17u);
+}
+
+TEST(State, ANewBlockIsComparedByGraphCheck) {
+  const auto honest =
+      counting_trainer("unused", "check", CountingNoise::Counts::state, test::in_memory());
+  EXPECT_NO_THROW(honest->train_until(6));
+  const auto false_one =
+      counting_trainer("unused", "check", CountingNoise::Counts::host, test::in_memory());
+  expect_parts(message_of(ErrorKind::runtime, [&] { false_one->train_until(6); }),
+               {"step 2: ", "differ in counting noise/steps seen, byte 0"});
+}
+
+TEST(State, ANewBlockSurvivesAMeasurement) {
+  const auto trainer =
+      counting_trainer("unused", "on", CountingNoise::Counts::state, test::in_memory());
+  trainer->train_until(5);
+  const std::vector<std::uint8_t> before = trainer->state_bytes();
+  trainer->measure_ceiling(0.01);
+  EXPECT_EQ(trainer->state_bytes(), before);
+}
+
+// A run whose state has other blocks than the checkpoint is refused, whichever side has more.
+TEST(State, ACheckpointWithoutABlockOrWithAnotherIsRefused) {
+  const TemporaryFolder with, without;
+  TrainObserver observer;
+  const auto plain = [&](const std::filesystem::path& folder) {
+    return std::make_unique<Trainer>(
+        small_run(folder, {"device=cpu", "data.sources=[{name: noise, generator: noise}]",
+                           "eval.sources=[]", "train.graph=on"}),
+        observer, quick());
+  };
+  plain(without.path())->checkpoint();
+  counting_trainer(with.path(), "on")->checkpoint();
+  expect_parts(message_of(ErrorKind::config, [&] { counting_trainer(without.path(), "on"); }),
+               {"state.safetensors", "counting noise/steps seen is missing there", "init.from"});
+  expect_parts(message_of(ErrorKind::config, [&] { plain(with.path()); }),
+               {"state.safetensors", "counting noise/steps seen is unknown here"});
+}
+
+TEST(State, ACheckpointOfAnotherFormatIsRefused) {
+  const TemporaryFolder folder;
+  TrainObserver observer;
+  Trainer(small_run(folder.path()), observer, quick()).checkpoint();
+  const std::filesystem::path header = folder / "checkpoints/step-0/checkpoint.json";
+  std::string text = test::slurp(header);
+  const std::string format = "wellspring checkpoint 2";
+  const std::size_t at = text.find(format);
+  ASSERT_NE(at, std::string::npos);
+  text[at + format.size() - 1] = '1';
+  test::spill(header, text);
+  expect_parts(
+      message_of(ErrorKind::config, [&] { Trainer(small_run(folder.path()), observer, quick()); }),
+      {"is of another version of this program", "'wellspring checkpoint 1'", "init.from"});
+}
+
+// The ring's length follows log_every, which a run may change when it is resumed.
+TEST(State, TheRingOfMetricsMayBeginAnew) {
+  const TemporaryFolder folder;
+  TrainObserver observer;
+  {
+    Trainer first(small_run(folder.path()), observer, quick());
+    first.train_until(10);
+    first.checkpoint();
+  }
+  Trainer second(small_run(folder.path(), {"train.log_every=5"}), observer, quick());
+  EXPECT_EQ(second.step(), 10u);
+  EXPECT_EQ(second.run().step, 30u);
+}
+
+TEST(SnapshotTest, NamesTheFirstByteThatDiffers) {
+  MemoryPlan memory(Device::cpu());
+  const auto a = memory.reserve_state<std::uint8_t>("test", "a", 3);
+  const auto b = memory.reserve_state<std::uint8_t>("test", "b", 3);
+  memory.commit();
+  Stream stream(Device::cpu());
+  Snapshot first, second;
+  first.save(stream, memory.state());
+  b.data()[2] = 7;
+  second.save(stream, memory.state());
+  EXPECT_EQ(first.difference(first, memory.state()), "");
+  EXPECT_EQ(first.difference(second, memory.state()), "test/b, byte 2");
+  first.restore(stream, memory.state());
+  EXPECT_EQ(b.data()[2], 0);
+  a.data()[0] = 1;
+  second.save(stream, memory.state());
+  EXPECT_EQ(first.difference(second, memory.state()), "test/a, byte 0");
+}
+
+}  // namespace
+}  // namespace wellspring

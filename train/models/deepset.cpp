@@ -1,0 +1,72 @@
+// A network on sets: one perceptron for every item, the mean or sum over the items that exist, then
+// a perceptron for the whole, with the set's global columns beside it.
+#include "train/model.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+enum class Pooling : std::uint8_t { mean, sum };
+
+struct DeepSet {
+  static constexpr const char* kName = "deepset";
+  static constexpr const char* kSummary =
+      "sets: a perceptron for each item, pooled, then one for the whole";
+  static constexpr const char* kReference =
+      "Zaheer et al. 2017, theorem 2; Komiske, Metodiev & Thaler 2019 (energy flow)";
+  static SampleLayout example() {
+    SampleLayout layout = SampleLayout::set(32, 4);
+    layout.globals = 2;
+    return layout;
+  }
+
+  std::vector<double> item_widths = {64, 64};
+  std::vector<double> widths = {64, 64};
+  Pooling pooling = Pooling::mean;
+
+  static const ParamTable<DeepSet>& table() {
+    static const auto table =
+        ParamTable<DeepSet>("model deepset")
+            .real_list("item_widths", &DeepSet::item_widths, {1, 65536}, "values",
+                       "values of each layer that works on single items, in order")
+            .real_list("widths", &DeepSet::widths, {1, 65536}, "values",
+                       "values of each layer that works on whole sets, in order")
+            .choice("pooling", &DeepSet::pooling, {{"mean", Pooling::mean}, {"sum", Pooling::sum}},
+                    "how the items of a set come together",
+                    "a sum also tells how many there are; a mean keeps its size");
+    return table;
+  }
+
+  void check() const {
+    for (const double width : item_widths) whole_number(kName, "item_widths", width);
+    for (const double width : widths) whole_number(kName, "widths", width);
+  }
+
+  void record(Tape& tape) const {
+    Tensor x = perceptron(tape, tape.input(), "item", item_widths);
+    x = pooling == Pooling::mean ? tape.item_mean(x) : tape.item_sum(x);
+    if (tape.has_globals()) x = tape.concatenate(x, tape.globals());
+    tape.head(perceptron(tape, x, "set", widths), "head");
+  }
+
+ private:
+  static Tensor perceptron(Tape& tape, Tensor x, const std::string& name,
+                           const std::vector<double>& widths) {
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i),
+                               {.width = whole_number(kName, "widths", widths[i])}));
+    return x;
+  }
+};
+
+}  // namespace
+
+ModelEntry deepset_entry() {
+  return ModelOf<DeepSet>::entry();
+}
+
+}  // namespace wellspring

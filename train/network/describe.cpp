@@ -1,0 +1,108 @@
+// The recorded list as text.
+#include "train/network/tape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wellspring {
+namespace {
+
+/// How a line names an operation, the constants it prints, and what the operation computes.
+struct Words {
+  std::string kind, constants, formula;
+};
+
+std::string with_bias(bool bias) {
+  return bias ? "bias" : "no bias";
+}
+
+std::string shared(const std::string& layer) {
+  return layer.empty() ? "" : fmt::format(", weights of {}", layer);
+}
+
+struct WordsOf {
+  Words operator()(const Convolution& c) const {
+    return {"conv",
+            fmt::format("{0}x{0}, stride {1}, padding {2}, {3}{4}", c.kernel, c.stride, c.margin(),
+                        with_bias(c.bias), shared(c.weights_of)),
+            "y[p, q, k] = sum over r, s, c of x[p stride + r - padding, q stride + s - padding, c] "
+            "weight[k, c, r, s] + bias[k]; x is 0 outside of the image"};
+  }
+  Words operator()(const Dense& d) const {
+    return {d.head ? "head" : "dense", with_bias(d.bias) + shared(d.weights_of),
+            "y = weight x + bias, over the channels of each position; a head reads all of a "
+            "sample's values in the order height, width, channel"};
+  }
+  Words operator()(const GroupNorm& g) const {
+    return {"group_norm", fmt::format("{} groups, epsilon {:g}", g.groups, g.epsilon),
+            "y = weight (x - mean) / sqrt(variance + epsilon) + bias, with mean and biased "
+            "variance of a sample's pixels and the channels of one group (consecutive ones)"};
+  }
+  Words operator()(const BatchNorm& b) const {
+    return {"batch_norm", fmt::format("momentum {:g}, epsilon {:g}", b.momentum, b.epsilon),
+            "y = weight (x - mean) / sqrt(variance + epsilon) + bias, a channel at a time. "
+            "Training: mean and biased variance of the batch, and running_mean += momentum (mean - "
+            "running_mean), likewise running_var with the unbiased variance. Evaluation: the "
+            "running ones"};
+  }
+  Words operator()(const MaxPool& p) const {
+    return {"max_pool",
+            fmt::format("{0}x{0}, stride {1}, padding {2}", p.window, p.stride, p.padding),
+            "the largest value of each window, which stays inside of the image"};
+  }
+  Words operator()(const Relu&) const { return {"relu", "", "y = max(x, 0)"}; }
+  Words operator()(const Add&) const { return {"add", "", "y = a + b"}; }
+  Words operator()(const Concatenate&) const {
+    return {"concatenate", "", "the channels of a, then those of b"};
+  }
+  Words operator()(const GlobalMean&) const {
+    return {"global_mean", "", "the mean over height and width, a channel at a time"};
+  }
+  Words operator()(const Dropout& d) const {
+    return {"dropout", fmt::format("rate {:g}", d.rate),
+            "training: 0 with probability rate, else x / (1 - rate); evaluation: x"};
+  }
+  Words operator()(const ItemPool& p) const {
+    if (p.mean)
+      return {"item_mean", "", "the mean over the items that a set has; 0 where it has none"};
+    return {"item_sum", "", "the sum over the items that a set has"};
+  }
+  Words operator()(const Globals&) const {
+    return {"globals", "", "the columns of the batch that belong to whole sets"};
+  }
+};
+
+std::string text(const TensorShape& shape) {
+  if (shape.positions() == 1) return std::to_string(shape.channels);
+  if (shape.width == 1) return fmt::format("{}x{}", shape.height, shape.channels);
+  return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
+}
+
+}  // namespace
+
+std::string describe(const Tape& tape) {
+  std::string lines = fmt::format("  {:>3}  {:<12}{:<26}{:<12}{:<12}\n", 0, "input", "", "",
+                                  text(tape.input().shape));
+  std::vector<std::pair<std::string, std::string>> formulas;
+  for (const Node& node : tape.nodes()) {
+    const Words words = std::visit(WordsOf{}, node.operation);
+    std::string from;
+    for (const Tensor& input : node.inputs)
+      from += fmt::format("{}{}", from.empty() ? "of " : ", ", input.value);
+    lines +=
+        fmt::format("  {:>3}  {:<12}{:<26}{:<12}{:<12}{}", node.output.value, words.kind, node.name,
+                    from, text(node.output.shape), words.constants);
+    while (lines.back() == ' ') lines.pop_back();
+    lines += '\n';
+    const std::pair<std::string, std::string> formula{words.kind, words.formula};
+    if (std::find(formulas.begin(), formulas.end(), formula) == formulas.end())
+      formulas.push_back(formula);
+  }
+  lines += "\nwhat each computes (height x width x channels in memory; \"name.weight\" and so on in "
+           "the model file)\n";
+  for (const auto& [kind, formula] : formulas) lines += fmt::format("  {}: {}\n", kind, formula);
+  return lines;
+}
+
+}  // namespace wellspring

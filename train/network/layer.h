@@ -1,0 +1,128 @@
+// One operation of a network as it runs: made from its node while the network is planned, then
+// enqueued forwards and backwards. Whoever adds an operation writes one of these. Host only.
+#pragma once
+
+#include "kernels/ops/ops.h"
+#include "train/network/pass.h"
+#include "train/network/tape.h"
+#include "train/parameters.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// What a layer asks for while it is planned; indices are its own, in the order of asking.
+class LayerPlanner {
+ public:
+  LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
+               DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients)
+      : node_(node),
+        arena_(arena),
+        stream_(stream),
+        batch_(batch),
+        compute_(compute),
+        seed_(seed),
+        wanted_(std::move(wanted_gradients)),
+        kept_inputs_(node.inputs.size(), false) {}
+
+  const Node& node() const { return node_; }
+  const Stream& stream() const { return stream_; }
+  std::int64_t batch() const { return batch_; }
+  DType compute() const { return compute_; }
+  /// Of the run; keys what is random.
+  std::uint64_t seed() const { return seed_; }
+  /// Whether the gradient of an input is asked for.
+  bool input_gradient(std::size_t input) const { return wanted_[input]; }
+
+  /// Parameters "<layer>.<name>": `layer` is the node's own name, or another's to share. All
+  /// ParameterArena's errors.
+  void matrix(const std::string& layer, const std::string& name, TensorLayout layout,
+              std::vector<std::int64_t> shape, Initial initial);
+  void vector(const std::string& layer, const std::string& name, std::int64_t n, Initial initial);
+  /// Not trained, but part of the model.
+  void buffer(const std::string& layer, const std::string& name, std::int64_t n, Initial initial);
+  /// Memory that the backward pass finds as the forward pass left it.
+  void save(std::size_t bytes) { saved_.push_back(bytes); }
+  /// Memory for one pass of the layer alone.
+  void workspace(std::size_t bytes) { workspace_ = std::max(workspace_, bytes); }
+  /// The backward pass reads an input, or the output, again.
+  void keep_input(std::size_t input) { kept_inputs_[input] = true; }
+  void keep_output() { keeps_output_ = true; }
+
+  const std::vector<ParameterId>& parameters() const { return parameters_; }
+  const std::vector<std::size_t>& saved() const { return saved_; }
+  std::size_t workspace_bytes() const { return workspace_; }
+  bool keeps_input(std::size_t input) const { return kept_inputs_[input]; }
+  bool keeps_output() const { return keeps_output_; }
+
+ private:
+  ParameterTensor tensor(const std::string& layer, const std::string& name) const;
+
+  const Node& node_;
+  ParameterArena& arena_;
+  const Stream& stream_;
+  std::int64_t batch_;
+  DType compute_;
+  std::uint64_t seed_;
+  std::vector<bool> wanted_;
+  std::vector<bool> kept_inputs_;
+  bool keeps_output_ = false;
+  std::size_t workspace_ = 0;
+  std::vector<ParameterId> parameters_;
+  std::vector<std::size_t> saved_;
+};
+
+/// Where everything lies in one run of a layer. Pointers are device memory; activations and their
+/// gradients are in the compute type unless the layer says otherwise.
+struct LayerRun {
+  const Pass& pass;
+  const ParameterArena& arena;
+  std::span<const ParameterId> parameters;
+  std::vector<const void*> input;
+  void* output = nullptr;
+  std::vector<void*> saved;
+  ops::Workspace workspace;
+
+  // Of a backward run:
+  void* output_gradient = nullptr;    ///< may be overwritten
+  std::vector<void*> input_gradient;  ///< to be overwritten; null where it is not wanted
+  std::vector<void*> parameter_gradient;  ///< to be overwritten, by parameter
+
+  Stream& stream() const { return pass.stream; }
+  const void* weight(std::size_t k) const { return arena.weight(parameters[k]); }
+  const float* value(std::size_t k) const { return arena.value(parameters[k]); }
+  float* buffer(std::size_t k) const { return arena.buffer(parameters[k]); }
+  void* weight_gradient(std::size_t k) const { return parameter_gradient[k]; }
+  float* value_gradient(std::size_t k) const { return static_cast<float*>(parameter_gradient[k]); }
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  virtual void forward(const LayerRun& run) = 0;
+  virtual void backward(const LayerRun& run) = 0;
+};
+
+/// The layer of the planner's node. Errors: of the operations that it plans.
+std::unique_ptr<Layer> make_layer(LayerPlanner& planner);
+
+// One an operation, each in the file of its kind under train/network/layers/.
+std::unique_ptr<Layer> plan_layer(const Convolution& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Dense& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const GroupNorm& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const BatchNorm& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const MaxPool& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Relu& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Add& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Concatenate& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const GlobalMean& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Dropout& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const ItemPool& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Globals& operation, LayerPlanner& planner);
+
+}  // namespace wellspring

@@ -1,0 +1,143 @@
+// Convolutions and dense layers.
+#include "train/network/layer.h"
+
+#include <string>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+enum Parameter : std::size_t { kWeight = 0, kBias = 1 };
+
+const std::string& owner(const std::string& weights_of, const LayerPlanner& planner) {
+  return weights_of.empty() ? planner.node().name : weights_of;
+}
+
+/// y = relu(max_pool(conv(x))), each of the two where the node says so.
+class ConvolutionLayer : public Layer {
+ public:
+  ConvolutionLayer(const Convolution& operation, LayerPlanner& planner) {
+    const TensorShape& in = planner.node().inputs[0].shape;
+    spec_.batch = planner.batch();
+    spec_.in_height = in.height;
+    spec_.in_width = in.width;
+    spec_.in_channels = in.channels;
+    spec_.out_channels = operation.channels;
+    spec_.kernel = operation.kernel;
+    spec_.stride = operation.stride;
+    spec_.padding = operation.margin();
+    spec_.bias = operation.bias;
+    spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
+    spec_.compute = planner.compute();
+    spec_.input_gradient = planner.input_gradient(0);
+    const std::string& layer = owner(operation.weights_of, planner);
+    planner.matrix(layer, "weight", TensorLayout::convolution,
+                   {operation.channels, operation.kernel, operation.kernel, in.channels},
+                   Initial::he_normal);
+    if (spec_.bias) planner.vector(layer, "bias", operation.channels, Initial::zeros);
+    planner.keep_input(0);
+    outputs_ = planner.batch() * planner.node().output.shape.elements();
+    if (operation.pool) {
+      pooled_ = ops::ConvPool2d::plan(spec_, planner.stream());
+      planner.workspace(pooled_->workspace_bytes());
+      planner.save(static_cast<std::size_t>(outputs_));  // the winners
+    } else {
+      convolution_ = ops::Conv2d::plan(spec_, planner.stream());
+      planner.workspace(convolution_->workspace_bytes());
+      if (operation.relu) planner.keep_output();
+    }
+  }
+
+  void forward(const LayerRun& run) override {
+    const float* bias = spec_.bias ? run.value(kBias) : nullptr;
+    if (pooled_) {
+      pooled_->forward(run.stream(), run.input[0], run.weight(kWeight), bias, run.output,
+                       winners(run), run.workspace);
+    } else {
+      convolution_->forward(run.stream(), run.input[0], run.weight(kWeight), bias, run.output,
+                            run.workspace);
+    }
+  }
+
+  void backward(const LayerRun& run) override {
+    void* dy = run.output_gradient;
+    void* dx = run.input_gradient[0];
+    float* dbias = spec_.bias ? run.value_gradient(kBias) : nullptr;
+    if (pooled_) {
+      pooled_->backward(run.stream(), run.input[0], run.weight(kWeight), dy, winners(run), dx,
+                        run.weight_gradient(kWeight), dbias, run.workspace);
+      return;
+    }
+    if (spec_.activation == ops::Activation::relu)
+      ops::relu_backward(run.stream(), spec_.compute, outputs_, run.output, dy, dy);
+    convolution_->backward_weights(run.stream(), run.input[0], dy, run.weight_gradient(kWeight),
+                                   dbias, run.workspace);
+    if (dx != nullptr)
+      convolution_->backward_data(run.stream(), dy, run.weight(kWeight), dx, run.workspace);
+  }
+
+ private:
+  static std::uint8_t* winners(const LayerRun& run) {
+    return static_cast<std::uint8_t*>(run.saved[0]);
+  }
+
+  ops::Conv2dSpec spec_;
+  std::int64_t outputs_ = 0;
+  std::unique_ptr<ops::Conv2d> convolution_;     ///< without pooling
+  std::unique_ptr<ops::ConvPool2d> pooled_;      ///< with it
+};
+
+class DenseLayer : public Layer {
+ public:
+  DenseLayer(const Dense& operation, LayerPlanner& planner) {
+    const TensorShape& in = planner.node().inputs[0].shape;
+    spec_.rows = planner.batch() * in.positions();
+    spec_.in = in.channels;
+    spec_.out = operation.width;
+    spec_.bias = operation.bias;
+    spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
+    spec_.compute = planner.compute();
+    spec_.output = operation.head ? DType::f32 : planner.compute();
+    spec_.input_gradient = planner.input_gradient(0);
+    dense_ = ops::Dense::plan(spec_, planner.stream());
+    planner.workspace(dense_->workspace_bytes());
+    const std::string& layer = owner(operation.weights_of, planner);
+    planner.matrix(layer, "weight", TensorLayout::dense, {spec_.out, spec_.in},
+                   operation.relu ? Initial::he_normal : Initial::lecun_normal);
+    if (spec_.bias) planner.vector(layer, "bias", spec_.out, Initial::zeros);
+    planner.keep_input(0);
+    if (operation.relu) planner.keep_output();
+  }
+
+  void forward(const LayerRun& run) override {
+    dense_->forward(run.stream(), run.input[0], run.weight(kWeight),
+                    spec_.bias ? run.value(kBias) : nullptr, run.output, run.workspace);
+  }
+
+  void backward(const LayerRun& run) override {
+    void* dy = run.output_gradient;
+    if (spec_.activation == ops::Activation::relu)
+      ops::relu_backward(run.stream(), spec_.compute, spec_.rows * spec_.out, run.output, dy, dy);
+    dense_->backward_weights(run.stream(), run.input[0], dy, run.weight_gradient(kWeight),
+                             spec_.bias ? run.value_gradient(kBias) : nullptr, run.workspace);
+    if (run.input_gradient[0] != nullptr)
+      dense_->backward_data(run.stream(), dy, run.weight(kWeight), run.input_gradient[0],
+                            run.workspace);
+  }
+
+ private:
+  ops::DenseSpec spec_;
+  std::unique_ptr<ops::Dense> dense_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> plan_layer(const Convolution& operation, LayerPlanner& planner) {
+  return std::make_unique<ConvolutionLayer>(operation, planner);
+}
+
+std::unique_ptr<Layer> plan_layer(const Dense& operation, LayerPlanner& planner) {
+  return std::make_unique<DenseLayer>(operation, planner);
+}
+
+}  // namespace wellspring

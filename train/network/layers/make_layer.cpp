@@ -1,0 +1,44 @@
+#include "train/network/layer.h"
+
+#include <variant>
+
+namespace wellspring {
+
+ParameterTensor LayerPlanner::tensor(const std::string& layer, const std::string& name) const {
+  ParameterTensor tensor;
+  tensor.name = layer + "." + name;
+  const auto* dense = std::get_if<Dense>(&node_.operation);
+  tensor.group = dense != nullptr && dense->head ? ParameterGroup::head : ParameterGroup::body;
+  return tensor;
+}
+
+void LayerPlanner::matrix(const std::string& layer, const std::string& name, TensorLayout layout,
+                          std::vector<std::int64_t> shape, Initial initial) {
+  ParameterTensor asked = tensor(layer, name);
+  asked.layout = layout;
+  asked.shape = std::move(shape);
+  asked.initial = initial;
+  parameters_.push_back(layer == node_.name ? arena_.add(asked) : arena_.find(asked));
+}
+
+void LayerPlanner::vector(const std::string& layer, const std::string& name, std::int64_t n,
+                          Initial initial) {
+  matrix(layer, name, TensorLayout::vector, {n}, initial);
+}
+
+void LayerPlanner::buffer(const std::string& layer, const std::string& name, std::int64_t n,
+                          Initial initial) {
+  ParameterTensor asked = tensor(layer, name);
+  asked.layout = TensorLayout::vector;
+  asked.shape = {n};
+  asked.initial = initial;
+  asked.kind = TensorKind::buffer;
+  parameters_.push_back(arena_.add(asked));
+}
+
+std::unique_ptr<Layer> make_layer(LayerPlanner& planner) {
+  return std::visit([&](const auto& operation) { return plan_layer(operation, planner); },
+                    planner.node().operation);
+}
+
+}  // namespace wellspring

@@ -1,0 +1,134 @@
+// Normalisations, with the residual and ReLU that follow them.
+#include "kernels/memory_plan.h"
+#include "kernels/ops/batch_norm.h"
+#include "train/network/layer.h"
+
+namespace wellspring {
+namespace {
+
+enum Parameter : std::size_t { kWeight = 0, kBias = 1, kRunningMean = 2, kRunningVariance = 3 };
+enum Saved : std::size_t { kMean = 0, kRstd = 1 };
+
+const void* residual(const LayerRun& run) {
+  return run.input.size() > 1 ? run.input[1] : nullptr;
+}
+
+void* residual_gradient(const LayerRun& run) {
+  return run.input.size() > 1 ? run.input_gradient[1] : nullptr;
+}
+
+std::size_t align_up(std::size_t bytes) {
+  return (bytes + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment;
+}
+
+float* floats(void* memory) {
+  return static_cast<float*>(memory);
+}
+
+class GroupNormLayer : public Layer {
+ public:
+  GroupNormLayer(const GroupNorm& operation, LayerPlanner& planner) {
+    const TensorShape& in = planner.node().inputs[0].shape;
+    spec_.batch = planner.batch();
+    spec_.height = in.height;
+    spec_.width = in.width;
+    spec_.channels = in.channels;
+    spec_.groups = operation.groups;
+    spec_.epsilon = operation.epsilon;
+    spec_.residual = planner.node().inputs.size() > 1;
+    spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
+    spec_.compute = planner.compute();
+    planner.vector(planner.node().name, "weight", in.channels, Initial::ones);
+    planner.vector(planner.node().name, "bias", in.channels, Initial::zeros);
+    const auto statistics = static_cast<std::size_t>(spec_.batch * spec_.groups) * sizeof(float);
+    planner.save(statistics);
+    planner.save(statistics);
+    unwanted_ = align_up(ops::group_norm_partials(spec_) * sizeof(float));
+    planner.workspace(unwanted_);
+    if (!planner.input_gradient(0))
+      planner.workspace(unwanted_ + static_cast<std::size_t>(spec_.batch * in.elements()) *
+                                        size_of(spec_.compute));
+    planner.keep_input(0);
+    if (operation.relu) planner.keep_output();
+  }
+
+  void forward(const LayerRun& run) override {
+    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kWeight),
+                            run.value(kBias), residual(run), run.output, floats(run.saved[kMean]),
+                            floats(run.saved[kRstd]));
+  }
+
+  void backward(const LayerRun& run) override {
+    void* dx = run.input_gradient[0];
+    if (dx == nullptr) dx = static_cast<std::byte*>(run.workspace.data) + unwanted_;
+    ops::group_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
+                             run.value(kWeight), floats(run.saved[kMean]),
+                             floats(run.saved[kRstd]), dx, residual_gradient(run), run.value_gradient(kWeight),
+                             run.value_gradient(kBias), floats(run.workspace.data));
+  }
+
+ private:
+  ops::GroupNormSpec spec_;
+  std::size_t unwanted_ = 0;  ///< in the workspace: where a gradient goes that nobody wants
+};
+
+class BatchNormLayer : public Layer {
+ public:
+  BatchNormLayer(const BatchNorm& operation, LayerPlanner& planner) {
+    const TensorShape& in = planner.node().inputs[0].shape;
+    spec_.rows = planner.batch() * in.positions();
+    spec_.channels = in.channels;
+    spec_.momentum = operation.momentum;
+    spec_.epsilon = operation.epsilon;
+    spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
+    spec_.compute = planner.compute();
+    const std::string& name = planner.node().name;
+    planner.vector(name, "weight", in.channels, operation.weight);
+    planner.vector(name, "bias", in.channels, Initial::zeros);
+    planner.buffer(name, "running_mean", in.channels, Initial::zeros);
+    planner.buffer(name, "running_var", in.channels, Initial::ones);
+    const auto statistics = static_cast<std::size_t>(in.channels) * sizeof(float);
+    planner.save(statistics);
+    planner.save(statistics);
+    planner.workspace(ops::batch_norm_partials(spec_) * sizeof(float));
+    planner.keep_input(0);
+    if (operation.relu) planner.keep_output();
+  }
+
+  void forward(const LayerRun& run) override {
+    const ops::BatchNormStatistics statistics{
+        floats(run.saved[kMean]), floats(run.saved[kRstd]), run.buffer(kRunningMean),
+        run.buffer(kRunningVariance)};
+    if (run.pass.mode == PassMode::train) {
+      ops::batch_norm_statistics(run.stream(), spec_, run.input[0], statistics,
+                                 floats(run.workspace.data));
+    } else {
+      ops::batch_norm_running_statistics(run.stream(), spec_, statistics);
+    }
+    ops::batch_norm_apply(run.stream(), spec_, run.input[0], run.value(kWeight), run.value(kBias),
+                          residual(run), run.output, statistics);
+  }
+
+  void backward(const LayerRun& run) override {
+    ops::batch_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
+                             run.value(kWeight), floats(run.saved[kMean]),
+                             floats(run.saved[kRstd]), run.input_gradient[0],
+                             residual_gradient(run), run.value_gradient(kWeight),
+                             run.value_gradient(kBias), floats(run.workspace.data));
+  }
+
+ private:
+  ops::BatchNormSpec spec_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> plan_layer(const GroupNorm& operation, LayerPlanner& planner) {
+  return std::make_unique<GroupNormLayer>(operation, planner);
+}
+
+std::unique_ptr<Layer> plan_layer(const BatchNorm& operation, LayerPlanner& planner) {
+  return std::make_unique<BatchNormLayer>(operation, planner);
+}
+
+}  // namespace wellspring

@@ -1,0 +1,156 @@
+#include "train/network/tape.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace wellspring {
+namespace {
+
+std::string text(const TensorShape& shape) {
+  return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
+}
+
+/// Windows along one side; 0 where not one fits.
+int windows(int side, int window, int stride, int padding) {
+  const int room = side + 2 * padding - window;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+}  // namespace
+
+Tape::Tape(std::string model, const SampleLayout& input, int outputs)
+    : model_(std::move(model)), input_(input), outputs_(outputs) {}
+
+void Tape::refuse(const std::string& what, const std::string& why) const {
+  fail(ErrorKind::config, {fmt::format("model {}: {}", model_, what), why,
+                           "change the model's parameters or the size of the data"});
+}
+
+Tensor Tape::record(Operation operation, const std::string& name, std::vector<Tensor> inputs,
+                    TensorShape shape) {
+  const Tensor output{values_++, shape};
+  nodes_.push_back({std::move(operation), name, std::move(inputs), output});
+  return output;
+}
+
+Tensor Tape::globals() {
+  if (!has_globals())
+    refuse("the samples have no global columns", "this network reads what belongs to whole sets");
+  if (!globals_) globals_ = record(Globals{}, "", {}, {1, 1, input_.globals});
+  return *globals_;
+}
+
+Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
+  Convolution operation;
+  static_cast<ConvOptions&>(operation) = options;
+  const auto side = [&](int in) {
+    return windows(in, options.kernel, options.stride, operation.margin());
+  };
+  const TensorShape shape{side(x.shape.height), side(x.shape.width), options.channels};
+  if (shape.positions() == 0)
+    refuse(fmt::format("convolution '{}' of an image of {}", name, text(x.shape)),
+           fmt::format("its kernel has a side of {}", options.kernel));
+  return record(operation, name, {x}, shape);
+}
+
+Tensor Tape::dense(Tensor x, const std::string& name, DenseOptions options) {
+  Dense operation;
+  static_cast<DenseOptions&>(operation) = options;
+  return record(operation, name, {x}, {x.shape.height, x.shape.width, options.width});
+}
+
+void Tape::head(Tensor x, const std::string& name) {
+  Dense operation;
+  operation.width = outputs_;
+  operation.head = true;
+  record(operation, name, {flatten(x)}, {1, 1, outputs_});
+}
+
+Tensor Tape::group_norm(Tensor x, const std::string& name, GroupNormOptions options) {
+  if (options.groups < 1 || x.shape.channels % options.groups != 0)
+    refuse(fmt::format("group norm '{}': {} channels in {} groups", name, x.shape.channels,
+                       options.groups),
+           "every group has the same number of channels");
+  GroupNorm operation;
+  static_cast<GroupNormOptions&>(operation) = options;
+  return record(operation, name, {x}, x.shape);
+}
+
+Tensor Tape::batch_norm(Tensor x, const std::string& name, BatchNormOptions options) {
+  BatchNorm operation;
+  static_cast<BatchNormOptions&>(operation) = options;
+  return record(operation, name, {x}, x.shape);
+}
+
+Tensor Tape::relu(Tensor x) {
+  return record(Relu{}, "", {x}, x.shape);
+}
+
+Tensor Tape::add(Tensor a, Tensor b) {
+  if (!(a.shape == b.shape))
+    refuse(fmt::format("{} and {} are added", text(a.shape), text(b.shape)),
+           "both must have one shape");
+  return record(Add{}, "", {a, b}, a.shape);
+}
+
+Tensor Tape::concatenate(Tensor a, Tensor b) {
+  if (a.shape.height != b.shape.height || a.shape.width != b.shape.width)
+    refuse(fmt::format("{} and {} are concatenated", text(a.shape), text(b.shape)),
+           "both must have one height and width");
+  return record(Concatenate{}, "", {a, b},
+                {a.shape.height, a.shape.width, a.shape.channels + b.shape.channels});
+}
+
+Tensor Tape::max_pool(Tensor x, PoolOptions options) {
+  const auto side = [&](int in) {
+    return windows(in, options.window, options.stride, options.padding);
+  };
+  const TensorShape shape{side(x.shape.height), side(x.shape.width), x.shape.channels};
+  if (shape.positions() == 0)
+    refuse(fmt::format("max pooling of an image of {}", text(x.shape)),
+           fmt::format("its windows have a side of {}", options.window));
+  MaxPool operation;
+  static_cast<PoolOptions&>(operation) = options;
+  return record(operation, "", {x}, shape);
+}
+
+Tensor Tape::global_mean(Tensor x) {
+  return record(GlobalMean{}, "", {x}, {1, 1, x.shape.channels});
+}
+
+Tensor Tape::dropout(Tensor x, const std::string& name, DropoutOptions options) {
+  Dropout operation;
+  static_cast<DropoutOptions&>(operation) = options;
+  return record(operation, name, {x}, x.shape);
+}
+
+Tensor Tape::item_mean(Tensor x) {
+  return item_pool(x, true);
+}
+
+Tensor Tape::item_sum(Tensor x) {
+  return item_pool(x, false);
+}
+
+Tensor Tape::item_pool(Tensor x, bool mean) {
+  if (input_.kind != SampleKind::set) refuse("the samples are no sets", "this network pools over items");
+  return record(ItemPool{mean}, "", {x}, {1, 1, x.shape.channels});
+}
+
+const std::vector<Node>& Tape::nodes() const {
+  const auto* last = nodes_.empty() ? nullptr : std::get_if<Dense>(&nodes_.back().operation);
+  if (last == nullptr || !last->head)
+    throw std::logic_error("model " + model_ + ": the list does not end with a head");
+  std::vector<bool> read(static_cast<std::size_t>(values_), false);
+  for (const Node& node : nodes_)
+    for (const Tensor& input : node.inputs) read.at(static_cast<std::size_t>(input.value)) = true;
+  for (int value = 0; value + 1 < values_; ++value)
+    if (!read[static_cast<std::size_t>(value)])
+      throw std::logic_error(fmt::format("model {}: nothing reads value {}", model_, value));
+  return nodes_;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,47 @@
+// The folder of a training run: its lock, configuration, metrics, preview, report and checkpoints.
+// Host only.
+#pragma once
+
+#include "core/files.h"
+#include "core/png.h"
+#include "train/checkpoint.h"
+#include "train/metrics_log.h"
+#include "train/observer.h"
+#include "train/run_config.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace wellspring {
+
+/// Belongs to one process at a time, from its construction on.
+class RunFolder {
+ public:
+  /// Makes and locks the folder. Error (runtime) where another process trains into it.
+  explicit RunFolder(const RunConfig& config);
+
+  /// False on a file system without locks: nothing then keeps a second run out.
+  bool locked() const { return lock_.held(); }
+  const std::filesystem::path& path() const { return path_; }
+  const CheckpointStore& checkpoints() const { return checkpoints_; }
+
+  /// Before the first step of a process, which goes on at `step`: removes what a killed one left,
+  /// writes the configuration and opens the metrics.
+  void open(const RunConfig& config, std::uint64_t step);
+  /// Null before open().
+  MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }
+
+  void write_preview(const RgbImage& picture) const;
+  /// Writes report.html, and what is where into `finish`.
+  void write_report(const RunConfig& config, const PlanReport& plan, FinishReport& finish) const;
+
+ private:
+  std::filesystem::path path_;
+  FolderLock lock_;
+  CheckpointStore checkpoints_;
+  std::optional<MetricsLog> metrics_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,93 @@
+#include "train/step.h"
+
+#include <cmath>
+
+namespace wellspring {
+
+void TrainingStep::enqueue(Stream& stream) {
+  begin(stream);
+  data(stream);
+  forward(stream);
+  loss(stream);
+  backward(stream);
+  optimize(stream);
+  end(stream);
+}
+
+void TrainingStep::enqueue_resident(Stream& stream) {
+  begin(stream);
+  forward(stream);
+  loss(stream);
+  backward(stream);
+  optimize(stream);
+  end(stream);
+}
+
+/// The learning rate of this step.
+void TrainingStep::begin(Stream& stream) {
+  ops::begin_step(stream, schedule_, state_.data());
+}
+
+/// Which source and sample fill each slot, and then the samples.
+void TrainingStep::data(Stream& stream) {
+  mixture_.emit(stream, state_.data(), batch());
+}
+
+void TrainingStep::forward(Stream& stream) {
+  const BatchView batch = this->batch();
+  task_.forward(pass(stream, batch));
+}
+
+Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
+  return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
+}
+
+/// The loss of each sample and the gradient of the network's outputs.
+void TrainingStep::loss(Stream& stream) {
+  task_.loss(stream, batch(), mixture_.slots(), heads_, label_smoothing_);
+}
+
+/// The gradient of every parameter.
+void TrainingStep::backward(Stream& stream) {
+  const BatchView batch = this->batch();
+  task_.backward(pass(stream, batch));
+}
+
+/// The norm of the gradient, clipping, and the update of masters and working copy in one pass.
+void TrainingStep::optimize(Stream& stream) {
+  task_.optimize(stream, state_.data());
+}
+
+/// A line of metrics into the ring, and the counter moves on.
+void TrainingStep::end(Stream& stream) {
+  ops::collect_metrics(stream, batch().size, mixture_.slots(), task_.losses(), task_.correct(),
+                       state_.data(), ring_.data(), static_cast<std::uint32_t>(ring_.size()));
+  ops::end_step(stream, state_.data());
+}
+
+TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
+                           MemoryPlan& memory)
+    : mixture_(mixture),
+      task_(task),
+      schedule_(learning_rate_schedule(config)),
+      label_smoothing_(static_cast<float>(config.loss.label_smoothing)) {
+  mixture.fill_heads(heads_);
+  batch_.plan_state(memory, "data", config.train.batch, task.layout(), task.compute());
+  state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
+  // Two windows: one is copied out while the other is filled.
+  ring_ = memory.reserve_state<ops::StepMetrics>(
+      "metrics", "ring", static_cast<std::size_t>(2 * config.train.log_every));
+}
+
+ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  ops::ScheduleSpec schedule;
+  schedule.peak = static_cast<float>(optimizer.lr);
+  schedule.floor = static_cast<float>(optimizer.lr * optimizer.floor);
+  schedule.warmup = static_cast<std::uint64_t>(
+      std::llround(optimizer.warmup * static_cast<double>(config.train.steps)));
+  schedule.total = static_cast<std::uint64_t>(config.train.steps);
+  return schedule;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,56 @@
+// One training step as nodes on a stream: the diagram of docs/architecture.md, in its order. Host
+// only.
+#pragma once
+
+#include "kernels/emission/batch_columns.h"
+#include "kernels/memory_plan.h"
+#include "kernels/ops/training.h"
+#include "kernels/step_state.h"
+#include "kernels/stream.h"
+#include "sources/mixture.h"
+#include "train/run_config.h"
+#include "train/supervised_task.h"
+
+namespace wellspring {
+
+/// Everything that a step reads and writes lies in device memory and begins where the step before
+/// left it, so a step may be enqueued, or recorded once and replayed.
+class TrainingStep {
+ public:
+  /// Plans the batch, the counters and the ring of metrics. `mixture` and `task` outlive it.
+  TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task, MemoryPlan& memory);
+
+  /// Enqueues all of it.
+  void enqueue(Stream& stream);
+  /// Enqueues all but the data, on the batch that lies in memory.
+  void enqueue_resident(Stream& stream);
+
+  BatchView batch() const { return batch_.view(); }
+  const Planned<StepState>& state() const { return state_; }
+  /// A line a step, the step modulo its size.
+  const Planned<ops::StepMetrics>& ring() const { return ring_; }
+
+ private:
+  void begin(Stream& stream);
+  void data(Stream& stream);
+  void forward(Stream& stream);
+  void loss(Stream& stream);
+  void backward(Stream& stream);
+  void optimize(Stream& stream);
+  void end(Stream& stream);
+  Pass pass(Stream& stream, const BatchView& batch) const;
+
+  Mixture& mixture_;
+  SupervisedTask& task_;
+  ops::ScheduleSpec schedule_;
+  float label_smoothing_;
+  ops::HeadRange heads_[kMaxSources];
+  BatchColumns batch_;
+  Planned<StepState> state_;
+  Planned<ops::StepMetrics> ring_;
+};
+
+/// The learning rate's schedule of a run.
+ops::ScheduleSpec learning_rate_schedule(const RunConfig& config);
+
+}  // namespace wellspring
