@@ -47,8 +47,7 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
 }
 
 std::string DatasetSource::summary() const {
-  std::string text =
-      fmt::format("{}: {}, seed {}", name(), data_->summary(), context_.seed);
+  std::string text = fmt::format("{}: {}, seed {}", name(), data_->summary(), context_.seed);
   if (share_.rows == 0) return text;  // not planned yet
   const auto all = static_cast<std::uint64_t>(data_->size() * row_bytes());
   const std::string reason = spec_.storage != Storage::automatic
@@ -164,8 +163,8 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const View
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
-    emit_images(stream, name(), StoredImages{rows, shape}, shape, slots, index,
-                context_.seed, view, batch);
+    emit_images(stream, name(), StoredImages{rows, shape}, shape, slots, index, context_.seed, view,
+                batch);
     return;
   }
   visit_float(batch.dtype, [&]<class T>(T) {

@@ -101,15 +101,15 @@ std::string to_string(const Overlap& overlap, const Mixture& training, const Mix
                                  overlap.rows > 0 ? fmt::format("{}", overlap.rows) : "none",
                                  overlap.compared, trained.name());
   if (overlap.rows > 0) {
-    text += fmt::format(", trained on; one is {}, equal to {}", overlap.first,
-                        overlap.first_trained);
+    text +=
+        fmt::format(", trained on; one is {}, equal to {}", overlap.first, overlap.first_trained);
   }
-  const bool all = overlap.compared == held.rows()->size() &&
-                   overlap.trained_compared == trained.rows()->size();
+  const bool all =
+      overlap.compared == held.rows()->size() && overlap.trained_compared == trained.rows()->size();
   if (!all) {
-    text += fmt::format(" (compared: {} of {} rows held out, {} of {} trained on)",
-                        overlap.compared, held.rows()->size(), overlap.trained_compared,
-                        trained.rows()->size());
+    text +=
+        fmt::format(" (compared: {} of {} rows held out, {} of {} trained on)", overlap.compared,
+                    held.rows()->size(), overlap.trained_compared, trained.rows()->size());
   }
   return text;
 }

@@ -22,8 +22,9 @@ ParamTable<SourceSpec> common_rows() {
              "output head; sources of one head share a label space; empty: one of its own");
   table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
              "multiplies the loss of its samples");
-  table.integer("seed", &SourceSpec::seed, {-1}, "",
-                "of its samples, order and augmentation; -1: made from the run's seed and its name");
+  table.integer(
+      "seed", &SourceSpec::seed, {-1}, "",
+      "of its samples, order and augmentation; -1: made from the run's seed and its name");
   return table;
 }
 

@@ -71,7 +71,10 @@ class ModelOf : public Model {
     return tape;
   }
   static ModelEntry entry() {
-    return {Params::kName, Params::kSummary, Params::kReference, Params::table().rows(),
+    return {Params::kName,
+            Params::kSummary,
+            Params::kReference,
+            Params::table().rows(),
             [](const std::vector<ParamSetting>& settings) -> std::unique_ptr<Model> {
               return std::make_unique<ModelOf>(settings);
             },

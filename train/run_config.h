@@ -27,10 +27,10 @@ struct SourceConfig {
 };
 
 struct DataConfig {
-  std::string root;                    ///< relative paths begin here; "": the working directory
-  std::int64_t size = 32;              ///< side of images, pixels
-  std::vector<SourceConfig> sources;   ///< at least one
-  std::vector<SchedulePoint> schedule; ///< never empty: one point where weights are constant
+  std::string root;                     ///< relative paths begin here; "": the working directory
+  std::int64_t size = 32;               ///< side of images, pixels
+  std::vector<SourceConfig> sources;    ///< at least one
+  std::vector<SchedulePoint> schedule;  ///< never empty: one point where weights are constant
 };
 
 /// A held-out source: a training source with other samples and no augmentation.

@@ -19,8 +19,9 @@
 #include "core/params.h"
 #include "core/text.h"
 #include "generators/events/ginkgo_shower.h"
-#include "generators/generator.h"
-#include "kernels/emission.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/sample.h"
+#include "kernels/math.h"
 #include "kernels/philox.h"
 
 #include <algorithm>
@@ -71,15 +72,16 @@ struct Ginkgo {
     return rows;
   }
 
-  static GeneratorInfo describe(const Params& params) {
-    GeneratorInfo info;
+  static SampleInfo describe(const Params& params) {
+    SampleInfo info;
     info.name = "ginkgo";
-    info.kind = SampleKind::set;
     info.summary = "Jets of a toy parton shower, W against QCD, with the exact likelihood ratio";
     info.reference =
         "K. Cranmer, S. Macaluso, D. Pappadopulo, Toy Generative Model for Jets (2019)";
     info.classes = {"W", "QCD"};
-    info.features = {"E", "px", "py", "pz"};
+    const std::string unit = params.unit == 1 ? "GeV" : shortest(params.unit) + " GeV";
+    info.features = {{"E", unit}, {"px", unit}, {"py", unit}, {"pz", unit}};
+    info.globals = {{"jet_E", unit}, {"jet_px", unit}, {"jet_py", unit}, {"jet_pz", unit}};
     const double mass = std::max(params.w_mass, params.qcd_mass);
     const auto [lowest, highest] = log_density_range(params);
     const double w = ginkgo::log_norm(params.w_root_rate);
@@ -99,7 +101,7 @@ struct Ginkgo {
     const double momentum = params.frame == Frame::rest ? 0 : params.momentum_high;
     info.high = static_cast<float>(std::hypot(mass, momentum) / params.unit);
     info.low = -info.high;
-    info.draws = {.part = ginkgo::kMostFinals};  // one, and one a branching
+    info.draws = {.scene = ginkgo::kMostFinals};  // one, and one a branching
     return info;
   }
 
@@ -124,7 +126,13 @@ struct Ginkgo {
     }
   }
 
-  /// Calls row with what it has to hold; the latents are in the order of `describe`.
+  SampleLayout layout() const {
+    SampleLayout layout = SampleLayout::set(items_, kFeatures);
+    layout.globals = kGlobals;
+    return layout;
+  }
+
+  /// By one thread. Constituents in order of falling energy.
   template <class Row>
   WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
     const Philox4 random = key.rng.block(Purpose::scene, 0);
@@ -155,12 +163,15 @@ struct Ginkgo {
 
     for (int i = 0; i < hardest.count; ++i) {
       const ginkgo::Parton& part = hardest.part[i];
-      row.item(i, {part.energy() * per_unit_, part.p.x * per_unit_, part.p.y * per_unit_,
-                   part.p.z * per_unit_});
+      row.set(i, 0, hardest.energy[i] * per_unit_);
+      row.set(i, 1, part.p.x * per_unit_);
+      row.set(i, 2, part.p.y * per_unit_);
+      row.set(i, 3, part.p.z * per_unit_);
     }
-    row.count(hardest.count, count.finals + count.unfinished - hardest.count);
-    row.globals(
-        {jet.energy() * per_unit_, along * per_unit_, along * per_unit_, along * per_unit_});
+    // Parts that were left as they are count as one more each: they would have branched.
+    row.set_count(count.finals + count.unfinished);
+    row.set_global(0, jet.energy() * per_unit_);
+    for (int i = 1; i < kGlobals; ++i) row.set_global(i, along * per_unit_);
     truth.label = is_w ? 0 : 1;
     truth.latents[0] = root_w + log_rest.value();
     truth.latents[1] = root_qcd + log_rest.value();

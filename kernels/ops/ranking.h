@@ -1,9 +1,9 @@
 // How well a score ranks two classes: counts of scores by class, and the area under the receiver
 // operating curve from them. Used by evaluation; counting on host and device.
 //
-// The curve needs all scores in order. Counts in 2^16 bins that follow the bits of a float keep that
-// order but for scores that agree in sign, exponent and seven bits of the mantissa, which count as
-// equal: a distance of under 1 % of the score.
+// The curve needs all scores in order. Counts in 2^16 bins that follow the bits of a float keep
+// that order but for scores that agree in sign, exponent and seven bits of the mantissa, which
+// count as equal: a distance of under 1 % of the score.
 #pragma once
 
 #include "kernels/macros.h"

@@ -23,15 +23,15 @@ constexpr double kEpsilon = 0x1p-24;  // a rounding to f32 is off by at most thi
 struct Row {
   std::vector<std::array<float, 4>> items;
   std::array<float, 4> jet{};
-  int kept = 0, left_out = 0;
+  int count = 0;  ///< with those that have no room
   Truth<Ginkgo::kLatents> truth;
 
-  void item(int, const std::array<float, 4>& values) { items.push_back(values); }
-  void globals(const std::array<float, 4>& values) { jet = values; }
-  void count(int kept_items, int left) {
-    kept = kept_items;
-    left_out = left;
+  void set(int item, int feature, float value) {
+    items.resize(std::max(items.size(), static_cast<std::size_t>(item) + 1));
+    items[static_cast<std::size_t>(item)][static_cast<std::size_t>(feature)] = value;
   }
+  void set_global(int index, float value) { jet[static_cast<std::size_t>(index)] = value; }
+  void set_count(int all) { count = all; }
 };
 
 Row make_row(const Ginkgo::Params& params, std::uint64_t sample) {
@@ -85,8 +85,7 @@ TEST(Ginkgo, ConstituentsAddUpToTheJet) {
         ASSERT_NEAR(row.jet[k], p / std::sqrt(3) / params.unit, 4 * kEpsilon * jet);
       }
     }
-    ASSERT_EQ(row.kept, static_cast<int>(row.items.size()));
-    ASSERT_EQ(row.left_out, 0);
+    ASSERT_EQ(row.count, static_cast<int>(row.items.size()));
   }
 }
 
@@ -130,10 +129,10 @@ TEST(Ginkgo, ConstituentsFallInEnergyAndTheHardestAreKept) {
         ASSERT_GE(whole.items[k - 1][0], whole.items[k][0]);
       }
       ASSERT_EQ(cut.items.size(), std::min<std::size_t>(12, whole.items.size()));
-      ASSERT_EQ(cut.kept + cut.left_out, whole.kept);
+      ASSERT_EQ(cut.count, whole.count);
       ASSERT_TRUE(std::equal(cut.items.begin(), cut.items.end(), whole.items.begin()));
       ASSERT_EQ(cut.truth.latents[5], static_cast<float>(whole.items.size()));
-      overflowing += cut.left_out > 0 ? 1 : 0;
+      overflowing += cut.count > 12 ? 1 : 0;
     }
     EXPECT_GT(overflowing, 100);
     EXPECT_LT(overflowing, 490);

@@ -74,8 +74,7 @@ struct Cnn {
   Tensor normalised(Tape& tape, Tensor x, const std::string& name) const {
     if (norm == Norm::none) return x;
     const int width = static_cast<int>(group_width);
-    return tape.group_norm(x, name + ".norm",
-                           {.groups = std::max(1, x.shape.channels / width)});
+    return tape.group_norm(x, name + ".norm", {.groups = std::max(1, x.shape.channels / width)});
   }
 
   /// Before the normalisation, which then works on a quarter of the values.
@@ -91,7 +90,8 @@ struct Cnn {
   /// y = relu(norm(conv(relu(norm(conv(x))))) + x); He et al. 2016.
   Tensor residual(Tape& tape, Tensor x, const std::string& name) const {
     const int channels = x.shape.channels;
-    Tensor y = tape.relu(normalised(tape, convolution(tape, x, name + ".0", channels), name + ".0"));
+    Tensor y =
+        tape.relu(normalised(tape, convolution(tape, x, name + ".0", channels), name + ".0"));
     y = normalised(tape, convolution(tape, y, name + ".1", channels), name + ".1");
     return tape.relu(tape.add(y, x));
   }

@@ -22,8 +22,8 @@ class NetworkOnH200 : public CudnnOnH200 {
                                      const SampleShape& in) {
     const Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
-    const Network network(
-        make_model(model, settings)->record(SampleLayout::image(in), 10), {.batch = batch}, stream, memory);
+    const Network network(make_model(model, settings)->record(SampleLayout::image(in), 10),
+                          {.batch = batch}, stream, memory);
     const auto& planned = stream.library<PlanLog>()->convolutions;
     for (const Conv2dSpec& spec : planned) expect_planned(spec);
     return planned.size();
