@@ -2,13 +2,13 @@
 // where it shrinks them. Host and device.
 #pragma once
 
-#include "kernels/emission.h"
+#include "kernels/emission/pixels.h"
 
 #include <cstdint>
 
 namespace wellspring {
 
-/// Which canvas belongs to a slot.
+/// Which image belongs to a slot.
 enum class CanvasIndex : std::uint8_t {
   sample,  ///< number slot.sample of a resident data set
   row,     ///< number slot.row of a staging buffer
@@ -30,7 +30,7 @@ struct CanvasImages {
   static constexpr int kLatents = 0;
 
   const std::uint8_t* pixels = nullptr;
-  const std::int32_t* labels = nullptr;  ///< one a canvas
+  const std::int32_t* labels = nullptr;  ///< one an image
   SampleShape shape;
   CanvasIndex index = CanvasIndex::sample;
 
@@ -108,7 +108,7 @@ struct CanvasImages {
   }
 
   WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
-    return {a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)};
+    return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
   }
 
   WS_INLINE Rgb texel(const Scene& scene, int x, int y) const {

@@ -36,8 +36,8 @@ class Source {
   /// A few lines for the head of a run: what it is, how much, where it is kept and why.
   virtual std::string summary() const = 0;
 
-  /// Reserves what the source keeps on the device (a resident data set, staging rings). Nothing for
-  /// generators: all they need travels in their kernel's arguments.
+  /// Reserves what the source keeps on the device: drawn scenes, tables, a resident data set,
+  /// staging rings.
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
   virtual void load(Stream& /*stream*/) {}

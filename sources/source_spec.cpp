@@ -48,11 +48,15 @@ ParamTable<SourceSpec> file_rows() {
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
                "keep all rows on the device, or read and decode ahead of every step");
+  table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory that storage: auto may fill; 0: the run's");
+  table.may_change();
   table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "read ahead when streamed");
+  table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
                 "that read and decode; 0: all processors of this process");
+  table.may_change();
   table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all rows every epoch");
   return table;
 }

@@ -86,7 +86,4 @@ class ModelOf : public Model {
   Params params_;
 };
 
-/// A list's value as a whole number. Error (config) where it is not.
-int whole_number(const char* model, const char* parameter, double value);
-
 }  // namespace wellspring

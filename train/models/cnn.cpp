@@ -26,21 +26,21 @@ struct Cnn {
   static constexpr const char* kReference = "He et al. 2016; Wu & He 2018";
   static SampleLayout example() { return SampleLayout::image(32, 32, 3); }
 
-  std::vector<double> widths = {32, 64, 128};
-  std::vector<double> blocks = {0, 0, 0};
-  std::vector<double> pool = {1, 1, 1};
+  std::vector<int> widths = {32, 64, 128};
+  std::vector<int> blocks = {0, 0, 0};
+  std::vector<int> pool = {1, 1, 1};
   Norm norm = Norm::group;
   std::int64_t group_width = 16;
 
   static const ParamTable<Cnn>& table() {
     static const auto table =
         ParamTable<Cnn>("model cnn")
-            .real_list("widths", &Cnn::widths, {1, 4096}, "channels",
-                       "channels of each stage, in order")
-            .real_list("blocks", &Cnn::blocks, {0, 64}, "blocks",
-                       "residual blocks that end each stage", "He et al. 2016, figure 2")
-            .real_list("pool", &Cnn::pool, {0, 1}, "",
-                       "1 where a stage halves height and width by max pooling, else 0")
+            .integer_list("widths", &Cnn::widths, {1, 4096}, "channels",
+                          "channels of each stage, in order")
+            .integer_list("blocks", &Cnn::blocks, {0, 64}, "blocks",
+                          "residual blocks that end each stage", "He et al. 2016, figure 2")
+            .integer_list("pool", &Cnn::pool, {0, 1}, "",
+                          "1 where a stage halves height and width by max pooling, else 0")
             .choice("norm", &Cnn::norm, {{"none", Norm::none}, {"group", Norm::group}},
                     "normalisation after each convolution", "Wu & He 2018")
             .integer("group_width", &Cnn::group_width, {1, 4096}, "channels",
@@ -108,9 +108,7 @@ struct Cnn {
             "each list has one entry a stage", "make the three lists equally long"});
     std::vector<Stage> rows;
     for (std::size_t i = 0; i < n; ++i) {
-      const Stage stage{whole_number(kName, "widths", widths[i]),
-                        whole_number(kName, "blocks", blocks[i]),
-                        whole_number(kName, "pool", pool[i]) == 1};
+      const Stage stage{widths[i], blocks[i], pool[i] == 1};
       if (norm == Norm::group && stage.width > group_width && stage.width % group_width != 0)
         fail(ErrorKind::config,
              {fmt::format("model cnn: a stage of {} channels does not divide into groups of {}",
