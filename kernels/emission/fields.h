@@ -63,6 +63,7 @@ struct ChainSchedule {
 /// What a place of the cache holds.
 struct FieldHead {
   std::uint64_t chain = 0;  ///< 1 + its number; 0: nothing yet
+  std::uint64_t key = 0;    ///< of the random numbers that it was begun with
   std::int32_t step = 0;    ///< steps done; the cells lie in buffer step % 2
   std::int32_t reserved = 0;
 };
@@ -139,7 +140,7 @@ struct EvolveFields {
                        std::int32_t steps) const {
     const FieldHead head = cache.heads[place];
     std::int32_t step = head.step;
-    const bool on_the_way = head.chain == chain + 1 && step <= steps;
+    const bool on_the_way = head.chain == chain + 1 && head.key == key && step <= steps;
     if (on_the_way && step == steps) return;
     const SampleRng rng{key, chain};
     if (team.rank() == 0) shared.chain = field.chain(rng);
@@ -154,7 +155,7 @@ struct EvolveFields {
       field.step(team, rule, cache.side, buffer(place, step), buffer(place, step + 1));
       team.sync();
     }
-    if (team.rank() == 0) cache.heads[place] = {chain + 1, step, 0};
+    if (team.rank() == 0) cache.heads[place] = {chain + 1, key, step, 0};
     team.sync();
   }
 
