@@ -31,7 +31,9 @@ class GeneratorBench {
     columns.plan(memory_, "bench", image_ ? size.images : size.events, generator_->layout(),
                  device.is_cuda() ? DType::bf16 : DType::f32);
     const auto slots = memory_.reserve<Slot>("bench", "slots", image_ ? size.images : size.events);
+    generator_->plan(memory_, image_ ? size.images : size.events);
     memory_.commit();
+    generator_->load(stream_);
     batch_ = columns.view();
     const auto count = static_cast<std::size_t>(batch_.size);
     slots_ = slots.data();
@@ -45,7 +47,7 @@ class GeneratorBench {
     stream_.synchronize();
   }
 
-  void run() { generator_->emit(stream_, slots_, 0, 1, ViewSpec{}, batch_); }
+  void run() { generator_->emit(stream_, {slots_, 0, 1, ViewSpec{}, batch_}); }
   void wait() { stream_.synchronize(); }
 
   std::size_t sample_bytes() const {

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "generators/generator.h"
+#include "kernels/emission/batch_columns.h"
 #include "sources/files/format.h"
 #include "train/model.h"
 #include "train/run_config.h"
@@ -32,6 +33,10 @@ const char* type_name(ParamType type) {
       return "text";
     case ParamType::real_list:
       return "numbers";
+    case ParamType::integer_list:
+      return "integers";
+    case ParamType::text_list:
+      return "texts";
   }
   return "";
 }
@@ -45,27 +50,48 @@ void print_parameters(const std::vector<ParamRow>& rows) {
     fmt::print("  {}  {}, {}{}\n      {}\n", paint(Colour::bold, row.name), type_name(row.type),
                standard, range, row.help);
     if (!row.source.empty()) fmt::print("      source: {}\n", row.source);
+    for (const ParamPreset& preset : row.presets) {
+      fmt::print("      {}  {}\n          {}\n", paint(Colour::bold, preset.name), preset.help,
+                 preset.to_string());
+    }
   }
 }
 
 std::string draws_text(const DrawBudget& draws) {
-  std::string text = fmt::format("blocks of four words, at most {} a ", draws.part);
-  text += draws.side == 0 ? "sample" : fmt::format("tile of {0}x{0} pixels", draws.side);
+  std::string text = fmt::format("blocks of four words, at most {} a sample", draws.scene);
+  if (draws.part > 0)
+    text += fmt::format(", {} a tile of {}x{} pixels", draws.part, draws.side, draws.side);
   if (draws.pixel > 0) text += fmt::format(" and {} a pixel", draws.pixel);
   return text;
+}
+
+void print_values(const char* column, const std::vector<ValueInfo>& values) {
+  if (values.empty()) return;
+  fmt::print("{}:", column);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ValueInfo& value = values[i];
+    fmt::print("{} {}{}", i == 0 ? "" : ",", value.name,
+               value.unit.empty() ? "" : " [" + value.unit + "]");
+  }
+  fmt::print("\n");
 }
 
 void describe_generator(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // nothing printed here depends on it
   const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
-  const GeneratorInfo& info = generator->info();
-  fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
+  const SampleInfo& info = generator->info();
+  fmt::print("{}, version {}: {}\n", paint(Colour::bold, entry.name), info.version, entry.summary);
   if (!info.reference.empty()) fmt::print("reference: {}\n", info.reference);
   if (entry.kind == SampleKind::image) {
     fmt::print("sample: image, --size x --size x {}\n", generator->layout().channels);
   } else {
-    fmt::print("sample: event, {} features: {}\n", info.features.size(),
-               fmt::join(info.features, ", "));
+    fmt::print("sample: {}\n", to_string(info.layout));
+    print_values("features", info.features);
+    print_values("globals", info.globals);
+  }
+  print_values("targets", info.targets);
+  for (const BestResult& best : info.best) {
+    fmt::print("best possible {}: {:.6g}\n", best.metric, best.value);
   }
   fmt::print("random numbers: {}\n", draws_text(info.draws));
   fmt::print("classes ({}): {}\n", info.classes.size(), fmt::join(info.classes, ", "));
@@ -99,8 +125,12 @@ void describe_format(const DatasetFormat& format) {
 
 void describe_configuration() {
   for (const ConfigSection& section : config_sections()) {
-    fmt::print("{}\n", paint(Colour::bold, section.name.empty() ? "top level" : section.name));
+    fmt::print("{}", paint(Colour::bold, section.path.empty() ? "top level" : section.path));
+    fmt::print("{}{}\n", section.condition.empty() ? "" : ", ", section.condition);
     print_parameters(section.rows);
+    if (!section.others.empty()) {
+      fmt::print("  {}{}\n", section.rows.empty() ? "" : "and ", section.others);
+    }
     fmt::print("\n");
   }
 }

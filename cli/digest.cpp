@@ -23,8 +23,9 @@ Command add_digest(CLI::App& parent) {
   add_making_options(*app, *options);
   return {app, [options] {
             const std::unique_ptr<Generator> generator = options->make_generator();
-            fmt::print("{}\n",
-                       digest_report(*generator, options->range, options->making()).dump(2));
+            const auto report = digest_report(*generator, options->range, options->making());
+            print_notes(generator->notes());
+            fmt::print("{}\n", report.dump(2));
             return 0;
           }};
 }

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <string>
@@ -30,10 +31,17 @@ Command add_export(CLI::App& parent) {
       ->required();
   return {app, [options] {
             const std::unique_ptr<Generator> generator = options->samples.make_generator();
-            export_samples(*generator, options->samples.range, options->samples.making(),
-                           options->out);
-            fmt::print("{}: {} samples of {}, arrays x, label, latents, weight\n", options->out,
-                       options->samples.range.count, generator->info().name);
+            const SampleRange& range = options->samples.range;
+            const ExportReport report =
+                export_samples(*generator, range, options->samples.making(), options->out);
+            print_notes(report.notes);
+            if (report.overflow.samples > 0) {
+              print_notes({overflow_text(report.overflow, generator->layout()) +
+                           "; they are left out, and counted in metadata.json"});
+            }
+            fmt::print("{}: {} samples of {} (version {}), arrays {}\n", options->out, range.count,
+                       generator->info().name, generator->info().version,
+                       fmt::join(report.arrays, ", "));
             return 0;
           }};
 }

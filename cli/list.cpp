@@ -13,11 +13,23 @@
 namespace wellspring::cli {
 namespace {
 
+const char* kind_name(SampleKind kind) {
+  switch (kind) {
+    case SampleKind::image:
+      return "images";
+    case SampleKind::event:
+      return "events";
+    case SampleKind::set:
+      return "sets";
+  }
+  return "";
+}
+
 void list_generators() {
   fmt::print("{}\n", paint(Colour::bold, "generators"));
   for (const GeneratorEntry& entry : generator_registry()) {
-    fmt::print("  {:<14} {:<7} {}\n", entry.name,
-               entry.kind == SampleKind::image ? "images" : "events", entry.summary);
+    fmt::print("  {:<14} {:<7} version {}  {}\n", entry.name, kind_name(entry.kind), entry.version,
+               entry.summary);
   }
 }
 

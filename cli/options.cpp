@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 namespace wellspring::cli {
 namespace {
 
@@ -31,6 +33,10 @@ SampleMaking SampleOptions::making() const {
   SampleMaking making = how;
   making.device = Device::parse(device);
   return making;
+}
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
 }
 
 CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,

@@ -48,6 +48,8 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
 
 /// Adds --first, --seed, --size and --param.
 void add_sample_options(CLI::App& app, SampleOptions& options);
+/// What a generator has to say about its tables, to standard error, a line each.
+void print_notes(const std::vector<std::string>& notes);
 /// Adds --batch, --device and --threads, which change no sample.
 void add_making_options(CLI::App& app, SampleOptions& options);
 

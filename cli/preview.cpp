@@ -32,33 +32,36 @@ struct Options {
   std::string out;
 };
 
-void print_events(const Generator& generator, const SampleRange& range) {
-  const GeneratorInfo& info = generator.info();
+void print_events(Generator& generator, const SampleRange& range) {
+  const SampleInfo& info = generator.info();
   const auto features = static_cast<std::size_t>(generator.layout().elements());
   fmt::print("{:>8} {:<12}", "id", "class");
-  for (const std::string& feature : info.features) fmt::print(" {:>12}", feature);
+  for (const ValueInfo& feature : info.features) fmt::print(" {:>12}", feature.name);
   fmt::print(" {:>12}\n", "weight");
-  SampleReader reader(generator, range.seed);
-  reader.read(range.first, std::min(range.count, kRows), [&](const HostSamples& samples) {
-    for (std::size_t i = 0; i < samples.label().size(); ++i) {
-      const auto label = static_cast<std::size_t>(samples.label()[i]);
-      fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
-      for (const float value : samples.x().subspan(i * features, features)) {
-        fmt::print(" {:>12.6g}", value);
-      }
-      fmt::print(" {:>12.6g}\n", samples.weight()[i]);
-    }
-  });
+  SampleMaker maker(generator);
+  maker.make({range.seed, range.first, std::min(range.count, kRows)},
+             [&](const HostSamples& samples) {
+               for (std::size_t i = 0; i < samples.label().size(); ++i) {
+                 const auto label = static_cast<std::size_t>(samples.label()[i]);
+                 fmt::print("{:>8} {:<12}", samples.first + i, info.classes.at(label));
+                 for (const float value : samples.x().subspan(i * features, features)) {
+                   fmt::print(" {:>12.6g}", value);
+                 }
+                 fmt::print(" {:>12.6g}\n", samples.weight()[i]);
+               }
+             });
 }
 
 void preview_generator(const Options& options) {
   const std::unique_ptr<Generator> generator = options.samples.make_generator();
-  const bool image = generator->info().kind == SampleKind::image;
+  const SampleKind kind = generator->layout().kind;
+  const bool image = kind == SampleKind::image;
   SampleRange range = options.samples.range;
   if (range.count == 0) range.count = image ? kImages : kEvents;
   const std::string out = options.out.empty() ? generator->info().name + ".png" : options.out;
   write_png(out, preview(*generator, range));
-  if (!image) print_events(*generator, range);
+  print_notes(generator->notes());
+  if (kind == SampleKind::event) print_events(*generator, range);
   fmt::print("{}: {} samples of {}, ids from {}\n", out, range.count, generator->info().name,
              range.first);
 }

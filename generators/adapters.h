@@ -1,22 +1,32 @@
-// What makes a Generator of a functor: parameters, checks and launches, the same for all of them.
-// Called by the registry and by tests of single generators; host only.
+// What makes a Generator of a functor: parameters, checks, tables and launches, the same for all of
+// them. Used by the registry's rows and by tests of single generators; host only.
 //
-// Besides what kernels/emission.h asks of it, a generator's functor F has
+// Besides what its form of emission asks of it (kernels/emission: pixels.h, tiles.h, canvas.h,
+// field_stage.h, events.h), a generator's functor F has
 //
 //     struct Params;                                        plain, defaults as initialisers
 //     static const ParamTable<Params>& table();
-//     static GeneratorInfo describe(const Params&);
+//     static SampleInfo describe(const Params&);            but for the layout of an image
 //     explicit F(const Params&);                            derived constants; may fail (config)
 //     double best_accuracy() const;                         optional
+//
+// and, where it reads tables in device memory,
+//
+//     class Tables;  explicit Tables(const Params&);        host object
+//     std::vector<std::string> Tables::prepare(TableCache&) computes or fetches; returns notes
+//     void Tables::plan(MemoryPlan&);
+//     void Tables::load(Stream&);
+//     void Tables::bind(F&) const;                          sets F's pointers, after load
 #pragma once
 
 #include "core/error.h"
 #include "core/params.h"
 #include "generators/generator.h"
-#include "kernels/emission.h"
+#include "generators/table_cache.h"
+#include "kernels/emission/stage.h"
+#include "kernels/philox.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,107 +36,103 @@ namespace wellspring {
 
 namespace detail {
 /// Errors (runtime) unless `batch` fits what the generator makes.
-void expect_batch(const GeneratorInfo& info, const SampleLayout& layout, const BatchView& batch);
+void expect_batch(const SampleInfo& info, const BatchView& batch);
 /// Error (config) unless `size` is a sensible side of an image.
 void expect_size(const std::string& name, int size);
 /// Error (config) unless `view` is the identity.
 void expect_no_view(const std::string& name, const ViewSpec& view);
 
 template <class F>
-typename F::Params read_params(const std::vector<ParamSetting>& settings) {
-  typename F::Params params;
-  for (const ParamSetting& setting : settings) {
-    F::table().set(params, setting.name, setting.value, setting.place);
+concept ReadsTables = requires {
+  typename F::Tables;
+};
+
+struct NoTables {};
+template <class F>
+auto tables_of() {
+  if constexpr (ReadsTables<F>) {
+    return std::type_identity<std::unique_ptr<typename F::Tables>>{};
+  } else {
+    return std::type_identity<NoTables>{};
   }
-  return params;
 }
 }  // namespace detail
 
-/// What image and event generators share.
 template <class F>
-class FunctorGenerator : public Generator {
+class FunctorGenerator final : public Generator {
+  static_assert(std::is_trivially_copyable_v<F>, "a functor is copied to the device");
+
  public:
-  FunctorGenerator(const typename F::Params& params, const SampleLayout& layout)
-      : params_(params), functor_(params), info_(F::describe(params)), layout_(layout) {
-    layout_.latents = F::kLatents;
-    static_assert(std::is_trivially_copyable_v<F>, "a functor is copied to the device");
+  /// `shape`: of an image; ignored for events. Errors: config.
+  FunctorGenerator(const typename F::Params& params, SampleShape shape)
+      : params_(params), functor_(params), info_(F::describe(params)) {
+    if constexpr (MakesEvents<F>) {
+      info_.layout = functor_.layout();
+    } else {
+      detail::expect_size(info_.name, shape.height);
+      detail::expect_size(info_.name, shape.width);
+      info_.layout = SampleLayout::image(shape);
+    }
+    info_.layout.latents = F::kLatents;
+    info_.layout.targets = detail::targets_of<F>();
+    if constexpr (requires { functor_.best_accuracy(); }) {
+      info_.best.push_back({"accuracy", functor_.best_accuracy()});
+    }
   }
 
-  const GeneratorInfo& info() const override { return info_; }
-  SampleLayout layout() const override { return layout_; }
+  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) {
+    return std::make_unique<FunctorGenerator>(F::table().read(settings),
+                                              SampleShape{size, size, 3});
+  }
+
+  const SampleInfo& info() const override { return info_; }
   std::string parameters_yaml() const override { return F::table().to_yaml(params_); }
-  std::optional<double> best_accuracy() const override {
-    if constexpr (requires { functor_.best_accuracy(); }) return functor_.best_accuracy();
-    return std::nullopt;
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+  void plan(MemoryPlan& memory, std::int64_t rows) override {
+    if constexpr (detail::ReadsTables<F>) {
+      if (!tables_) {
+        tables_ = std::make_unique<typename F::Tables>(params_);
+        TableCache cache;
+        notes_ = tables_->prepare(cache);
+      }
+      tables_->plan(memory);
+    }
+    stage_.plan(memory, info_.name, rows, functor_, info_.layout.shape());
   }
 
- protected:
-  const F& functor() const { return functor_; }
+  void load([[maybe_unused]] Stream& stream) override {
+    if constexpr (detail::ReadsTables<F>) {
+      tables_->load(stream);
+      tables_->bind(functor_);
+    }
+  }
+
+  void emit(Stream& stream, const EmitCall& call) override {
+    detail::expect_batch(info_, call.batch);
+    if constexpr (MakesEvents<F>) detail::expect_no_view(info_.name, call.view);
+    EmitCall keyed = call;
+    keyed.seed = named_key(call.seed, info_.name);
+    stage_.emit(stream, info_.name, functor_, info_.layout.shape(), keyed);
+  }
 
  private:
   typename F::Params params_;
   F functor_;
-  GeneratorInfo info_;
-  SampleLayout layout_;
+  SampleInfo info_;
+  Stage<F> stage_;
+  [[no_unique_address]] typename decltype(detail::tables_of<F>())::type tables_;
+  std::vector<std::string> notes_;
 };
 
-template <class F>
-class ImageGenerator final : public FunctorGenerator<F> {
- public:
-  ImageGenerator(const typename F::Params& params, int size)
-      : FunctorGenerator<F>(params, SampleLayout::image(size, size, 3)) {
-    detail::expect_size(this->info().name, size);
-  }
-
-  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) {
-    return std::make_unique<ImageGenerator>(detail::read_params<F>(settings), size);
-  }
-
-  void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
-            const ViewSpec& view, const BatchView& batch) const override {
-    detail::expect_batch(this->info(), this->layout(), batch);
-    emit_images(stream, this->info().name, this->functor(), this->layout().shape(), slots, source,
-                seed, view, batch);
-  }
-};
-
-template <class F>
-class EventGenerator final : public FunctorGenerator<F> {
- public:
-  explicit EventGenerator(const typename F::Params& params)
-      : FunctorGenerator<F>(params, SampleLayout::event(F::kFeatures)) {}
-
-  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int) {
-    return std::make_unique<EventGenerator>(detail::read_params<F>(settings));
-  }
-
-  void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
-            const ViewSpec& view, const BatchView& batch) const override {
-    detail::expect_batch(this->info(), this->layout(), batch);
-    detail::expect_no_view(this->info().name, view);
-    emit_events(stream, this->info().name, this->functor(), slots, source, seed, batch);
-  }
-};
-
-/// The registry's row for an image or event functor, and for either.
-template <class F>
-GeneratorEntry image_entry() {
-  const GeneratorInfo info = F::describe({});
-  return {info.name, SampleKind::image, info.summary, F::table().rows(), &ImageGenerator<F>::make};
-}
-template <class F>
-GeneratorEntry event_entry() {
-  const GeneratorInfo info = F::describe({});
-  return {info.name, SampleKind::event, info.summary, F::table().rows(), &EventGenerator<F>::make};
-}
-
+/// The registry's row for a functor.
 template <class F>
 GeneratorEntry generator_entry() {
-  if constexpr (EventFunctor<F>) {
-    return event_entry<F>();
-  } else {
-    return image_entry<F>();
-  }
+  const SampleInfo info = F::describe({});
+  SampleKind kind = SampleKind::image;
+  if constexpr (MakesEvents<F>) kind = F(typename F::Params{}).layout().kind;
+  return {info.name,    info.version,      kind,
+          info.summary, F::table().rows(), &FunctorGenerator<F>::make};
 }
 
 }  // namespace wellspring

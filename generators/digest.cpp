@@ -19,12 +19,12 @@ Bytes row_of(const BatchColumn& column, std::int64_t row) {
 
 }  // namespace
 
-std::string sample_digest(const Generator& generator, const SampleRange& range,
+std::string sample_digest(Generator& generator, const SampleRange& range,
                           const SampleMaking& making) {
   Sha256 hash;
-  SampleReader reader(generator, range.seed, making);
+  SampleMaker maker(generator, making, range.count);
   // Sample by sample, so that the batch leaves no mark.
-  reader.read(range.first, range.count, [&](const HostSamples& samples) {
+  maker.make(range, [&](const HostSamples& samples) {
     const auto columns = columns_of(samples.rows);
     for (std::int64_t row = 0; row < samples.count(); ++row) {
       for (const BatchColumn& column : columns) hash.update(row_of(column, row));
@@ -33,10 +33,12 @@ std::string sample_digest(const Generator& generator, const SampleRange& range,
   return hash.hex();
 }
 
-nlohmann::ordered_json digest_report(const Generator& generator, const SampleRange& range,
+nlohmann::ordered_json digest_report(Generator& generator, const SampleRange& range,
                                      const SampleMaking& making) {
   const SampleShape shape = generator.layout().shape();
+  std::string digest = sample_digest(generator, range, making);
   return {{"generator", generator.info().name},
+          {"generator_version", generator.info().version},
           {"parameters", generator.parameters_yaml()},
           {"seed", range.seed},
           {"first", range.first},
@@ -45,7 +47,7 @@ nlohmann::ordered_json digest_report(const Generator& generator, const SampleRan
           {"device", making.device.to_string()},
           {"batch", making.batch},
           {"version", kVersion},
-          {"sha256", sample_digest(generator, range, making)}};
+          {"sha256", std::move(digest)}};
 }
 
 }  // namespace wellspring

@@ -115,7 +115,7 @@ void draw_header(Painter& painter, const Generator& generator, const SampleRange
                fit(one_line(generator.parameters_yaml()), room, 1), kPale);
 }
 
-std::string class_name(const GeneratorInfo& info, std::int32_t label) {
+std::string class_name(const SampleInfo& info, std::int32_t label) {
   const auto index = static_cast<std::size_t>(label);
   return index < info.classes.size() ? info.classes[index] : std::to_string(label);
 }
@@ -161,16 +161,15 @@ void expect_drawable(const SampleRange& range, SampleShape shape) {
                            "lower --count or --size; export writes any number of samples"});
 }
 
-RgbImage contact_sheet(const Generator& generator, const SampleRange& range,
-                       const SampleMaking& making) {
+RgbImage contact_sheet(Generator& generator, const SampleRange& range, const SampleMaking& making) {
   const SampleShape shape = generator.layout().shape();
   expect_drawable(range, shape);
   const Sheet sheet(range.count, shape);
   Painter painter(sheet.width(), sheet.height());
   draw_header(painter, generator, range, sheet.width(),
               fmt::format("{} x {}", shape.width, shape.height));
-  SampleReader reader(generator, range.seed, making);
-  reader.read(range.first, range.count, [&](const HostSamples& samples) {
+  SampleMaker maker(generator, making, range.count);
+  maker.make(range, [&](const HostSamples& samples) {
     for (std::int64_t i = 0; i < samples.count(); ++i) {
       const std::uint64_t index = samples.first + static_cast<std::uint64_t>(i) - range.first;
       const int left = sheet.left(index), top = sheet.top(index);
@@ -202,7 +201,7 @@ constexpr int kAxisHeight = 40;
 using Histogram = std::vector<std::array<double, kBins>>;
 
 void draw_panel(Painter& painter, int left, int top, const std::string& name,
-                const GeneratorInfo& info, const Histogram& histogram) {
+                const SampleInfo& info, const Histogram& histogram) {
   double highest = 0;
   for (const auto& bins : histogram) highest = std::max(highest, *std::ranges::max_element(bins));
   const double scale = highest > 0 ? 0.92 * kPanelHeight / highest : 0;
@@ -229,7 +228,7 @@ void draw_panel(Painter& painter, int left, int top, const std::string& name,
   painter.text_centred(left + kPanelWidth / 2, bottom + 24, name, kInk);
 }
 
-void draw_legend(Painter& painter, int left, int top, const GeneratorInfo& info) {
+void draw_legend(Painter& painter, int left, int top, const SampleInfo& info) {
   for (std::size_t c = 0; c < info.classes.size(); ++c) {
     painter.fill(left, top + 2, 14, 4, kLines[c % std::size(kLines)]);
     painter.text(left + 20, top, info.classes[c], kInk);
@@ -237,19 +236,21 @@ void draw_legend(Painter& painter, int left, int top, const GeneratorInfo& info)
   }
 }
 
-RgbImage histograms(const Generator& generator, const SampleRange& range,
-                    const SampleMaking& making) {
-  const GeneratorInfo& info = generator.info();
+RgbImage histograms(Generator& generator, const SampleRange& range, const SampleMaking& making) {
+  const SampleInfo& info = generator.info();
   const std::size_t features = info.features.size();
   std::vector<Histogram> histogram(features, Histogram(info.classes.size()));
-  SampleReader reader(generator, range.seed, making);
-  reader.read(range.first, range.count, [&](const HostSamples& samples) {
+  SampleMaker maker(generator, making, range.count);
+  maker.make(range, [&](const HostSamples& samples) {
+    const auto width = static_cast<std::size_t>(samples.rows.layout.elements());
     for (std::size_t i = 0; i < static_cast<std::size_t>(samples.count()); ++i) {
-      for (std::size_t f = 0; f < features; ++f) {
-        const float value = samples.x()[i * features + f];
+      const auto label = static_cast<std::size_t>(samples.label()[i]);
+      const std::size_t items =
+          samples.items().empty() ? 1 : static_cast<std::size_t>(samples.items()[i]);
+      for (std::size_t v = 0; v < items * features; ++v) {
+        const float value = samples.x()[i * width + v];
         const auto bin = static_cast<int>((value - info.low) / (info.high - info.low) * kBins);
-        const auto label = static_cast<std::size_t>(samples.label()[i]);
-        histogram[f][label][static_cast<std::size_t>(std::clamp(bin, 0, kBins - 1))] +=
+        histogram[v % features][label][static_cast<std::size_t>(std::clamp(bin, 0, kBins - 1))] +=
             samples.weight()[i];
       }
     }
@@ -264,7 +265,7 @@ RgbImage histograms(const Generator& generator, const SampleRange& range,
   draw_legend(painter, 2 * kMargin, kHeaderHeight, info);
   for (int f = 0; f < panels; ++f) {
     const auto index = static_cast<std::size_t>(f);
-    draw_panel(painter, 2 * kMargin + f * (kPanelWidth + kPanelGap), top, info.features[index],
+    draw_panel(painter, 2 * kMargin + f * (kPanelWidth + kPanelGap), top, info.features[index].name,
                info, histogram[index]);
   }
   return painter.take();
@@ -272,8 +273,8 @@ RgbImage histograms(const Generator& generator, const SampleRange& range,
 
 }  // namespace
 
-RgbImage preview(const Generator& generator, const SampleRange& range, const SampleMaking& making) {
-  if (generator.info().kind == SampleKind::event) return histograms(generator, range, making);
+RgbImage preview(Generator& generator, const SampleRange& range, const SampleMaking& making) {
+  if (generator.layout().kind != SampleKind::image) return histograms(generator, range, making);
   return contact_sheet(generator, range, making);
 }
 

@@ -9,9 +9,9 @@
 namespace wellspring {
 
 /// Images: the samples side by side, each over its class, values clamped to [0, 1]; small images
-/// are enlarged by a whole factor. Events: the distribution of every feature, a line a class.
+/// are enlarged by a whole factor. Events and
+/// sets: the distribution of every feature, of all items, a line a class.
 /// Headed by name, seed, ids and parameters.
-RgbImage preview(const Generator& generator, const SampleRange& range,
-                 const SampleMaking& making = {});
+RgbImage preview(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
 
 }  // namespace wellspring

@@ -72,7 +72,8 @@ void expect_size(const std::string& name, int size) {
                            fmt::format("give a side between 1 and {} pixels", kLargestImageSide)});
 }
 
-void expect_batch(const GeneratorInfo& info, const SampleLayout& layout, const BatchView& batch) {
+void expect_batch(const SampleInfo& info, const BatchView& batch) {
+  const SampleLayout& layout = info.layout;
   if (!batch.layout.same_input(layout)) {
     throw std::logic_error(fmt::format("{} makes samples of layout [{}], the batch holds [{}]",
                                        info.name, to_string(layout), to_string(batch.layout)));
@@ -80,6 +81,10 @@ void expect_batch(const GeneratorInfo& info, const SampleLayout& layout, const B
   if (batch.latents != nullptr && batch.layout.latents < layout.latents) {
     throw std::logic_error(fmt::format("{} has {} latents, the batch keeps {}", info.name,
                                        layout.latents, batch.layout.latents));
+  }
+  if (batch.target != nullptr && batch.layout.targets < layout.targets) {
+    throw std::logic_error(fmt::format("{} has {} targets, the batch keeps {}", info.name,
+                                       layout.targets, batch.layout.targets));
   }
 }
 

@@ -1,14 +1,14 @@
-// Stored images as image functors: uint8 canvases in device memory, read bilinearly through the
-// view. Called by sources through emit_images; host and device.
+// Stored images as image functors: uint8 canvases in device memory, read through the view, filtered
+// where it shrinks them. Host and device.
 #pragma once
 
-#include "kernels/emission.h"
+#include "kernels/emission/pixels.h"
 
 #include <cstdint>
 
 namespace wellspring {
 
-/// Which canvas belongs to a slot.
+/// Which image belongs to a slot.
 enum class CanvasIndex : std::uint8_t {
   sample,  ///< number slot.sample of a resident data set
   row,     ///< number slot.row of a staging buffer
@@ -23,12 +23,14 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
 }
 
 /// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255; views
-/// made of flips and whole-pixel shifts copy them exactly.
+/// made of flips and whole-pixel shifts copy them exactly. Other views read bilinearly, or, where a
+/// pixel of the sample covers more than one of the image, the mean over the square it covers: at a
+/// footprint of 1 the two are the same, so there is no seam between them.
 struct CanvasImages {
   static constexpr int kLatents = 0;
 
   const std::uint8_t* pixels = nullptr;
-  const std::int32_t* labels = nullptr;  ///< one a canvas
+  const std::int32_t* labels = nullptr;  ///< one an image
   SampleShape shape;
   CanvasIndex index = CanvasIndex::sample;
 
@@ -50,6 +52,8 @@ struct CanvasImages {
       for (int i = 0; i < N; ++i) {
         put(colour, i, texel(scene, floor_int(run.x[i]), floor_int(run.y[i])));
       }
+    } else if (run.footprint > 1) {
+      for (int i = 0; i < N; ++i) put(colour, i, mean(scene, run.x[i], run.y[i], run.footprint));
     } else {
       for (int i = 0; i < N; ++i) put(colour, i, bilinear(scene, run.x[i], run.y[i]));
     }
@@ -75,8 +79,36 @@ struct CanvasImages {
     return mix(top, bottom, v);
   }
 
+  /// The mean over the square of side `side` about (x, y), whose own sides are those of the image:
+  /// every pixel counts with the area that lies within. A rotated footprint is taken as upright.
+  WS_INLINE Rgb mean(const Scene& scene, float x, float y, float side) const {
+    const float left = x - 0.5f * side, right = left + side;
+    const float top = y - 0.5f * side, bottom = top + side;
+    const int first_x = floor_int(left), end_x = floor_int(right) + 1;
+    const int end_y = floor_int(bottom) + 1;
+    Rgb sum;
+    for (int iy = floor_int(top); iy < end_y; ++iy) {
+      const float height = overlap(iy, top, bottom);
+      for (int ix = first_x; ix < end_x; ++ix) {
+        const float area = height * overlap(ix, left, right);
+        const Rgb c = texel(scene, ix, iy);
+        sum.r = math::fma(area, c.r, sum.r);
+        sum.g = math::fma(area, c.g, sum.g);
+        sum.b = math::fma(area, c.b, sum.b);
+      }
+    }
+    const float whole = (right - left) * (bottom - top);
+    return {sum.r / whole, sum.g / whole, sum.b / whole};
+  }
+  /// How much of [cell, cell + 1] lies in [low, high].
+  WS_INLINE static float overlap(int cell, float low, float high) {
+    const auto begin = static_cast<float>(cell), end = begin + 1;
+    const float length = (end < high ? end : high) - (begin > low ? begin : low);
+    return length > 0 ? length : 0;
+  }
+
   WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
-    return {a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)};
+    return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
   }
 
   WS_INLINE Rgb texel(const Scene& scene, int x, int y) const {

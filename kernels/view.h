@@ -1,6 +1,6 @@
 // How a sample is looked at: per-sample warp (crop, flip, scale, rotation), colour operations and
-// normalisation, drawn from Philox and applied in the one emission pass (kernels/emission.h).
-// Called by emission, sources and generators; host and device.
+// normalisation, drawn from Philox and applied in the one emission pass
+// (kernels/emission/viewing.h). Host and device.
 #pragma once
 
 #include "kernels/emission/batch.h"
@@ -66,10 +66,10 @@ struct View {
   /// Source coordinate of the output point (x, y); pixel centres are at halves. Exact for flips and
   /// whole-pixel shifts.
   WS_INLINE float source_x(float x, float y) const {
-    return (m00 * (x - centre_x) + m01 * (y - centre_y)) + origin_x;
+    return math::fma(m00, x - centre_x, math::fma(m01, y - centre_y, origin_x));
   }
   WS_INLINE float source_y(float x, float y) const {
-    return (m10 * (x - centre_x) + m11 * (y - centre_y)) + origin_y;
+    return math::fma(m10, x - centre_x, math::fma(m11, y - centre_y, origin_y));
   }
 };
 

@@ -18,6 +18,7 @@ namespace wellspring {
 struct RowLayout {
   SampleLayout sample;
   ElementType type = ElementType::u8;  ///< u8: pixels of an image, HWC; f32: features of an event
+  friend bool operator==(const RowLayout&, const RowLayout&) = default;
   std::int64_t bytes() const {
     return sample.elements() * static_cast<std::int64_t>(element_size(type));
   }
@@ -47,6 +48,9 @@ class Dataset {
   virtual std::int32_t label(std::int64_t row) const = 0;
   /// Where a row comes from, for messages: "dir/train/cat/1.jpg", "x.npy: row 17".
   virtual std::string location(std::int64_t row) const = 0;
+  /// The same with the file's own path, however it was written: equal for the same row of the same
+  /// file.
+  virtual std::string place(std::int64_t row) const = 0;
   /// For the head of a run: "5000 images of 10 classes, 32x32, from data/x.npy", and what was left
   /// out of it.
   virtual std::string summary() const = 0;

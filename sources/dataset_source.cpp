@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "kernels/device.h"
-#include "kernels/emission.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
@@ -47,7 +46,7 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
 }
 
 std::string DatasetSource::summary() const {
-  std::string text = fmt::format("{}: {}", name(), data_->summary());
+  std::string text = fmt::format("{}: {}, seed {}", name(), data_->summary(), context_.seed);
   if (share_.rows == 0) return text;  // not planned yet
   const auto all = static_cast<std::uint64_t>(data_->size() * row_bytes());
   const std::string reason = spec_.storage != Storage::automatic
@@ -73,6 +72,10 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
       (spec_.storage == Storage::automatic && static_cast<std::uint64_t>(all) <= budget_bytes_);
   labels_ = plan.reserve<std::int32_t>("data", "labels of " + name(),
                                        static_cast<std::size_t>(data_->size()));
+  if (data_->layout().type == ElementType::u8) {
+    const SampleShape shape = data_->layout().sample.shape();
+    stage_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
+  }
   const auto reserve = [&](const std::string& what, std::int64_t rows, MemorySpace space) {
     return plan.reserve<std::uint8_t>("data", what, static_cast<std::size_t>(rows * row_bytes()),
                                       space);
@@ -163,8 +166,8 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const View
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
-    emit_images(stream, name(), StoredImages{rows, shape}, shape, slots, index,
-                context_.seed, view, batch);
+    stage_.emit(stream, name(), StoredImages{rows, shape}, shape,
+                {slots, index, context_.seed, view, batch});
     return;
   }
   visit_float(batch.dtype, [&]<class T>(T) {

@@ -2,6 +2,7 @@
 // Made from the configuration by make_source; host only.
 #pragma once
 
+#include "kernels/emission/stage.h"
 #include "sources/dataset.h"
 #include "sources/row_ring.h"
 #include "sources/source.h"
@@ -25,6 +26,7 @@ class DatasetSource final : public Source {
   SampleLayout layout() const override { return data_->layout().sample; }
   const std::vector<std::string>& classes() const override { return data_->classes(); }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
+  const Dataset* rows() const override { return data_.get(); }
   std::uint64_t size() const override { return static_cast<std::uint64_t>(data_->size()); }
   std::uint64_t first_evaluation_sample() const override { return 0; }
   std::string summary() const override;
@@ -40,7 +42,6 @@ class DatasetSource final : public Source {
   void after_step(Stream& stream, std::uint64_t step) override;
 
   bool is_resident() const { return resident_; }
-  const Dataset& data() const { return *data_; }
 
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
@@ -62,7 +63,8 @@ class DatasetSource final : public Source {
   Share share_;
   std::int64_t ring_rows_ = 0;
   Planned<std::int32_t> places_, staging_places_;  ///< of a ring for a part of every batch
-  Planned<std::uint8_t> rows_;     ///< all rows, or the ring
+  Stage<StoredImages> stage_;                      ///< of rows that are images
+  Planned<std::uint8_t> rows_;                     ///< all rows, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
   Planned<std::int32_t> labels_;   ///< [size]
   Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: a batch of evaluation

@@ -16,23 +16,18 @@ namespace {
 /// A table larger than this is refused: 64 million steps of two sources.
 constexpr std::uint64_t kLargestTableBytes = std::uint64_t{1} << 30;
 
-std::string at(const Place& place) {
-  const std::string text = place.to_string();
-  return text.empty() ? "" : text + ": ";
-}
-
 }  // namespace
 
 void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place) {
   const std::string& name = source->name();
   if (size() == kMaxSources) {
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' is one too many", at(place), name),
+         {fmt::format("{}source '{}' is one too many", place.prefix(), name),
           fmt::format("a mixture holds at most {}", kMaxSources), "remove or merge sources"});
   }
   for (const auto& other : sources_) {
     if (other->name() == name) {
-      fail(ErrorKind::config, {fmt::format("{}two sources are called '{}'", at(place), name),
+      fail(ErrorKind::config, {fmt::format("{}two sources are called '{}'", place.prefix(), name),
                                "metrics and schedules tell sources apart by name",
                                "give each source a name of its own"});
     }
@@ -40,14 +35,15 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
   if (!sources_.empty() && !source->layout().same_input(sources_.front()->layout())) {
     const Source& first = *sources_.front();
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]", at(place),
-                      name, to_string(source->layout()), first.name(), to_string(first.layout())),
+         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]",
+                      place.prefix(), name, to_string(source->layout()), first.name(),
+                      to_string(first.layout())),
           "one network reads them all, row by row",
           "set the same size for all, or resize: on a source of files"});
   }
   if (!std::isfinite(entry.weight) || entry.weight < 0) {
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' has weight {}", at(place), name, entry.weight),
+         {fmt::format("{}source '{}' has weight {}", place.prefix(), name, entry.weight),
           "a weight is a share of the batch, relative to the other sources'",
           "give a number from 0 up"});
   }
@@ -64,7 +60,7 @@ std::size_t Mixture::head_of(const Source& source, const std::string& name, cons
       fail(
           ErrorKind::config,
           {fmt::format("{}source '{}' shares head '{}' but has other classes: [{}] instead of [{}]",
-                       at(place), source.name(), name, fmt::join(source.classes(), ", "),
+                       place.prefix(), source.name(), name, fmt::join(source.classes(), ", "),
                        fmt::join(heads_[h].classes, ", ")),
            "a head has one label space; label i must mean the same class for all its sources",
            "give the source a head of its own (leave out head:), or make the class lists equal"});
@@ -100,61 +96,44 @@ SampleLayout Mixture::layout() const {
   return layout;
 }
 
-void Mixture::set_schedule(const std::vector<NamedSchedulePoint>& points) {
-  schedule_.clear();
-  for (const NamedSchedulePoint& named : points) {
+void Mixture::set_schedule(std::vector<SchedulePoint> points) {
+  double before = 0;
+  for (const SchedulePoint& point : points) {
     const auto refuse = [&](const std::string& problem, const std::string& why,
                             const std::string& advice) {
-      fail(ErrorKind::config, {at(named.place) + problem, why, advice});
+      fail(ErrorKind::config, {point.place.prefix() + problem, why, advice});
     };
-    if (!(named.at >= 0 && named.at <= 1)) {
-      refuse(fmt::format("schedule point at {} lies outside of the run", named.at),
+    if (!(point.at >= 0 && point.at <= 1)) {
+      refuse(fmt::format("schedule point at {} lies outside of the run", point.at),
              "a place is a fraction of the run", "give 0 (0%) to 1 (100%)");
     }
-    if (!schedule_.empty() && named.at < schedule_.back().at) {
-      refuse(fmt::format("schedule point at {} comes after the one at {}", named.at,
-                         schedule_.back().at),
+    if (point.at < before) {
+      refuse(fmt::format("schedule point at {} comes after the one at {}", point.at, before),
              "points are joined in the order given", "sort the points by at:");
     }
-    SchedulePoint point{named.at, std::vector<double>(sources_.size(), -1)};
-    for (const auto& [name, weight] : named.weights) {
-      const auto found = std::find_if(sources_.begin(), sources_.end(),
-                                      [&](const auto& source) { return source->name() == name; });
-      if (found == sources_.end()) {
-        std::vector<std::string> names;
-        for (const auto& source : sources_) names.push_back(source->name());
-        refuse(fmt::format("schedule point at {} names source '{}', which does not exist", named.at,
-                           name),
-               fmt::format("the sources are {}", fmt::join(names, ", ")), "correct the name");
-      }
-      double& slot = point.weights[static_cast<std::size_t>(found - sources_.begin())];
-      if (slot >= 0) {
-        refuse(fmt::format("schedule point at {} names source '{}' twice", named.at, name), "",
-               "remove one of the two weights");
-      }
-      if (!std::isfinite(weight) || weight < 0) {
-        refuse(
-            fmt::format("schedule point at {} gives source '{}' weight {}", named.at, name, weight),
-            "a weight is a share of the batch, relative to the other sources'",
-            "give a number from 0 up");
-      }
-      slot = weight;
+    before = point.at;
+    if (point.weights.size() != sources_.size()) {
+      refuse(fmt::format("schedule point at {} has {} weights for {} sources", point.at,
+                         point.weights.size(), sources_.size()),
+             "every point says what every source gets", "give all of them; 0 means none");
     }
     double sum = 0;
     for (std::size_t k = 0; k < sources_.size(); ++k) {
-      if (point.weights[k] < 0) {
-        refuse(fmt::format("schedule point at {} has no weight for source '{}'", named.at,
-                           sources_[k]->name()),
-               "every point says what every source gets", "add it; 0 means none");
+      const double weight = point.weights[k];
+      if (!std::isfinite(weight) || weight < 0) {
+        refuse(fmt::format("schedule point at {} gives source '{}' weight {}", point.at,
+                           sources_[k]->name(), weight),
+               "a weight is a share of the batch, relative to the other sources'",
+               "give a number from 0 up");
       }
-      sum += point.weights[k];
+      sum += weight;
     }
     if (sum <= 0) {
-      refuse(fmt::format("all weights of the schedule point at {} are 0", named.at),
+      refuse(fmt::format("all weights of the schedule point at {} are 0", point.at),
              "nothing could fill the batch there", "give at least one source a weight above 0");
     }
-    schedule_.push_back(std::move(point));
   }
+  schedule_ = std::move(points);
 }
 
 void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
@@ -264,7 +243,8 @@ std::int64_t Mixture::achieved(std::uint64_t step, int source) const {
 }
 
 double Mixture::target(std::uint64_t step, int source) const {
-  return weights_->target(source, static_cast<double>(step) * static_cast<double>(share_.global_batch));
+  return weights_->target(source,
+                          static_cast<double>(step) * static_cast<double>(share_.global_batch));
 }
 
 std::string Mixture::summary() const {

@@ -1,5 +1,5 @@
 // Several sources in exact shares: plans who fills which slot of every batch of the run, and makes
-// the batches. Called by the trainer; host only.
+// the batches; host only.
 //
 //     Mixture mixture(seed);
 //     mixture.add(make_source(...), {.weight = 0.8});
@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -32,13 +31,6 @@ struct MixtureEntry {
   double weight = 1;      ///< relative to the others'; replaced by a schedule
   std::string head = {};  ///< sources of one head share a label space; "": one of its own
   float loss_weight = 1;
-};
-
-/// A point of a schedule as written: weights by name.
-struct NamedSchedulePoint {
-  double at = 0;  ///< fraction of the run, [0, 1]
-  std::vector<std::pair<std::string, double>> weights;
-  Place place = {};
 };
 
 /// One output head of the network: a label space.
@@ -59,8 +51,9 @@ class Mixture {
   /// sources.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
   /// Weights over the run, linear between the points and held before the first and after the last;
-  /// every point names every source. Errors (config) otherwise, or where a point is out of order.
-  void set_schedule(const std::vector<NamedSchedulePoint>& points);
+  /// every point has a weight for every source, in their order. Errors (config) otherwise, where a
+  /// point is out of order or outside of the run, or where its weights are no shares.
+  void set_schedule(std::vector<SchedulePoint> points);
 
   int size() const { return static_cast<int>(sources_.size()); }
   Source& source(int index) { return *sources_[static_cast<std::size_t>(index)]; }

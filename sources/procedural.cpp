@@ -13,20 +13,20 @@ ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> 
 }
 
 std::string ProceduralSource::summary() const {
-  return fmt::format("{}: generator {}, {}, {} classes, seed {}, never repeats", name_,
-                     generator_->info().name, to_string(layout()), classes().size(),
-                     settings_.seed);
+  return fmt::format("{}: generator {} version {}, {}, {} classes, seed {}, never repeats", name_,
+                     generator_->info().name, generator_->info().version, to_string(layout()),
+                     classes().size(), settings_.seed);
 }
 
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                             const BatchView& batch) {
-  generator_->emit(stream, slots, index, settings_.seed, settings_.train_view, batch);
+  generator_->emit(stream, {slots, index, settings_.seed, settings_.train_view, batch});
 }
 
 void ProceduralSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                   std::uint64_t /*first*/, std::int64_t /*count*/,
                                   const BatchView& batch) {
-  generator_->emit(stream, slots, index, settings_.seed, settings_.evaluation_view, batch);
+  generator_->emit(stream, {slots, index, settings_.seed, settings_.evaluation_view, batch});
 }
 
 }  // namespace wellspring

@@ -1,5 +1,4 @@
-// A generator as a source: fresh samples every step, none ever repeated. Called by the mixture;
-// host only.
+// A generator as a source: fresh samples every step, none ever repeated; host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -28,6 +27,10 @@ class ProceduralSource final : public Source {
 
   const std::string& name() const override { return name_; }
   SampleLayout layout() const override { return generator_->layout(); }
+  void plan(MemoryPlan& memory, const Share& share) override {
+    generator_->plan(memory, share.rows);
+  }
+  void load(Stream& stream) override { generator_->load(stream); }
   const std::vector<std::string>& classes() const override { return generator_->info().classes; }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   std::uint64_t size() const override { return 0; }

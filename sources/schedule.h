@@ -1,6 +1,8 @@
 // Weights of a mixture over the run, and the whole number of slots each source gets in every batch.
-// Called by the mixture when it plans; host only.
+// Host only.
 #pragma once
+
+#include "core/params.h"
 
 #include <cstdint>
 #include <optional>
@@ -11,8 +13,9 @@ namespace wellspring {
 
 /// Weights at one moment of the run, by source index; linear in between.
 struct SchedulePoint {
-  double at = 0;  ///< fraction of the run, [0, 1]
-  std::vector<double> weights;
+  double at = 0;                ///< fraction of the run, [0, 1]
+  std::vector<double> weights;  ///< one a source, in the order of the sources
+  Place place = {};             ///< where it was written
 };
 
 /// Piecewise-linear shares of the sources over a run of `samples` samples. Held before the first

@@ -1,4 +1,4 @@
-// Where samples come from, as the training step sees it. Called by the mixture; host only.
+// Where samples come from, as the training step sees it; host only.
 #pragma once
 
 #include "kernels/emission/batch.h"
@@ -6,6 +6,7 @@
 #include "kernels/stream.h"
 #include "kernels/view.h"
 #include "sources/assignment.h"
+#include "sources/dataset.h"
 #include "sources/order.h"
 
 #include <cstdint>
@@ -25,6 +26,8 @@ class Source {
   virtual SampleLayout layout() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
   virtual const std::vector<std::string>& latent_names() const = 0;
+  /// The rows of a data set; null for what is made as it is needed.
+  virtual const Dataset* rows() const { return nullptr; }
   /// Samples before it repeats; 0 when it never does (generators).
   virtual std::uint64_t size() const = 0;
   /// Where evaluation starts: the id of the first sample of emit_range. Generators keep ids apart
@@ -33,8 +36,8 @@ class Source {
   /// A few lines for the head of a run: what it is, how much, where it is kept and why.
   virtual std::string summary() const = 0;
 
-  /// Reserves what the source keeps on the device (a resident data set, staging rings). Nothing for
-  /// generators: all they need travels in their kernel's arguments.
+  /// Reserves what the source keeps on the device: drawn scenes, tables, a resident data set,
+  /// staging rings.
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
   virtual void load(Stream& /*stream*/) {}

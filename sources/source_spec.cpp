@@ -1,6 +1,7 @@
 #include "sources/source_spec.h"
 
 #include "core/error.h"
+#include "kernels/philox.h"
 #include "sources/dataset_source.h"
 #include "sources/procedural.h"
 
@@ -21,7 +22,9 @@ ParamTable<SourceSpec> common_rows() {
              "output head; sources of one head share a label space; empty: one of its own");
   table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
              "multiplies the loss of its samples");
-  table.integer("seed", &SourceSpec::seed, {-1, 9.0e15}, "", "of its samples; -1: the run's");
+  table.integer(
+      "seed", &SourceSpec::seed, {-1}, "",
+      "of its samples, order and augmentation; -1: made from the run's seed and its name");
   return table;
 }
 
@@ -45,11 +48,15 @@ ParamTable<SourceSpec> file_rows() {
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
                "keep all rows on the device, or read and decode ahead of every step");
+  table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory that storage: auto may fill; 0: the run's");
+  table.may_change();
   table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "read ahead when streamed");
+  table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
                 "that read and decode; 0: all processors of this process");
+  table.may_change();
   table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all rows every epoch");
   return table;
 }
@@ -61,9 +68,14 @@ const ParamTable<SourceSpec>& source_table(SourceKind kind) {
   return kind == SourceKind::generator ? generator : files;
 }
 
+std::uint64_t source_seed(const SourceSpec& spec, std::uint64_t run_seed) {
+  return spec.seed >= 0 ? static_cast<std::uint64_t>(spec.seed)
+                        : named_key(run_seed, spec.name) >> 1;
+}
+
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context) {
   SourceContext own = context;
-  if (spec.seed >= 0) own.seed = static_cast<std::uint64_t>(spec.seed);
+  own.seed = source_seed(spec, context.seed);
   if (spec.kind == SourceKind::files) return std::make_unique<DatasetSource>(spec, own);
   return std::make_unique<ProceduralSource>(
       spec.name, make_generator(spec.generator, own.size, spec.params, spec.place),

@@ -32,7 +32,7 @@ struct SourceSpec {
   double weight = 1;  ///< share of the batch, relative to the others'; a schedule replaces it
   std::string head;   ///< of the network; "": one of its own, called as the source
   float loss_weight = 1;
-  std::int64_t seed = -1;  ///< -1: the run's
+  std::int64_t seed = -1;  ///< of its samples, order and augmentation; -1: see source_seed
 
   // kind: generator
   std::string generator;
@@ -64,6 +64,9 @@ struct SourceContext {
   ViewSpec evaluation_view;
   std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory
 };
+/// The seed of a source: its own, or one made from the run's and its name, so that sources of one
+/// run share no random number and adding one moves no other. Below 2^63: `export --seed` takes it.
+std::uint64_t source_seed(const SourceSpec& spec, std::uint64_t run_seed);
 /// Errors: config for what the entry says, data for what the files hold.
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context);
 

@@ -63,9 +63,9 @@ struct EmitStoredFeatures {
     const auto row = static_cast<std::int64_t>(rows.row_of(slot));
     static_cast<T*>(batch.x)[i] = static_cast<T>(values[row * features + f]);
     if (f != 0) return;
-    batch.label[b] = rows.labels[slot.sample];
-    batch.weight[b] = 1;
-    detail::write_latents(batch, b, Truth<0>{});
+    Truth<0> truth;
+    truth.label = rows.labels[slot.sample];
+    detail::write_truth(batch, b, truth);
   }
 };
 

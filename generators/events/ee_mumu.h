@@ -7,8 +7,8 @@
 #include "core/error.h"
 #include "core/params.h"
 #include "core/text.h"
-#include "generators/generator.h"
-#include "kernels/emission.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/events.h"
 #include "kernels/philox.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ struct MuonPairRates {
 };
 
 struct EeMumu {
-  static constexpr int kFeatures = 2, kLatents = 3;
+  static constexpr int kLatents = 3;
   static constexpr int kMaxEnergies = 16;
 
   struct Params {
@@ -81,6 +81,9 @@ struct EeMumu {
         ParamTable<Params>("ee_mumu")
             .real_list("energies", &Params::energies, {1, 1e5}, "GeV",
                        "centre-of-mass energies, a class each; 1 to 16 of them")
+            .preset("lep_scan", {{"energies", "[89.4, 91.2, 93]"}},
+                    "the three points of LEP's scans of 1993 and 1995 (ALEPH, DELPHI, L3, OPAL and "
+                    "SLD, Phys. Rept. 427 (2006) 257)")
             .real("inverse_alpha", &Params::inverse_alpha, {50, 200}, "",
                   "inverse fine-structure constant", "at the Z mass; MSbar value, about 128.95")
             .real("sin2_theta_w", &Params::sin2_theta_w, {0.01, 0.99}, "",
@@ -97,10 +100,10 @@ struct EeMumu {
     return {params.inverse_alpha, params.sin2_theta_w, params.z_mass, params.z_width};
   }
 
-  static GeneratorInfo describe(const Params& params) {
-    GeneratorInfo info;
+  static SampleInfo describe(const Params& params) {
+    SampleInfo info;
     info.name = "ee_mumu";
-    info.kind = SampleKind::event;
+    info.version = 2;
     info.summary = "Angles of single e+ e- -> mu+ mu- events; the class is the energy";
     info.reference = "tree-level helicity amplitudes of photon and Z, massless leptons";
     for (const double energy : params.energies) info.classes.push_back(shortest(energy) + " GeV");
@@ -110,10 +113,10 @@ struct EeMumu {
         {"cos_theta", "", -1, 1},
         {"phi", "rad", -std::numbers::pi_v<float>, std::numbers::pi_v<float>},
     };
-    info.features = {"cos_theta", "phi / pi"};
+    info.features = {{"cos_theta", ""}, {"phi / pi", ""}};
     info.low = -1;
     info.high = 1;
-    info.draws = {.part = 2};
+    info.draws = {.scene = 2};
     return info;
   }
 
@@ -140,6 +143,8 @@ struct EeMumu {
     }
   }
 
+  SampleLayout layout() const { return SampleLayout::event(2); }
+
   /// With n equally likely classes the best guess at c is the class of largest density, so the
   /// accuracy is 1/n of the integral of the largest density. The densities differ in A_FB c alone:
   /// the largest A_FB wins for c > 0, the smallest for c < 0, and the integral is 1 + (A_FB,max -
@@ -150,8 +155,8 @@ struct EeMumu {
 
   /// The largest of three uniform numbers has the distribution function u^3, as (1 + c) / 2 has
   /// under (1 + c)^2: exact, with no root to be taken.
-  WS_INLINE void draw(const SampleKey& key, float (&features)[kFeatures],
-                      Truth<kLatents>& truth) const {
+  template <class Row>
+  WS_INLINE void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
     const Philox4 first = key.rng.block(Purpose::scene, 0);
     const Philox4 second = key.rng.block(Purpose::scene, 1);
     const auto label =
@@ -168,8 +173,8 @@ struct EeMumu {
     const float cosine = forward ? 2 * largest - 1 : 1 - 2 * largest;
     const float phi = 2 * unit_float(second.word[1]) - 1;  // in units of pi
 
-    features[0] = cosine;
-    features[1] = phi;
+    row.set(0, cosine);
+    row.set(1, phi);
     truth.label = label;
     truth.latents[0] = sqrt_s;
     truth.latents[1] = cosine;

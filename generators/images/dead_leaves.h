@@ -12,8 +12,8 @@
 
 #include "core/error.h"
 #include "core/params.h"
-#include "generators/generator.h"
-#include "kernels/emission.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/pixels.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
@@ -73,9 +73,10 @@ struct DeadLeaves {
   }
 
   static constexpr int kLatents = 2;
-  static GeneratorInfo describe(const Params& params) {
-    GeneratorInfo info;
+  static SampleInfo describe(const Params& params) {
+    SampleInfo info;
     info.name = "dead_leaves";
+    info.version = 2;
     info.summary = "Opaque leaves of all sizes that hide one another; the class is their shape";
     info.reference = "Baradad et al., NeurIPS 2021; Lee, Mumford, Huang, IJCV 41 (2001) 35";
     info.classes = {"circle",        "square", "oriented_square", "rectangle", "triangle",
@@ -84,7 +85,8 @@ struct DeadLeaves {
         {"r_min", "image side", params.r_min / params.spread, params.r_min * params.spread},
         {"r_max", "image side", params.r_max, params.r_max}};
     // The kind, the place and the outline of each leaf; far fewer where a tile is soon covered.
-    info.draws = {.part = 1 + 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
+    info.draws = {
+        .scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
     return info;
   }
 
@@ -112,9 +114,10 @@ struct DeadLeaves {
   static constexpr int kTile = 32;
   static constexpr int kBatch = 128;  ///< leaves in scratch at a time
 
-  static std::size_t scratch_bytes() {
-    return sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kWords + sizeof(std::uint64_t) * 2 +
-           sizeof(std::uint16_t) * kTile * kTile + 64;  // 64: alignment of the four blocks
+  TileNeeds tile_needs() const {
+    return {kTile, sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kWords +
+                       sizeof(std::uint64_t) * 2 + sizeof(std::uint16_t) * kTile * kTile +
+                       64};  // 64: alignment of the four blocks
   }
 
   explicit DeadLeaves(const Params& params) : params_(params) {
@@ -346,15 +349,18 @@ struct DeadLeaves {
   }
 
   WS_INLINE static bool in_circle(const Leaf& leaf, float dx, float dy) {
-    return dx * dx + dy * dy <= leaf.radius * leaf.radius;
+    return math::fma(dx, dx, dy * dy) <= leaf.radius * leaf.radius;
+  }
+  /// How far a point lies beyond edge `s`.
+  WS_INLINE static float beyond(const Leaf& leaf, int s, float dx, float dy) {
+    return math::fma(leaf.normal_x[s], dx, math::fma(leaf.normal_y[s], dy, -leaf.distance[s]));
   }
   WS_INLINE static bool in_polygon(const Leaf& leaf, float dx, float dy) {
-    // The worst of the four: no branches, so that a loop over pixels vectorises. The sign of a
-    // difference is that of the comparison, exactly.
-    float worst = leaf.normal_x[0] * dx + leaf.normal_y[0] * dy - leaf.distance[0];
+    // The worst of the four: no branches, so that a loop over pixels vectorises.
+    float worst = beyond(leaf, 0, dx, dy);
     WS_UNROLL(4)
     for (int s = 1; s < 4; ++s) {
-      worst = math::max(worst, leaf.normal_x[s] * dx + leaf.normal_y[s] * dy - leaf.distance[s]);
+      worst = math::max(worst, beyond(leaf, s, dx, dy));
     }
     return worst <= 0;
   }

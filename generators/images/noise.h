@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/params.h"
-#include "generators/generator.h"
-#include "kernels/emission.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/pixels.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
@@ -41,9 +41,10 @@ struct Noise {
   }
 
   static constexpr int kLatents = 2;
-  static GeneratorInfo describe(const Params& params) {
-    GeneratorInfo info;
+  static SampleInfo describe(const Params& params) {
+    SampleInfo info;
     info.name = "noise";
+    info.version = 2;
     info.summary = "Independent uniform or Gaussian values per pixel; the class is the law";
     info.reference = "Box and Muller, Ann. Math. Stat. 29 (1958) 610, for the Gaussian law";
     info.classes = {"uniform", "gaussian"};
@@ -52,7 +53,7 @@ struct Noise {
     // sqrt(2 ln 2^24) = 5.768 standard deviations from the mean.
     info.low = params.mean - 5.769f * params.sigma;
     info.high = params.mean + 5.769f * params.sigma;
-    info.draws = {.part = params.law == Law::either ? 1 : 0, .pixel = 1};
+    info.draws = {.scene = params.law == Law::either ? 1 : 0, .pixel = 1};
     return info;
   }
 
@@ -83,9 +84,9 @@ struct Noise {
         const Philox4 w = lattice(scene, run.x[i], run.y[i]);
         const math::NormalPair first = math::box_muller(w.word[0], w.word[1]);
         const math::NormalPair second = math::box_muller(w.word[2], w.word[3]);
-        colour.r[i] = params_.mean + params_.sigma * first.first;
-        colour.g[i] = params_.mean + params_.sigma * first.second;
-        colour.b[i] = params_.mean + params_.sigma * second.first;
+        colour.r[i] = math::fma(params_.sigma, first.first, params_.mean);
+        colour.g[i] = math::fma(params_.sigma, first.second, params_.mean);
+        colour.b[i] = math::fma(params_.sigma, second.first, params_.mean);
       }
     } else {
       const float width =
@@ -94,9 +95,9 @@ struct Noise {
       WS_LANES
       for (int i = 0; i < N; ++i) {
         const Philox4 w = lattice(scene, run.x[i], run.y[i]);
-        colour.r[i] = low + width * unit_float(w.word[0]);
-        colour.g[i] = low + width * unit_float(w.word[1]);
-        colour.b[i] = low + width * unit_float(w.word[2]);
+        colour.r[i] = math::fma(width, unit_float(w.word[0]), low);
+        colour.g[i] = math::fma(width, unit_float(w.word[1]), low);
+        colour.b[i] = math::fma(width, unit_float(w.word[2]), low);
       }
     }
     if (params_.palette == Palette::grey) {

@@ -5,8 +5,8 @@
 
 #include "core/error.h"
 #include "core/params.h"
-#include "generators/generator.h"
-#include "kernels/emission.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/pixels.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
@@ -71,9 +71,10 @@ struct Shapes {
   }
 
   static constexpr int kLatents = 12;
-  static GeneratorInfo describe(const Params& params) {
-    GeneratorInfo info;
+  static SampleInfo describe(const Params& params) {
+    SampleInfo info;
     info.name = "shapes";
+    info.version = 2;
     info.summary = "One anti-aliased shape of random place, scale, angle and colours";
     info.reference = "signed distances of regular polygons, stars and discs; our own";
     const std::vector<std::string> names = {"circle",   "ring",    "crescent", "triangle", "square",
@@ -92,7 +93,7 @@ struct Shapes {
                     {"texture", "", 0, 3},
                     {"texture_period", "image side", 0.05f, 0.35f}};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
-    info.draws = {.part = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
+    info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;
   }
 
@@ -214,9 +215,9 @@ struct Shapes {
 
   WS_INLINE static float larger(float a, float b) { return a > b ? a : b; }
   WS_INLINE static float smaller(float a, float b) { return a < b ? a : b; }
-  WS_INLINE static float length(float x, float y) { return math::sqrt(x * x + y * y); }
+  WS_INLINE static float length(float x, float y) { return math::sqrt(math::fma(x, x, y * y)); }
   WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
-    return {a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)};
+    return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
   }
   template <int N>
   WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
@@ -239,22 +240,22 @@ struct Shapes {
       return larger(length(x, y) - 1.3973045f, 1.1178436f - length(x - 0.76851746f, y));
     } else if constexpr (S == Shape::triangle) {  // half-planes at the inradius
       constexpr float kInradius = 0.77756015f;
-      return larger(-y, 0.8660254f * ax + 0.5f * y) - kInradius;
+      return larger(-y, math::fma(0.8660254f, ax, 0.5f * y)) - kInradius;
     } else if constexpr (S == Shape::square) {
       return larger(ax, ay) - 0.88622693f;
     } else if constexpr (S == Shape::pentagon) {  // normals at 90 +- 36, 90 +- 108 and 270 degrees
-      const float upper = 0.58778525f * ax + 0.80901699f * y;
-      const float lower = 0.95105652f * ax - 0.30901699f * y;
+      const float upper = math::fma(0.58778525f, ax, 0.80901699f * y);
+      const float lower = math::fma(0.95105652f, ax, -0.30901699f * y);
       return larger(larger(upper, lower), -y) - 0.92994960f;
     } else if constexpr (S == Shape::hexagon) {
-      return larger(ax, 0.5f * ax + 0.8660254f * ay) - 0.95231281f;
+      return larger(ax, math::fma(0.5f, ax, 0.8660254f * ay)) - 0.95231281f;
     } else if constexpr (S == Shape::star) {
       // Inside the pentagram {5/2} at most one of the five half-planes of its inner pentagon is
       // left: the second largest of the five distances decides.
-      const float upper_near = 0.58778525f * ax - 0.80901699f * y;
-      const float upper_far = -0.58778525f * ax - 0.80901699f * y;
-      const float side_near = 0.95105652f * ax + 0.30901699f * y;
-      const float side_far = -0.95105652f * ax + 0.30901699f * y;
+      const float upper_near = math::fma(0.58778525f, ax, -0.80901699f * y);
+      const float upper_far = math::fma(-0.58778525f, ax, -0.80901699f * y);
+      const float side_near = math::fma(0.95105652f, ax, 0.30901699f * y);
+      const float side_far = math::fma(-0.95105652f, ax, 0.30901699f * y);
       float first = larger(upper_near, upper_far), second = smaller(upper_near, upper_far);
       second = larger(second, smaller(first, side_near));
       first = larger(first, side_near);
@@ -265,7 +266,7 @@ struct Shapes {
     } else if constexpr (S == Shape::cross) {  // bars three times as long as wide
       return larger(larger(ax, ay) - 1.1889982f, smaller(ax, ay) - 0.39633273f);
     } else {  // heart: a square on its corner, discs on its upper sides
-      const float diamond = 0.70710678f * (ax + ay) - 0.66325021f;
+      const float diamond = math::fma(0.70710678f, ax + ay, -0.66325021f);
       const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
       return smaller(diamond, disc);
     }
@@ -277,9 +278,9 @@ struct Shapes {
     WS_LANES
     for (int i = 0; i < N; ++i) {
       const float dx = run.x[i] - scene.x, dy = scene.y - run.y[i];
-      const float u = scene.cosine * dx + scene.sine * dy;
-      const float v = scene.cosine * dy - scene.sine * dx;
-      const float inside = 0.5f - sharpness * distance<S>(u, v);
+      const float u = math::fma(scene.cosine, dx, scene.sine * dy);
+      const float v = math::fma(scene.cosine, dy, -(scene.sine * dx));
+      const float inside = math::fma(-sharpness, distance<S>(u, v), 0.5f);
       cover[i] = smaller(larger(inside, 0.f), 1.f);
     }
   }
@@ -301,9 +302,11 @@ struct Shapes {
     }
     WS_LANES
     for (int i = 0; i < N; ++i) {
-      const float t = scene.wave_x * run.x[i] + scene.wave_y * run.y[i] + scene.phase;
-      const float wave = math::abs(2 * (t - math::floor(t)) - 1);  // triangle wave, period 1
-      const float soft = wave * wave * (3 - 2 * wave);             // without its kinks
+      const float t =
+          math::fma(scene.wave_x, run.x[i], math::fma(scene.wave_y, run.y[i], scene.phase));
+      const float wave =
+          math::abs(math::fma(2.f, t - math::floor(t), -1.f));      // triangle wave, period 1
+      const float soft = wave * wave * math::fma(-2.f, wave, 3.f);  // without its kinks
       share[i] = scene.strength * soft;
     }
   }

@@ -136,6 +136,7 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   const Place place = find_place(options);
   ImageSet set;
   set.root_ = place.root;
+  set.canonical_root_ = fs::weakly_canonical(place.root);
   Listing listing;
   if (fs::is_directory(place.root)) {
     walk(
@@ -246,6 +247,10 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
 
 std::string ImageSet::location(std::int64_t image) const {
   return is_archive() ? root_.string() + ": " + at(image).path : (root_ / at(image).path).string();
+}
+
+std::string ImageSet::place(std::int64_t image) const {
+  return (canonical_root_ / at(image).path).string();
 }
 
 void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,

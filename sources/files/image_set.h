@@ -36,6 +36,8 @@ class ImageSet {
   std::int32_t label(std::int64_t image) const { return at(image).label; }
   /// For messages: "dir/train/cat/1.jpg", "dir/train.tar: train/cat/1.jpg".
   std::string location(std::int64_t image) const;
+  /// The same with the root's own path, however it was written.
+  std::string place(std::int64_t image) const;
   /// The encoded bytes, or the first `most` of them; `bytes` is reused. From any thread. Error
   /// (data) when they cannot be read.
   void read(std::int64_t image, std::vector<std::uint8_t>& bytes,
@@ -62,7 +64,7 @@ class ImageSet {
   struct Listing;
   void arrange(Listing listing, const ImageSetOptions& options);
 
-  std::filesystem::path root_;
+  std::filesystem::path root_, canonical_root_;
   std::unique_ptr<InputFile> archive_;
   std::vector<std::string> classes_;
   std::vector<Image> images_;

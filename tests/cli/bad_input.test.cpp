@@ -1,10 +1,12 @@
 // Bad data and bad checkpoints as a user meets them: exit code and message of the command.
+#include "generators/generator.h"
 #include "core/npy.h"
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -40,7 +42,7 @@ class BadInput : public testing::Test {
   BadInput() {
     spill(folder() / "files.yaml", kConfig);
     write_image_folder(folder() / "images", 2, 3, kSide, kSide);
-    write_image_folder(folder() / "held_out", 2, 1, kSide, kSide);
+    write_image_folder(folder() / "held_out", 2, 1, kSide, kSide, 50'000);
   }
   fs::path folder() const { return folder_.path(); }
   fs::path checkpoint(int step) const {
@@ -216,6 +218,21 @@ TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
   expect_parts(evaluated.out, {"resumed at step 12", "never trained on"});
 }
 
+// The same files are a mistake; equal images in others are said to be there.
+TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
+  expect_refused(3,
+                 {"held-out source 'real'", "images/class0/000.jpg is trained on, too",
+                  "path: or split: in eval.sources"},
+                 {"eval.sources.0.path=./images"});
+  fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");
+  const Outcome outcome = train();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_parts(outcome.out, {"held out 'real': 1 of 3 rows are also in 'real', trained on",
+                             "held_out/class1/002.png, equal to images/class1/002.png",
+                             "3 samples, 1 of them trained on"});
+  EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos);
+}
+
 TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
   expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes that the network"},
@@ -259,6 +276,24 @@ TEST_F(BadInput, CheckpointsOfAnotherRunAreRefused) {
                  {"model.widths=[16]"});
   expect_refused(2, {"configured otherwise", "train.batch: 2 there, 3 here", "another out=FOLDER"},
                  {"train.batch=3"});
+}
+
+TEST_F(BadInput, CheckpointsOfAnotherGeneratorVersionAreRefused) {
+  const std::vector<std::string> shapes = {
+      "data.sources=[{name: real, kind: generator, generator: shapes}]", "eval.sources=[]"};
+  const Outcome trained = train(shapes);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const fs::path header = checkpoint(12) / "checkpoint.json";
+  const std::string version =
+      fmt::format("generator_version: {}", make_generator("shapes", 8)->info().version);
+  std::string text = slurp(header);
+  const std::size_t at = text.find(version);
+  ASSERT_NE(at, std::string::npos) << text;
+  spill(header, text.replace(at, version.size(), "generator_version: 99"));
+  expect_refused(2,
+                 {"configured otherwise", "generator_version: 99 there",
+                  "another version of a generator makes other samples"},
+                 shapes);
 }
 
 TEST_F(BadInput, CheckpointsOfARunOnOtherFilesAreRefused) {

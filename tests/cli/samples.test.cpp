@@ -69,10 +69,10 @@ TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
   ASSERT_EQ(
       wellspring({"export", GetParam(), "--size", "24", "--count", "9", "--out", file}).exit_code,
       0);
-  const GeneratorInfo info = make_generator(GetParam(), 24)->info();
+  const SampleInfo info = make_generator(GetParam(), 24)->info();
   const auto latents = static_cast<std::int64_t>(info.latents.size());
   const NpyArray x = read_npz(file, "x");
-  EXPECT_EQ(x.spec.shape.size(), info.kind == SampleKind::image ? 4u : 2u);
+  EXPECT_EQ(x.spec.shape.size(), info.layout.kind == SampleKind::image ? 4u : 2u);
   EXPECT_EQ(x.spec.shape.at(0), 9);
   EXPECT_EQ(read_npz(file, "label").spec.shape, std::vector<std::int64_t>({9}));
   EXPECT_EQ(read_npz(file, "latents").spec.shape, std::vector<std::int64_t>({9, latents}));

@@ -24,13 +24,13 @@ struct Samples {
   float latent(std::size_t i, std::size_t l) const { return latents[i * latent_count + l]; }
 };
 
-inline Samples collect(const Generator& generator, const SampleRange& range,
+inline Samples collect(Generator& generator, const SampleRange& range,
                        const SampleMaking& making = {}) {
   Samples all;
   all.elements = static_cast<std::size_t>(generator.layout().elements());
   all.latent_count = generator.info().latents.size();
-  SampleReader reader(generator, range.seed, making);
-  reader.read(range.first, range.count, [&](const HostSamples& samples) {
+  SampleMaker maker(generator, making);
+  maker.make(range, [&](const HostSamples& samples) {
     const auto append = [](auto& to, const auto& from) {
       to.insert(to.end(), from.begin(), from.end());
     };
@@ -44,7 +44,7 @@ inline Samples collect(const Generator& generator, const SampleRange& range,
 
 /// One emission with a view, into f32 or bf16.
 template <class T>
-std::vector<T> emit_with_view(const Generator& generator, const ViewSpec& view, std::uint64_t seed,
+std::vector<T> emit_with_view(Generator& generator, const ViewSpec& view, std::uint64_t seed,
                               std::uint64_t first, std::int64_t count,
                               Device device = Device::cpu()) {
   const auto size = static_cast<std::size_t>(count);
@@ -52,14 +52,16 @@ std::vector<T> emit_with_view(const Generator& generator, const ViewSpec& view, 
   BatchColumns columns;
   columns.plan(memory, "test", count, generator.layout(), DTypeOf<T>::value);
   const auto slots = memory.reserve<Slot>("test", "slots", size);
+  generator.plan(memory, count);
   memory.commit();
   std::vector<Slot> host_slots(size);
   for (std::size_t i = 0; i < size; ++i) host_slots[i] = {first + i, first + i, 0, 0};
   Stream stream(device);
+  generator.load(stream);
   stream.copy(slots.data(), host_slots.data(), slots.bytes(), CopyDirection::host_to_device,
               "slots");
   const BatchView batch = columns.view();
-  generator.emit(stream, slots.data(), 0, seed, view, batch);
+  generator.emit(stream, {slots.data(), 0, seed, view, batch});
   std::vector<T> host_x(size * static_cast<std::size_t>(batch.layout.elements()));
   stream.copy(host_x.data(), batch.x, host_x.size() * sizeof(T), CopyDirection::device_to_host,
               "x");

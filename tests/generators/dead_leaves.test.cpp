@@ -47,7 +47,7 @@ TEST(DeadLeaves, FrontToBackEqualsThePainter) {
     DeadLeaves::Params params = of_kind(static_cast<Kind>(kind));
     params.max_leaves = kind % 2 == 0 ? 4096 : 130;  // with and without background left open
     const SampleShape shape = {45, 45, 3};
-    const ImageGenerator<DeadLeaves> generator(params, 45);
+    FunctorGenerator<DeadLeaves> generator(params, shape);
     ViewSpec warp;
     warp.rotate = 1;
     warp.zoom_low = 0.7f;
@@ -55,8 +55,9 @@ TEST(DeadLeaves, FrontToBackEqualsThePainter) {
     warp.shift = 0.2f;
     for (const ViewSpec& spec : {ViewSpec{}, warp}) {
       const auto x = test::emit_with_view<float>(generator, spec, 3, 8, 1);
-      const Drawn drawn(params, 3, 8, shape);
-      const View view = draw_view(spec, shape, shape, {3, 8});
+      const std::uint64_t key = named_key(3, "dead_leaves");
+      const Drawn drawn(params, key, 8, shape);
+      const View view = draw_view(spec, shape, shape, {key, 8});
       std::vector<int> front(45 * 45, params.max_leaves);
       for (int k = params.max_leaves - 1; k >= 0; --k) {
         const auto leaf = drawn.leaf(k);

@@ -4,12 +4,14 @@
 #include "generators/images/dead_leaves.h"
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
-#include "kernels/emission.h"
+#include "kernels/emission/stage.h"
+#include "tests/generators/collect.h"
 #include "tests/support/host_batch.h"
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -21,57 +23,69 @@ class ShortRunTeam : public SoloTeam {
   using SoloTeam::SoloTeam;
 };
 
-template <class F>
-void expect_equal_runs(const typename F::Params& params, SampleShape shape, const ViewSpec& view) {
-  constexpr std::uint64_t kSeed = 21;
-  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {5, 11, 0, 2}};
-  const auto size = static_cast<std::int64_t>(slots.size());
-  const F functor(params);
-  SampleLayout layout = SampleLayout::image(shape);
-  layout.latents = F::kLatents;
-  const test::HostBatch host(size, layout), device(size, layout);
-  Stream stream(Device::cpu(), 1);
-  emit_images(stream, "host", functor, shape, slots.data(), 0, kSeed, view, host.view());
-
-  const Tiling tiling = detail::tiling_of<F>(shape, detail::kDeviceBandPixels);
-  const ImageEmitter<F, float> emitter{functor, slots.data(),  0,     kSeed,
-                                       view,    device.view(), shape, tiling};
-  std::vector<std::byte> scratch(detail::scratch_of<F>());
-  for (std::int64_t i = 0; i < size * tiling.count(); ++i) {
-    ShortRunTeam team({scratch.data(), scratch.size(), 0});
-    emitter(team, i);
+/// Cuts work as for a GPU, and does it here.
+struct ShortRunLauncher {
+  Device device() const { return Device::cuda(0); }
+  template <class F>
+  void map(std::string_view, std::int64_t n, const F& f) const {
+    for (std::int64_t i = 0; i < n; ++i) f(i);
   }
-  EXPECT_TRUE(host == device) << shape.height << "x" << shape.width;
+  template <class F>
+  void league(std::string_view, std::int64_t n, TeamShape shape, const F& f) const {
+    std::vector<std::byte> scratch(shape.scratch_bytes);
+    for (std::int64_t i = 0; i < n; ++i) {
+      ShortRunTeam team({scratch.data(), scratch.size(), 0});
+      f(team, i);
+    }
+  }
+};
+
+template <class F>
+void expect_equal_runs(const std::vector<ParamSetting>& settings, int size, const ViewSpec& view) {
+  constexpr std::uint64_t kSeed = 21, kFirst = 3;
+  constexpr std::int64_t kCount = 3;
+  // The registry's way: compiled with the runs of a host.
+  const std::string name = F::describe({}).name;
+  const auto generator = make_generator(name, size, settings);
+  const auto host = test::emit_with_view<float>(*generator, view, kSeed, kFirst, kCount);
+
+  const F functor(F::table().read(settings));
+  std::vector<Slot> slots;
+  for (std::uint32_t i = 0; i < kCount; ++i) slots.push_back({kFirst + i, kFirst + i, 0, i});
+  MemoryPlan memory(Device::cpu());
+  PixelStage<F> stage;
+  stage.plan(memory, "test", kCount);
+  memory.commit();
+  const test::HostBatch batch(kCount, generator->layout());
+  stage.emit(ShortRunLauncher{}, "device", functor, generator->layout().shape(),
+             {slots.data(), 0, named_key(kSeed, name), view, batch.view()});
+  EXPECT_TRUE(std::ranges::equal(batch.x(), host)) << size;
 }
 
 template <class F>
-void expect_equal_runs(const typename F::Params& params) {
+void expect_equal_runs(const std::vector<ParamSetting>& settings) {
   ViewSpec warped;
   warped.rotate = 0.5f;
   warped.zoom_low = 0.8f;
   warped.zoom_high = 1.5f;
   warped.erase = 11;
   warped.mean[1] = 0.4f;
-  for (const SampleShape shape : {SampleShape{224, 224, 3}, {33, 41, 3}, {7, 5, 3}}) {
-    expect_equal_runs<F>(params, shape, {});
-    expect_equal_runs<F>(params, shape, warped);
+  for (const int size : {224, 41, 5}) {
+    expect_equal_runs<F>(settings, size, {});
+    expect_equal_runs<F>(settings, size, warped);
   }
 }
 
 TEST(DeviceRuns, GiveTheBytesOfTheHost) {
   expect_equal_runs<Noise>({});
-  Shapes::Params shapes;
-  shapes.texture = Shapes::Texture::any;
-  expect_equal_runs<Shapes>(shapes);
-  DeadLeaves::Params leaves;
-  leaves.kind = DeadLeaves::Kind::mixed;
-  leaves.max_leaves = 700;  // not a multiple of a batch, and reached
-  expect_equal_runs<DeadLeaves>(leaves);
+  expect_equal_runs<Shapes>({{"texture", "any", {}}});
+  // Not a multiple of a batch of leaves, and reached.
+  expect_equal_runs<DeadLeaves>({{"kind", "mixed", {}}, {"max_leaves", "700", {}}});
 }
 
 TEST(DeviceRuns, TeamsHaveAThreadARun) {
   const auto members = [](SampleShape shape) {
-    return detail::members_of(detail::tiling_of<Noise>(shape, detail::kDeviceBandPixels));
+    return detail::members_of(detail::bands_for(Device::cuda(0), shape));
   };
   EXPECT_EQ(members({224, 224, 3}), 256);  // bands of 36 rows, 1008 runs
   EXPECT_EQ(members({32, 32, 3}), 128);    // one band, no taller than the image

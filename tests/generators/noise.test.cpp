@@ -89,7 +89,8 @@ TEST(Noise, FlipsAndShiftsPermuteTheLattice) {
   view.flip_x = 1;
   view.shift = 0.3f;
   const auto seen = test::emit_with_view<float>(*generator, view, 3, 5, 1);
-  const View v = draw_view(view, generator->layout().shape(), generator->layout().shape(), {3, 5});
+  const SampleShape shape = generator->layout().shape();
+  const View v = draw_view(view, shape, shape, {named_key(3, "noise"), 5});
   int compared = 0;
   for (int row = 0; row < 24; ++row) {
     for (int column = 0; column < 24; ++column) {

@@ -83,7 +83,7 @@ TEST_P(EveryGenerator, ViewsAndBf16AreEqualOnAGpu) {
   for (const int size : {37, 40, 224}) {
     const auto generator = make_generator(GetParam(), size);
     std::vector<ViewSpec> views(1);
-    if (generator->info().kind == SampleKind::image) {
+    if (generator->layout().kind == SampleKind::image) {
       ViewSpec view;
       view.flip_x = view.flip_y = 0.5f;
       view.shift = 0.2f;
@@ -112,6 +112,7 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   const auto generator = make_generator("noise", 8, {{"law", "uniform", {}}});
   const auto report = digest_report(*generator, {3, 5, 2});
   EXPECT_EQ(report["generator"], "noise");
+  EXPECT_EQ(report["generator_version"], generator->info().version);
   EXPECT_EQ(report["seed"], 3);
   EXPECT_EQ(report["first"], 5);
   EXPECT_EQ(report["count"], 2);
@@ -124,7 +125,7 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
 
 TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
   const auto generator = make_default(GetParam());
-  const GeneratorInfo& info = generator->info();
+  const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 256});
   for (const float v : samples.x) {
     ASSERT_TRUE(v >= info.low && v <= info.high) << v;  // false for NaN as well
@@ -145,7 +146,7 @@ TEST_P(EveryGenerator, LatentsFillTheirRanges) {
   // A range that is stated but never nearly reached is a wrong range: with 4096 samples, uniform
   // latents miss a given end by 1 % with a chance of 1e-18.
   const auto generator = make_generator(GetParam(), 1);
-  const GeneratorInfo& info = generator->info();
+  const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 4096});
   for (std::size_t l = 0; l < info.latents.size(); ++l) {
     const LatentInfo& latent = info.latents[l];
@@ -194,7 +195,7 @@ TEST_P(EveryGenerator, SamplesAreDistinct) {
 TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
   const auto generator = make_default(GetParam());
   ViewSpec view;
-  if (generator->info().kind == SampleKind::image) {
+  if (generator->layout().kind == SampleKind::image) {
     view.flip_x = 0.5f;
     view.rotate = 0.3f;
     view.brightness = 0.2f;
@@ -216,7 +217,11 @@ TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
   const test::HostBatch batch(3, layout);
   const std::vector<Slot> slots = {{5, 5, 1, 0}, {6, 6, 2, 1}, {7, 7, 1, 2}};
   Stream stream(Device::cpu());
-  generator->emit(stream, slots.data(), 1, 0, ViewSpec{}, batch.view());
+  MemoryPlan memory(Device::cpu());
+  generator->plan(memory, 3);
+  memory.commit();
+  generator->load(stream);
+  generator->emit(stream, {slots.data(), 1, 0, ViewSpec{}, batch.view()});
   const auto x = batch.x(), weight = batch.weight(), latent = batch.latents();
   const auto label = batch.label();
   const auto alone = test::collect(*generator, {0, 5, 3});
@@ -249,14 +254,15 @@ TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
 // ---- random numbers -----------------------------------------------------------------------------
 
 /// What the budget allows a sample on the host, whose runs of pixels are 32 long.
-std::int64_t blocks_allowed(const GeneratorInfo& info, SampleShape shape) {
+std::int64_t blocks_allowed(const SampleInfo& info) {
+  const SampleShape shape = info.layout.shape();
   const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
   const DrawBudget& draws = info.draws;
   const int side = draws.side == 0 ? std::max(shape.width, shape.height) : draws.side;
   const std::int64_t parts =
       std::int64_t{rounded_up(shape.width, side) / side} * (rounded_up(shape.height, side) / side);
-  const std::int64_t view = info.kind == SampleKind::image ? kViewWords / 4 : 0;
-  return parts * (draws.part + view) +
+  const std::int64_t view = info.layout.kind == SampleKind::image ? kViewWords / 4 : 0;
+  return draws.scene + view + parts * draws.part +
          draws.pixel * std::int64_t{rounded_up(shape.width, 32)} * shape.height;
 }
 
@@ -275,8 +281,7 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
       const std::uint64_t drawn = drawn_in(1, 1);
       EXPECT_EQ(drawn_in(7, 1), drawn);
       EXPECT_EQ(drawn_in(14, 2), drawn);
-      const std::int64_t allowed =
-          kCount * blocks_allowed(generator->info(), generator->layout().shape());
+      const std::int64_t allowed = kCount * blocks_allowed(generator->info());
       EXPECT_LE(drawn, static_cast<std::uint64_t>(allowed)) << "size " << size << "\n"
                                                             << generator->parameters_yaml();
       nearest = std::max(nearest, static_cast<double>(drawn) / static_cast<double>(allowed));

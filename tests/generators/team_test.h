@@ -2,78 +2,103 @@
 // is one, so the build writes a test a generator (teams.cpp.in). Host only.
 #pragma once
 
+#include "generators/adapters.h"
 #include "generators/generator.h"
-#include "kernels/emission.h"
+#include "kernels/emission/stage.h"
 #include "tests/generators/golden.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/host_batch.h"
-#include "tests/support/host_team.h"
+#include "tests/support/team_launcher.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace wellspring::test {
 
-/// Emits two images through a warping view with teams of many sizes; see host_team.h.
+/// A functor with the memory that its emission needs, tables included.
 template <class F>
-void expect_equal_images(const F& functor, SampleShape shape) {
-  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
-  SampleLayout layout = SampleLayout::image(shape);
-  layout.latents = F::kLatents;
-  const HostBatch batch(static_cast<std::int64_t>(slots.size()), layout);
-  ViewSpec view;
-  view.rotate = 0.5f;
-  view.zoom_low = 0.8f;
-  view.zoom_high = 1.5f;
-  const Tiling tiling = detail::tiling_of<F>(shape, 3 * shape.width);
-  const std::int64_t teams = batch.view().size * tiling.count();
-  const ImageEmitter<F, float> emitter{functor, slots.data(), 0,     21,
-                                       view,    batch.view(), shape, tiling};
-  expect_equal_for_all_team_sizes(
-      emitter, teams, {128, detail::scratch_of<F>()},
-      {std::as_writable_bytes(batch.x()), std::as_writable_bytes(batch.label()),
-       std::as_writable_bytes(batch.weight()), std::as_writable_bytes(batch.latents())});
-  if constexpr (WS_COUNTS_DRAWS != 0) {
-    const auto drawn_by = [&](int members) {
-      return blocks_drawn_by(
-          [&] { run_thread_league(teams, members, detail::scratch_of<F>(), emitter); });
-    };
-    const std::uint64_t drawn = drawn_by(1);
-    for (const int members : {7, 32}) EXPECT_EQ(drawn_by(members), drawn) << members << " members";
+class PlannedFunctor {
+ public:
+  PlannedFunctor(const typename F::Params& params, SampleShape shape, std::int64_t rows)
+      : functor_(params), shape_(shape) {
+    if constexpr (wellspring::detail::ReadsTables<F>) {
+      TableCache cache("");
+      tables_ = std::make_unique<typename F::Tables>(params);
+      tables_->prepare(cache);
+      tables_->plan(memory_);
+    }
+    stage_.plan(memory_, "test", rows, functor_, shape);
+    memory_.commit();
+    if constexpr (wellspring::detail::ReadsTables<F>) {
+      Stream stream(Device::cpu(), 1);
+      tables_->load(stream);
+      tables_->bind(functor_);
+    }
   }
-}
 
-/// One thread makes an event, in any order with the others.
-template <class F>
-void expect_equal_events(const F& functor) {
-  constexpr std::size_t kEvents = 100;
-  std::vector<Slot> slots;
-  for (std::uint32_t i = 0; i < kEvents; ++i) slots.push_back({40 + i, 90 + i, 0, i});
-  SampleLayout layout = SampleLayout::event(F::kFeatures);
-  layout.latents = F::kLatents;
-  const HostBatch forwards(kEvents, layout), backwards(kEvents, layout);
-  const EventEmitter<F, float> one{functor, slots.data(), 0, 21, forwards.view()};
-  const EventEmitter<F, float> other{functor, slots.data(), 0, 21, backwards.view()};
-  for (std::size_t i = 0; i < kEvents; ++i) {
-    one(static_cast<std::int64_t>(i));
-    other(static_cast<std::int64_t>(kEvents - 1 - i));
+  /// What a row of a batch holds, all truth included.
+  SampleLayout layout() const {
+    SampleLayout layout = SampleLayout::image(shape_);
+    if constexpr (MakesEvents<F>) layout = functor_.layout();
+    layout.latents = F::kLatents;
+    layout.targets = wellspring::detail::targets_of<F>();
+    return layout;
   }
-  EXPECT_TRUE(forwards == backwards);
+
+  template <class Launcher>
+  void emit(const Launcher& launch, const EmitCall& call) const {
+    stage_.emit(launch, "test", functor_, shape_, call);
+  }
+
+ private:
+  F functor_;
+  SampleShape shape_;
+  MemoryPlan memory_{Device::cpu()};
+  Stage<F> stage_;
+  [[no_unique_address]] typename decltype(wellspring::detail::tables_of<F>())::type tables_;
+};
+
+/// Emits some samples, images through a warping view, with teams of 1, 7, 32 and 256 threads, and
+/// expects equal bytes and equally many random numbers.
+template <class F>
+void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
+  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
+  const auto rows = static_cast<std::int64_t>(slots.size());
+  EmitCall call;
+  call.slots = slots.data();
+  call.seed = 21;
+  if constexpr (!MakesEvents<F>) {
+    call.view.rotate = 0.5f;
+    call.view.zoom_low = 0.8f;
+    call.view.zoom_high = 1.5f;
+  }
+  std::unique_ptr<HostBatch> first;
+  std::uint64_t drawn = 0;
+  for (const int members : {1, 7, 32, 256}) {
+    const PlannedFunctor<F> planned(params, shape, rows);
+    auto batch = std::make_unique<HostBatch>(rows, planned.layout());
+    call.batch = batch->view();
+    const std::uint64_t blocks =
+        blocks_drawn_by([&] { planned.emit(TeamLauncher{members}, call); });
+    if (!first) {
+      first = std::move(batch);
+      drawn = blocks;
+      continue;
+    }
+    EXPECT_TRUE(*batch == *first) << members << " members";
+    EXPECT_EQ(blocks, drawn) << members << " members";
+  }
 }
 
 /// With the parameters and size that golden/<name>.json gives under `teams`.
 template <class F>
 void expect_equal_for_all_teams(const std::string& name) {
   const GoldenTeams teams = read_golden(name).teams;
-  const F functor(F::table().read(teams.settings));
-  if constexpr (EventFunctor<F>) {
-    expect_equal_events(functor);
-  } else {
-    expect_equal_images(functor, {teams.height, teams.width, 3});
-  }
+  expect_equal_for_all_teams<F>(F::table().read(teams.settings), {teams.height, teams.width, 3});
 }
 
 }  // namespace wellspring::test

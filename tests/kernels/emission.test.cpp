@@ -1,7 +1,6 @@
-#include "kernels/emission.h"
-
 #include "core/error.h"
 #include "kernels/canvas.h"
+#include "kernels/emission/stage.h"
 #include "kernels/view_params.h"
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/host_batch.h"
@@ -26,7 +25,11 @@ std::vector<T> emit(const F& functor, SampleShape looked_at, SampleShape shape,
   std::vector<Slot> slots(static_cast<std::size_t>(count));
   for (std::uint32_t i = 0; i < slots.size(); ++i) slots[i] = {first + i, first + i, 0, i};
   Stream stream(Device::cpu(), 1);
-  emit_images(stream, "test", functor, looked_at, slots.data(), 0, 5, view, batch.view());
+  MemoryPlan memory(Device::cpu());
+  Stage<F> stage;
+  stage.plan(memory, "test", count, functor, looked_at);
+  memory.commit();
+  stage.emit(stream, "test", functor, looked_at, {slots.data(), 0, 5, view, batch.view()});
   const auto x = batch.x<T>();
   return {x.begin(), x.end()};
 }
@@ -115,9 +118,13 @@ TEST(Emission, BytesDoNotDependOnTheTiling) {
     const test::HostBatch batch(2, SampleLayout::image(shape));
     const std::vector<Slot> slots = {{0, 0, 0, 0}, {1, 1, 0, 1}};
     const Tiling tiling = Tiling::of(shape, width, height);
+    std::vector<DrawnImage<Coordinates>> drawn_images(2);
+    host::run_map(2, 1,
+                  DrawImages<Coordinates>{Coordinates{}, slots.data(), 0, 5, spec, shape,
+                                          batch.view(), drawn_images.data()});
     host::run_league(2 * tiling.count(), 1, {128, 1024},
-                     ImageEmitter<Coordinates, float>{Coordinates{}, slots.data(), 0, 5, spec,
-                                                      batch.view(), shape, tiling});
+                     PaintImages<Coordinates, float>{Coordinates{}, slots.data(), 0,
+                                                     drawn_images.data(), batch.view(), tiling});
     ASSERT_TRUE(std::ranges::equal(batch.x(), whole)) << width << " x " << height;
   }
 }
@@ -450,7 +457,12 @@ TEST(Canvas, LabelsAndRowsFollowTheIndex) {
     const test::HostBatch batch(1, SampleLayout::image(images.shape));
     const std::vector<Slot> slots = {{1, 0, 0, 0}};  // sample 1 in row 0
     Stream stream(Device::cpu(), 1);
-    emit_images(stream, "test", images, images.shape, slots.data(), 0, 5, ViewSpec{}, batch.view());
+    MemoryPlan memory(Device::cpu());
+    Stage<CanvasImages> stage;
+    stage.plan(memory, "test", 1, images, images.shape);
+    memory.commit();
+    stage.emit(stream, "test", images, images.shape,
+               {slots.data(), 0, 5, ViewSpec{}, batch.view()});
     const int expected = index == CanvasIndex::sample ? 1 : 0;
     EXPECT_EQ(batch.label()[0], canvases.labels[static_cast<std::size_t>(expected)]);
     EXPECT_EQ(batch.weight()[0], 1);

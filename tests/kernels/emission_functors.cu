@@ -1,8 +1,12 @@
 #include "kernels/canvas.h"
+#include "kernels/emission/device_code.h"
 #include "kernels/launch.cuh"
+#include "tests/kernels/emission_forms.h"
 #include "tests/kernels/emission_functors.h"
 
-WS_CUDA_TEAM(wellspring::ImageEmitter<wellspring::test::Coordinates, float>);
-WS_CUDA_TEAM(wellspring::ImageEmitter<wellspring::test::Coordinates, wellspring::bf16>);
-WS_CUDA_TEAM(wellspring::ImageEmitter<wellspring::CanvasImages, float>);
-WS_CUDA_TEAM(wellspring::ImageEmitter<wellspring::CanvasImages, wellspring::bf16>);
+WS_CUDA_GENERATOR(wellspring::test::Coordinates);
+WS_CUDA_GENERATOR(wellspring::CanvasImages);
+WS_CUDA_GENERATOR(wellspring::test::Dust);
+WS_CUDA_GENERATOR(wellspring::test::Heat);
+WS_CUDA_GENERATOR(wellspring::test::Spray);
+WS_CUDA_GENERATOR(wellspring::test::TeamSpray);

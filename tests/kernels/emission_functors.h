@@ -2,7 +2,7 @@
 // Host and device.
 #pragma once
 
-#include "kernels/emission.h"
+#include "kernels/emission/pixels.h"
 
 namespace wellspring::test {
 

@@ -42,9 +42,9 @@ TEST_P(BatchNormTest, KeepsItsDigitsFarFromZero) {
     variances[k] = 0.9 + 0.1 * variances[k] * 5000 / 4999;
   }
   // A mean of 1000 is held to 4 roundings of it; that moves the variance by its square only.
-  expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
-  expect_within(rstd.values(), rstds, 1e-5, "rstd");
-  expect_within(running_variance.values(), variances, 1e-5, "running variance");
+  test::expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
+  test::expect_within(rstd.values(), rstds, 1e-5, "rstd");
+  test::expect_within(running_variance.values(), variances, 1e-5, "running variance");
 }
 
 TEST_P(BatchNormTest, RefusesOneRow) {
@@ -87,8 +87,9 @@ TEST(BatchNormTeams, SameBitsForAnyTeamSize) {
       BatchNormApply<float>{x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
                             residual.data(), out.data(), kRows, kEach, kChannels, Activation::relu},
       kChunks, shape, {bytes_of(out)});
-  const BatchNormGradient<float> gradient{x.data(), y.data(), dy.data(), mean.data(), rstd.data(),
-                                          kRows,    kEach,    kChannels, Activation::relu};
+  const BatchNormGradient<float> gradient{x.data(),    y.data(),    dy.data(),
+                                          mean.data(), rstd.data(), kRows,
+                                          kEach,       kChannels,   Activation::relu};
   expect_equal_for_all_team_sizes(
       BatchNormBackwardChunk<float>{gradient, sums.data(), squares.data()}, kChunks, shape,
       {bytes_of(sums), bytes_of(squares)});

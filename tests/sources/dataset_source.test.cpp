@@ -70,10 +70,7 @@ void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed, ViewSpec 
   if (!mixed) return;
   const SampleShape shape = mixture.source(0).layout().shape();
   mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
-  mixture.set_schedule({{0, {{"real", 0}, {"fake", 1}}},
-                        {0.2, {{"real", 0}, {"fake", 1}}},
-                        {0.6, {{"real", 0.7}, {"fake", 0.3}}},
-                        {1, {{"real", 1}, {"fake", 0}}}});
+  mixture.set_schedule({{0, {0, 1}}, {0.2, {0, 1}}, {0.6, {0.7, 0.3}}, {1, {1, 0}}});
 }
 
 /// The sources with a batch to emit into.
@@ -96,9 +93,7 @@ struct FileRun {
     mixture.emit(stream, state.data(), batch->view());
     mixture.after_step(stream, number);
   }
-  const Dataset& data() const {
-    return dynamic_cast<const DatasetSource&>(mixture.source(0)).data();
-  }
+  const Dataset& data() const { return *mixture.source(0).rows(); }
 
   MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
   Mixture mixture{3};
@@ -354,7 +349,7 @@ TEST_F(DatasetSources, TheBudgetDecidesWherePixelsLive) {
     context.budget_bytes = budget;
     DatasetSource source(with_storage(files(root_), storage), context);
     MemoryPlan memory(Device::cpu());
-    source.plan(memory, 4);
+    source.plan(memory, Share::whole(4));
     return std::pair{source.is_resident(), source.summary()};
   };
   const std::uint64_t all = 21 * static_cast<std::uint64_t>(kShape.elements());
@@ -556,7 +551,7 @@ TEST_F(SharedCifar, TheFirstBatchHoldsAllClasses) {
   context.seed = 1;
   const auto source = make_source(train(0), context);
   EXPECT_EQ(source->layout(), SampleLayout::image(32, 32, 3));
-  const Dataset& images = dynamic_cast<const DatasetSource&>(*source).data();
+  const Dataset& images = *source->rows();
   const SampleOrder order = source->order();
   std::vector<double> counts(10, 0);
   for (std::uint64_t i = 0; i < 128; ++i) {

@@ -42,9 +42,7 @@ struct PlannedRun {
     mixture.add(fake("shapes", {.classes = {"a", "b", "c"}, .latents = 2}), {});
     mixture.add(fake("noise", {.classes = {"n"}}), {.loss_weight = 0.5f});
     mixture.add(fake("real", {.classes = {"a", "b", "c"}, .size = 50}), {.head = "shapes"});
-    mixture.set_schedule({{0, {{"shapes", 0.8}, {"noise", 0.2}, {"real", 0}}},
-                          {0.5, {{"shapes", 0.5}, {"noise", 0.1}, {"real", 0.4}}},
-                          {1, {{"shapes", 0}, {"noise", 0}, {"real", 1}}}});
+    mixture.set_schedule({{0, {0.8, 0.2, 0}}, {0.5, {0.5, 0.1, 0.4}}, {1, {0, 0, 1}}});
     mixture.plan(memory, kBatch, kSteps);
     state = memory.reserve<StepState>("state", "step", 1);
     memory.commit();
@@ -227,21 +225,18 @@ TEST(MixtureErrors, WeightsAndSchedule) {
   expect_parts(config_error([&] { mixture.plan(memory, 8, 10); }),
                {"weights of all sources are 0"});
   const Place place{"run.yaml", 9, 5};
-  using Points = std::vector<NamedSchedulePoint>;
+  using Points = std::vector<SchedulePoint>;
   const auto refused = [&](const Points& points) {
     return config_error([&] { mixture.set_schedule(points); });
   };
-  expect_parts(refused({{0, {{"a", 1}, {"c", 1}}, place}}),
-               {"run.yaml:9:5", "source 'c'", "does not exist", "a, b"});
-  expect_parts(refused({{0, {{"a", 1}}, place}}), {"no weight for source 'b'", "0 means none"});
-  expect_parts(refused({{0, {{"a", 1}, {"b", 1}, {"a", 2}}, place}}), {"'a' twice"});
-  expect_parts(refused({{0, {{"a", 0}, {"b", 0}}, place}}), {"all weights"});
-  expect_parts(refused({{0, {{"a", 1}, {"b", -2}}, place}}), {"'b' weight -2"});
-  expect_parts(refused({{1.5, {{"a", 1}, {"b", 1}}, place}}), {"1.5", "outside"});
-  expect_parts(refused({{0.5, {{"a", 1}, {"b", 1}}}, {0.2, {{"a", 1}, {"b", 1}}, place}}),
-               {"0.2", "after", "0.5"});
+  expect_parts(refused({{0, {1}, place}}), {"run.yaml:9:5", "1 weights for 2 sources"});
+  expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "0 means none"});
+  expect_parts(refused({{0, {0, 0}, place}}), {"all weights"});
+  expect_parts(refused({{0, {1, -2}, place}}), {"'b' weight -2"});
+  expect_parts(refused({{1.5, {1, 1}, place}}), {"1.5", "outside"});
+  expect_parts(refused({{0.5, {1, 1}}, {0.2, {1, 1}, place}}), {"run.yaml:9:5", "0.2", "after"});
   // Two sources at 10^9 steps of a batch would need 15 GiB of table.
-  mixture.set_schedule({{0, {{"a", 1}, {"b", 1}}}});
+  mixture.set_schedule({{0, {1, 1}}});
   expect_parts(config_error([&] { mixture.plan(memory, 8, 1'000'000'000); }), {"table", "MiB"});
 }
 

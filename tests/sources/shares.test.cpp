@@ -68,9 +68,7 @@ class Shares : public ::testing::Test {
     generator.name = "made";
     generator.generator = "noise";
     mixture.add(make_source(generator, context), {});
-    mixture.set_schedule({{0.1, {{"real", 0}, {"made", 1}}},
-                          {0.5, {{"real", 0.3}, {"made", 0.7}}},
-                          {1, {{"real", 1}, {"made", 0}}}});
+    mixture.set_schedule({{0.1, {0, 1}}, {0.5, {0.3, 0.7}}, {1, {1, 0}}});
     return mixture;
   }
 
@@ -127,8 +125,8 @@ TEST_F(Shares, MakeTheRowsOfOneRank) {
       for (const int ranks : {2, 3, 4}) {
         std::vector<std::unique_ptr<RankRun>> runs;
         for (int rank = 0; rank < ranks; ++rank) {
-          runs.push_back(std::make_unique<RankRun>(mixture(storage, mixed),
-                                                   share_of(kBatch, rank, ranks)));
+          runs.push_back(
+              std::make_unique<RankRun>(mixture(storage, mixed), share_of(kBatch, rank, ranks)));
         }
         for (const std::uint64_t step : steps) {
           SCOPED_TRACE(testing::Message() << ranks << " ranks, step " << step);

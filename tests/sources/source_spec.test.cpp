@@ -42,7 +42,7 @@ TEST(SourceTable, ReadsEveryKeyOfAnEntry) {
              [&] { source_table(SourceKind::generator).set(spec, "path", "x", place); });
 }
 
-TEST(MakeSource, MakesAGeneratorWithTheRunsSeedOrItsOwn) {
+TEST(MakeSource, MakesAGeneratorWithASeedOfItsOwn) {
   SourceSpec spec;
   spec.name = "a";
   spec.generator = "noise";
@@ -52,7 +52,7 @@ TEST(MakeSource, MakesAGeneratorWithTheRunsSeedOrItsOwn) {
   const auto source = make_source(spec, context);
   EXPECT_EQ(source->layout().shape(), (SampleShape{16, 16, 3}));
   EXPECT_EQ(source->size(), 0u);
-  EXPECT_EQ(source->order().seed, 9u);
+  EXPECT_EQ(source->order().seed, source_seed(spec, 9));
   EXPECT_EQ(source->order().sample(7), 7u);
   EXPECT_EQ(source->first_evaluation_sample(), std::uint64_t{1} << 48);
   EXPECT_FALSE(source->summary().empty());

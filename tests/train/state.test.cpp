@@ -35,8 +35,8 @@ class CountingNoise final : public Source {
   std::string summary() const override { return noise_.summary(); }
   Order order() const override { return noise_.order(); }
 
-  void plan(MemoryPlan& plan, std::int64_t batch) override {
-    noise_.plan(plan, batch);
+  void plan(MemoryPlan& plan, const Share& share) override {
+    noise_.plan(plan, share);
     count_ = plan.reserve_state<std::uint64_t>("counting noise", "steps seen", 1);
   }
   void emit(Stream& stream, const Slot* slots, std::uint32_t index,

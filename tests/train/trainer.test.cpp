@@ -103,17 +103,20 @@ TEST(TrainerTest, GraphAndEagerRunsEndWithEqualBytes) {
 /// may.
 class RestlessNoise final : public Generator {
  public:
-  const GeneratorInfo& info() const override { return noise_->info(); }
-  SampleLayout layout() const override { return noise_->layout(); }
+  const SampleInfo& info() const override { return noise_->info(); }
   std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
-  void emit(Stream& stream, const Slot* slots, std::uint32_t source, std::uint64_t seed,
-            const ViewSpec& view, const BatchView& batch) const override {
-    noise_->emit(stream, slots, source, seed + calls_++, view, batch);
+  void plan(MemoryPlan& memory, std::int64_t rows) override { noise_->plan(memory, rows); }
+  void load(Stream& stream) override { noise_->load(stream); }
+  const std::vector<std::string>& notes() const override { return noise_->notes(); }
+  void emit(Stream& stream, const EmitCall& call) override {
+    EmitCall other = call;
+    other.seed += calls_++;
+    noise_->emit(stream, other);
   }
 
  private:
   std::unique_ptr<Generator> noise_ = make_generator("noise", 8);
-  mutable std::uint64_t calls_ = 0;
+  std::uint64_t calls_ = 0;
 };
 
 TEST(TrainerTest, ACheckedStepThatDependsOnTheHostStopsTheRun) {

@@ -95,7 +95,9 @@ class CifarRows final : public Dataset {
   }
 
   std::int64_t size() const override { return static_cast<std::int64_t>(rows_.size()); }
-  RowLayout layout() const override { return {SampleLayout::image(kSide, kSide, 3), ElementType::u8}; }
+  RowLayout layout() const override {
+    return {SampleLayout::image(kSide, kSide, 3), ElementType::u8};
+  }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::int32_t label(std::int64_t row) const override {
     return labels_[static_cast<std::size_t>(rows_[static_cast<std::size_t>(row)])];
@@ -103,6 +105,10 @@ class CifarRows final : public Dataset {
   std::string location(std::int64_t row) const override {
     const auto [file, record] = find(row);
     return fmt::format("{}: record {}", file->file.path().string(), record);
+  }
+  std::string place(std::int64_t row) const override {
+    const auto [file, record] = find(row);
+    return fmt::format("{}: record {}", file->canonical.string(), record);
   }
   std::string summary() const override {
     std::string text = fmt::format("{} images of {} classes, {}x{}, from {}", size(),
@@ -138,6 +144,7 @@ class CifarRows final : public Dataset {
 
   struct File {
     InputFile file;
+    fs::path canonical;
     std::int64_t first = 0;  ///< row of its first record
   };
   struct Record {
@@ -179,7 +186,7 @@ class CifarRows final : public Dataset {
       }
       labels_.push_back(label);
     }
-    files_.push_back({InputFile(path), first});
+    files_.push_back({InputFile(path), fs::weakly_canonical(path), first});
   }
 
   fs::path path_;

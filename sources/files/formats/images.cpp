@@ -67,6 +67,7 @@ class ImageRows final : public Dataset {
   const std::vector<std::string>& classes() const override { return set_.classes(); }
   std::int32_t label(std::int64_t row) const override { return set_.label(row); }
   std::string location(std::int64_t row) const override { return set_.location(row); }
+  std::string place(std::int64_t row) const override { return set_.place(row); }
   std::string summary() const override {
     std::string text =
         fmt::format("{} images of {} classes, {}x{}, from {}", set_.size(), set_.classes().size(),

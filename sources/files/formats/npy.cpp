@@ -95,7 +95,9 @@ std::vector<std::int64_t> read_labels(const fs::path& path, const ArraySpec& row
 class NpyRows final : public Dataset {
  public:
   NpyRows(const DatasetRequest& request, const NpySettings& settings)
-      : file_(request.path), limit_(request.limit_per_class) {
+      : file_(request.path),
+        canonical_(fs::weakly_canonical(request.path)),
+        limit_(request.limit_per_class) {
     const NpyHeader header = read_npy_header(file_);
     data_offset_ = header.data_offset;
     layout_ = layout_of(header.spec, request.path);
@@ -128,6 +130,9 @@ class NpyRows final : public Dataset {
   }
   std::string location(std::int64_t row) const override {
     return fmt::format("{}: row {}", file_.path().string(), stored(row));
+  }
+  std::string place(std::int64_t row) const override {
+    return fmt::format("{}: row {}", canonical_.string(), stored(row));
   }
   std::string summary() const override {
     const bool images = layout_.type == ElementType::u8;
@@ -199,6 +204,7 @@ class NpyRows final : public Dataset {
   }
 
   InputFile file_;
+  fs::path canonical_;
   std::uint64_t data_offset_ = 0;
   RowLayout layout_;
   std::vector<std::string> classes_;

@@ -204,7 +204,7 @@ TEST_F(Formats, EventsAreRowsOfFeatures) {
     EXPECT_EQ(source->classes(), (std::vector<std::string>{"0", "1"}));
     expect_parts(source->summary(), {"20 events of 2 classes", "3 features"});
     MemoryPlan memory(Device::cpu());
-    source->plan(memory, 4);
+    source->plan(memory, Share::whole(4));
     memory.commit();
     Stream stream(Device::cpu(), 1);
     source->load(stream);
@@ -312,7 +312,7 @@ TEST_F(Formats, FeaturesMustBeNumbers) {
     spec.storage = storage;
     const auto source = make_source(spec, {});
     MemoryPlan memory(Device::cpu());
-    source->plan(memory, 4);
+    source->plan(memory, Share::whole(4));
     memory.commit();
     Stream stream(Device::cpu(), 1);
     expect_parts(message_of(ErrorKind::data, [&] { source->load(stream); }),

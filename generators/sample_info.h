@@ -1,0 +1,67 @@
+// What is known of the samples of a generator or of a data set before any is made: names, units,
+// ranges and widths. Used by sources, commands, reports and tests; host only.
+#pragma once
+
+#include "kernels/emission/batch.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wellspring {
+
+/// One number a sample was drawn with, as exported beside it.
+struct LatentInfo {
+  std::string name;
+  std::string unit;         ///< "" where dimensionless
+  float low = 0, high = 1;  ///< the range it lies in, ends included
+};
+
+/// One value of a column: a feature of an event or of an item, a global, a target.
+struct ValueInfo {
+  std::string name;
+  std::string unit;  ///< "" where dimensionless
+};
+
+/// How many blocks of random numbers (Philox: four words each) a sample takes at most. Its view
+/// takes kViewWords more. Pixels beyond the border that fill up a run count as well.
+struct DrawBudget {
+  std::int64_t scene = 0;  ///< to draw the scene, or the event
+  std::int64_t part = 0;   ///< to prepare for the pixels of a part
+  std::int64_t pixel = 0;  ///< to colour one pixel
+  int side = 0;            ///< of the parts, in pixels; 0: one part
+};
+
+/// The best that any predictor of the label or the targets can reach on average, known in closed
+/// form or by an exact likelihood.
+struct BestResult {
+  std::string metric;  ///< "accuracy", "auc", "mse"
+  double value = 0;
+};
+
+struct SampleInfo {
+  std::string name;
+  /// Counts the changes of a generator's bytes: samples of two versions are different samples.
+  int version = 1;
+  SampleLayout layout;               ///< with all targets and latents
+  std::string summary;               ///< one line
+  std::string reference;             ///< the publication or formula it follows
+  std::vector<std::string> classes;  ///< label i means classes[i]
+  std::vector<LatentInfo> latents;
+  std::vector<ValueInfo> features;  ///< of an event or an item; empty for images
+  std::vector<ValueInfo> globals, targets;
+  float low = 0, high = 1;  ///< range of the values of x under the identity view
+  DrawBudget draws;
+  std::vector<BestResult> best;
+
+  std::optional<double> best_result(std::string_view metric) const {
+    for (const BestResult& result : best) {
+      if (result.metric == metric) return result.value;
+    }
+    return std::nullopt;
+  }
+};
+
+}  // namespace wellspring

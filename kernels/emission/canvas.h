@@ -1,0 +1,158 @@
+// Emission of images that are scattered: points, walks and strokes fall into integer cells, once a
+// sample, and the cells are then read like a picture. Host and device.
+//
+// Besides what drawn.h asks of it, a functor has
+//
+//     using Cell = std::uint32_t;                        32-bit or 64-bit integer; begins as 0
+//     std::int64_t cells(SampleShape looked_at) const;   how many a sample has
+//     int painters() const;                              teams that scatter one sample at once
+//     where
+//                                                        the cells lie in device memory
+//     template <class Team>
+//     void paint(Team&, const Scene&, ScatterWork, Cell*) const;
+//     template <int N>
+//     void shade(const Scene&, const Cell*, const PixelRun<N>&, ColourRun<N>&) const;
+//
+// `paint` does the pieces of work  for (i = work.first; i < pieces; i += work.stride)  and writes
+// cells with team.atomic_add, atomic_max and atomic_or alone, whose results do not depend on the
+// order: where order matters it is part of the value. How many pieces there are is a parameter of
+// the sample, never the size of a team. No barriers.
+#pragma once
+
+#include "kernels/emission/drawn.h"
+#include "kernels/emission/paint.h"
+#include "kernels/emission/stored_cells.h"
+#include "kernels/launch.h"
+#include "kernels/memory_plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace wellspring {
+
+/// A member's share of a sample's pieces of work.
+struct ScatterWork {
+  std::int64_t first = 0, stride = 1;
+};
+
+template <class F>
+concept PaintsCanvas = requires {
+  typename F::Cell;
+};
+
+/// Where the cells of a sample lie while it is made.
+enum class CanvasPlace : std::uint8_t {
+  scratch,  ///< of the one team that paints and shades it
+  memory,   ///< of the plan: several teams paint, several shade
+};
+
+/// Team functor, cells in scratch: one team makes a sample.
+template <class F, class T>
+struct PaintCanvasInScratch {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  BatchView batch;
+  std::int64_t cells;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (slots[b].source != source) return;
+    auto* const canvas = team.template scratch<typename F::Cell>(static_cast<std::size_t>(cells));
+    for (std::int64_t i = team.rank(); i < cells; i += team.size()) canvas[i] = 0;
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);  // ends with a barrier
+    image.paint(team, sample.scene, ScatterWork{team.rank(), team.size()}, canvas);
+    team.sync();
+    const SampleShape shape = batch.layout.shape();
+    const PixelTile whole = {0, 0, shape.width, shape.height};
+    detail::paint_tile<T>(team, sample.view, whole, batch, b, [&](const auto& run, auto& colour) {
+      image.shade(sample.scene, canvas, run, colour);
+    });
+  }
+};
+
+/// Team functor, cells in memory: `painters` teams scatter a sample.
+template <class F>
+struct ScatterCanvas {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  typename F::Cell* canvas;
+  std::int64_t cells;
+  int painters;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const std::int64_t b = index / painters, painter = index % painters;
+    if (slots[b].source != source) return;
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    image.paint(team, sample.scene,
+                ScatterWork{painter * team.size() + team.rank(),
+                            static_cast<std::int64_t>(painters) * team.size()},
+                canvas + b * cells);
+  }
+};
+
+/// Planned memory and launches of canvas functors.
+template <class F>
+class CanvasStage {
+  using Cell = typename F::Cell;
+  static_assert(std::is_integral_v<Cell> && (sizeof(Cell) == 4 || sizeof(Cell) == 8),
+                "cells are 32-bit or 64-bit integers: sums of floats depend on their order");
+
+ public:
+  /// Threads of a team that scatters: as many as fill a multiprocessor's schedulers.
+  static constexpr int kMembers = 512;
+
+  /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
+            SampleShape looked_at, std::size_t most_scratch) {
+    drawn_.plan(memory, group, rows);
+    cells_ = image.cells(looked_at);
+    place_ = scratch_bytes() <= most_scratch ? CanvasPlace::scratch : CanvasPlace::memory;
+    canvas_ = {};
+    if (place_ == CanvasPlace::memory) {
+      canvas_ = memory.reserve<Cell>(group, "canvases", static_cast<std::size_t>(rows * cells_));
+    }
+  }
+  CanvasPlace place() const { return place_; }
+
+  template <class Launcher>
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+            const EmitCall& call) const {
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const std::int64_t rows = call.batch.size;
+    if (place_ == CanvasPlace::scratch) {
+      visit_float(call.batch.dtype, [&]<class T>(T) {
+        launch.league(
+            name, rows, TeamShape{kMembers, scratch_bytes()},
+            PaintCanvasInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, cells_});
+      });
+      return;
+    }
+    const int painters = image.painters();
+    launch.zero(name, canvas_.data(), static_cast<std::size_t>(rows * cells_) * sizeof(Cell));
+    launch.league(
+        name, rows * painters, TeamShape{kMembers, detail::drawn_scratch<F>()},
+        ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_, painters});
+    shade_stored(launch, name, image, drawn, call, canvas_.data(), cells_);
+  }
+
+ private:
+  std::size_t scratch_bytes() const {
+    return static_cast<std::size_t>(cells_) * sizeof(Cell) + sizeof(Cell) +
+           detail::drawn_scratch<F>();
+  }
+
+  DrawnImages<F> drawn_;
+  Planned<Cell> canvas_;
+  std::int64_t cells_ = 0;
+  CanvasPlace place_ = CanvasPlace::scratch;
+};
+
+}  // namespace wellspring

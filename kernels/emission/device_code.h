@@ -1,0 +1,43 @@
+// The device code of a functor, whatever its form: WS_CUDA_GENERATOR(F) in a .cu file makes every
+// kernel that its stage launches, for both types of x. Host only.
+#pragma once
+
+#include "kernels/emission/canvas.h"
+#include "kernels/emission/events.h"
+#include "kernels/emission/field_stage.h"
+#include "kernels/emission/pixels.h"
+#include "kernels/kernel_handle.h"
+
+namespace wellspring::cuda {
+
+/// Where the kernels of one functor are found. Whoever returns one has made what it names, at any
+/// level of optimisation.
+struct EmissionKernels {
+  KernelHandle& (*find[4])() = {};
+};
+
+template <class F, class T>
+EmissionKernels emission_kernels() {
+  if constexpr (MakesEventsInTeams<F>) {
+    return {{&league_kernel<MakeEventsInTeams<F, T>>}};
+  } else if constexpr (MakesEvents<F>) {
+    return {{&map_kernel<MakeEvents<F, T>>}};
+  } else if constexpr (PaintsCanvas<F>) {
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
+             &league_kernel<ScatterCanvas<F>>,
+             &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
+  } else if constexpr (EvolvesField<F>) {
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<EvolveFields<typename F::Field>>,
+             &league_kernel<ShadeStored<F, T, float>>}};
+  } else {
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintImages<F, T>>}};
+  }
+}
+
+}  // namespace wellspring::cuda
+
+/// In a .cu file that includes kernels/launch.cuh, outside of any namespace.
+#define WS_CUDA_GENERATOR(F)                                                                 \
+  template wellspring::cuda::EmissionKernels wellspring::cuda::emission_kernels<F, float>(); \
+  template wellspring::cuda::EmissionKernels                                                 \
+  wellspring::cuda::emission_kernels<F, wellspring::bf16>()

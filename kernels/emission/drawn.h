@@ -1,0 +1,129 @@
+// Scene and view of every image of a batch, drawn once by one launch into planned memory and read
+// by all that paint it. For the forms of emission that make images. Host and device.
+//
+// An image functor draws with
+//
+//     struct Scene;                                     one sample's parameters, trivially copyable
+//     static constexpr int kLatents;                    and, where it has targets, kTargets
+//     Scene draw(const SampleKey&, TruthOf<F>&) const;
+//
+// or, where what is seen depends on how it is looked at (stored images), draw(key, view, truth).
+#pragma once
+
+#include "kernels/emission/emit_call.h"
+#include "kernels/emission/launcher.h"
+#include "kernels/emission/sample.h"
+#include "kernels/emission/viewing.h"
+#include "kernels/memory_plan.h"
+#include "kernels/team.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace wellspring {
+
+/// Stored images: what their scene is depends on how it is looked at.
+template <class F>
+concept DrawsUnderView = requires(const F& image, const SampleKey& key, const View& view,
+                                  TruthOf<F>& truth) {
+  image.draw(key, view, truth);
+};
+/// Frames of a field: their scene is that of the chain which they belong to.
+template <class F>
+concept EvolvesField = requires {
+  typename F::Field;
+};
+
+/// What was drawn for one sample.
+template <class F>
+struct DrawnImage {
+  typename F::Scene scene;
+  View view;
+};
+
+/// Map functor: draws one row's scene and view, and writes its truth.
+template <class F>
+struct DrawImages {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  std::uint64_t seed;
+  ViewSpec spec;
+  SampleShape looked_at;
+  BatchView batch;
+  DrawnImage<F>* drawn;
+
+  WS_HD void operator()(std::int64_t b) const {
+    const Slot slot = slots[b];
+    if (slot.source != source) return;
+    TruthOf<F> truth;
+    DrawnImage<F> sample;
+    sample.view = detail::draw_view_of(spec, looked_at, batch.layout.shape(), seed, slot);
+    const SampleKey key{{seed, slot.sample}, slot, looked_at};
+    if constexpr (DrawsUnderView<F>) {
+      sample.scene = image.draw(key, sample.view, truth);
+    } else if constexpr (EvolvesField<F>) {
+      const auto at = image.schedule().locate(slot.sample);
+      sample.scene = image.draw(SampleKey{{seed, at.chain}, slot, looked_at}, at, truth);
+    } else {
+      sample.scene = image.draw(key, truth);
+    }
+    drawn[b] = sample;
+    detail::write_truth(batch, b, truth);
+  }
+};
+
+/// The memory of what is drawn, a row each.
+template <class F>
+class DrawnImages {
+  static_assert(std::is_trivially_copyable_v<DrawnImage<F>>);
+
+ public:
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
+    drawn_ = memory.reserve<DrawnImage<F>>(group, "scenes", static_cast<std::size_t>(rows));
+  }
+
+  /// Enqueues the draw. `looked_at`: shape of what the functor describes.
+  template <class Launcher>
+  const DrawnImage<F>* draw(const Launcher& launch, std::string_view name, const F& image,
+                            SampleShape looked_at, const EmitCall& call) const {
+    if (static_cast<std::int64_t>(drawn_.size()) < call.batch.size) {
+      throw std::logic_error(std::string(name) + ": a batch of more rows than were planned");
+    }
+    launch.map(name, call.batch.size,
+               DrawImages<F>{image, call.slots, call.source, call.seed, call.view, looked_at,
+                             call.batch, drawn_.data()});
+    return drawn_.data();
+  }
+
+ private:
+  Planned<DrawnImage<F>> drawn_;
+};
+
+namespace detail {
+
+/// Scratch of a team for what fetch() copies, with room for its alignment.
+template <class F>
+constexpr std::size_t drawn_scratch() {
+  return sizeof(DrawnImage<F>) + alignof(DrawnImage<F>);
+}
+
+/// All members: a copy in scratch of what was drawn.
+template <class F, class Team>
+WS_INLINE const DrawnImage<F>& fetch(Team& team, const DrawnImage<F>* drawn) {
+  static_assert(sizeof(DrawnImage<F>) % sizeof(std::uint32_t) == 0);
+  auto* const copy = team.template scratch<DrawnImage<F>>(1);
+  const auto* const from = reinterpret_cast<const std::uint32_t*>(drawn);
+  auto* const to = reinterpret_cast<std::uint32_t*>(copy);
+  constexpr int kWords = sizeof(DrawnImage<F>) / sizeof(std::uint32_t);
+  for (int i = team.rank(); i < kWords; i += team.size()) to[i] = from[i];
+  team.sync();
+  return *copy;
+}
+
+}  // namespace detail
+}  // namespace wellspring

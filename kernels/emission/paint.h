@@ -1,0 +1,39 @@
+// Painting a tile: the one loop from coordinates to stored values that all forms of emission share.
+// Place, shade, colour, normalise, cast, NHWC write; no intermediate image in memory. Host and
+// device.
+#pragma once
+
+#include "kernels/device.h"
+#include "kernels/emission/pixel_run.h"
+#include "kernels/emission/viewing.h"
+
+#include <cstdint>
+
+namespace wellspring::detail {
+
+/// Bands of whole rows for a device; on a CPU, a team a sample.
+inline Tiling bands_for(Device device, SampleShape shape) {
+  return Tiling::bands(shape, device.is_cuda() ? kDeviceBandPixels : shape.height * shape.width);
+}
+
+/// All members: paints one tile of row b. `shade` (run, colour) colours a run.
+template <class T, class Team, class Shade>
+WS_INLINE void paint_tile(Team& team, const View& view, const PixelTile& tile,
+                          const BatchView& batch, std::int64_t b, const Shade& shade) {
+  constexpr int kRun = WS_RUN_LENGTH;
+  const int channels = batch.layout.channels, width = batch.layout.width;
+  T* const x = static_cast<T*>(batch.x) + b * batch.layout.elements();
+  const int across = (tile.width + kRun - 1) / kRun;
+  for (int i = team.rank(); i < across * tile.height; i += team.size()) {
+    const int row = i / across, column = (i - row * across) * kRun;
+    const int px = tile.x0 + column, py = tile.y0 + row;
+    const int count = tile.width - column < kRun ? tile.width - column : kRun;
+    const PixelRun<kRun> run = place_run<kRun>(view, tile, px, py);
+    ColourRun<kRun> colour;
+    shade(run, colour);
+    apply_view(view, px, py, colour);
+    store_run(colour, channels, count, x + (static_cast<std::int64_t>(py) * width + px) * channels);
+  }
+}
+
+}  // namespace wellspring::detail

@@ -1,0 +1,143 @@
+// Runs of neighbouring output pixels: how an image is cut into them, and how their colours are
+// stored. For all forms of emission that make images. Host and device.
+#pragma once
+
+#include "kernels/dtype.h"
+#include "kernels/emission/batch.h"
+#include "kernels/emission/lanes.h"
+#include "kernels/macros.h"
+
+#include <cstdint>
+
+// Runs of 8 pixels on a device (16-byte stores of 8 bf16 values), of 32 on the host (several vector
+// registers in flight). Used inside of functions only: both compilers must see the same types.
+// Defined from outside by the test that makes a device's runs on the host.
+#if defined(WS_RUN_LENGTH)
+#elif WS_DEVICE_CODE
+#define WS_RUN_LENGTH 8
+#else
+#define WS_RUN_LENGTH 32
+#endif
+
+namespace wellspring {
+
+/// N neighbouring pixels of one output row: where each is looked up, in source pixels.
+template <int N>
+struct PixelRun {
+  float x[N], y[N];
+  float footprint;  ///< side of an output pixel in source pixels: edges are anti-aliased over it
+  int column, row;  ///< of lane 0 within its tile
+};
+
+/// Their colours, in [0, 1] unless the generator says otherwise.
+template <int N>
+struct ColourRun {
+  float r[N], g[N], b[N];
+};
+
+/// A rectangle of output pixels, made by one team.
+struct PixelTile {
+  int x0 = 0, y0 = 0, width = 0, height = 0;
+};
+
+/// How an image is cut into tiles.
+struct Tiling {
+  int width = 1, height = 1;  ///< of a full tile
+  int across = 1, down = 1;
+
+  static constexpr Tiling of(SampleShape shape, int width, int height) {
+    return {width, height, (shape.width + width - 1) / width, (shape.height + height - 1) / height};
+  }
+  /// Bands of whole rows, of about `pixels` pixels.
+  static constexpr Tiling bands(SampleShape shape, int pixels) {
+    const int rows = pixels / shape.width;
+    return of(shape, shape.width, rows < 1 ? 1 : (rows > shape.height ? shape.height : rows));
+  }
+  WS_INLINE constexpr int count() const { return across * down; }
+  WS_INLINE constexpr PixelTile tile(int index, SampleShape shape) const {
+    const int x0 = index % across * width, y0 = index / across * height;
+    return {x0, y0, shape.width - x0 < width ? shape.width - x0 : width,
+            shape.height - y0 < height ? shape.height - y0 : height};
+  }
+};
+
+namespace detail {
+
+/// On a GPU: enough teams to fill it from a small batch, enough pixels a thread (four runs) to pay
+/// for fetching the scene once a team.
+inline constexpr int kDeviceBandPixels = 8192;
+
+/// A thread a run of 8 pixels, up to 256.
+constexpr int members_of(const Tiling& tiling) {
+  const int runs = (tiling.width + 7) / 8 * tiling.height;
+  return runs >= 256 ? 256 : (runs + 31) / 32 * 32;
+}
+
+#if WS_DEVICE_CODE
+/// Two bf16 in a word, `low` first in memory: one instruction, rounding as bf16::round does.
+WS_INLINE std::uint32_t pack_pair(float low, float high) {
+  std::uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+}
+
+/// The 24 values of a run of 8 RGB pixels as 16-byte stores: 3 for bf16, 6 for f32.
+WS_INLINE void store_wide(bf16* out, const float (&v)[24]) {
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    reinterpret_cast<uint4*>(out)[i] =
+        make_uint4(pack_pair(v[8 * i], v[8 * i + 1]), pack_pair(v[8 * i + 2], v[8 * i + 3]),
+                   pack_pair(v[8 * i + 4], v[8 * i + 5]), pack_pair(v[8 * i + 6], v[8 * i + 7]));
+  }
+}
+WS_INLINE void store_wide(float* out, const float (&v)[24]) {
+#pragma unroll
+  for (int i = 0; i < 6; ++i) {
+    reinterpret_cast<float4*>(out)[i] =
+        make_float4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
+  }
+}
+#endif
+
+template <int N, class T>
+WS_INLINE void store_pixel(const ColourRun<N>& colour, int channels, int i, T* out) {
+  if (channels == 3) {
+    out[3 * i] = static_cast<T>(colour.r[i]);
+    out[3 * i + 1] = static_cast<T>(colour.g[i]);
+    out[3 * i + 2] = static_cast<T>(colour.b[i]);
+  } else {
+    out[i] = static_cast<T>(colour.r[i]);
+  }
+}
+
+/// Writes the first `count` pixels of a run.
+template <int N, class T>
+WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T* out) {
+#if WS_DEVICE_CODE
+  if (channels == 3 && count == N && reinterpret_cast<std::uintptr_t>(out) % 16 == 0) {
+    float v[24];
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      v[3 * i] = colour.r[i];
+      v[3 * i + 1] = colour.g[i];
+      v[3 * i + 2] = colour.b[i];
+    }
+    store_wide(out, v);
+    return;
+  }
+#pragma unroll  // constant indices: the colours stay in registers
+  for (int i = 0; i < N; ++i) {
+    if (i < count) store_pixel(colour, channels, i, out);
+  }
+#else
+  if (channels == 3 && count == N) {
+    WS_LANES
+    for (int i = 0; i < N; ++i) store_pixel(colour, 3, i, out);
+  } else {
+    for (int i = 0; i < count; ++i) store_pixel(colour, channels, i, out);
+  }
+#endif
+}
+
+}  // namespace detail
+}  // namespace wellspring

@@ -1,0 +1,114 @@
+// Emission of images as a formula per pixel, in one pass from coordinates to stored values: place,
+// evaluate, colour, normalise, cast, NHWC write; no intermediate image in memory. Host and device.
+//
+// Besides what drawn.h asks of it, a functor says what is seen where:
+//
+//     Rgb at(const Scene&, PixelCoordinate) const;                          a colour per pixel, or
+//     template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const;
+//
+// `shade` sees a run of neighbouring pixels at once, so that decisions that hold for the whole
+// sample are taken outside of the pixel loop, which then vectorises. Results must not depend on N
+// or on the size of the team. Pixels that need common work first: tiles.h.
+#pragma once
+
+#include "kernels/emission/drawn.h"
+#include "kernels/emission/paint.h"
+#include "kernels/emission/tiles.h"
+#include "kernels/launch.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace wellspring {
+
+namespace detail {
+
+template <class F, int N>
+WS_INLINE void shade_each(const F& image, const typename F::Scene& scene, const PixelRun<N>& run,
+                          ColourRun<N>& colour) {
+  if constexpr (requires { image.shade(scene, run, colour); }) {
+    image.shade(scene, run, colour);
+  } else {
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const Rgb c = image.at(scene, {run.x[i], run.y[i], run.footprint});
+      colour.r[i] = c.r;
+      colour.g[i] = c.g;
+      colour.b[i] = c.b;
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Team functor: one team a tile of a sample.
+template <class F, class T>
+struct PaintImages {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  BatchView batch;
+  Tiling tiling;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const std::int64_t b = index / tiling.count();
+    if (slots[b].source != source) return;  // the same for every member, so none waits in vain
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    const PixelTile tile =
+        tiling.tile(static_cast<int>(index % tiling.count()), batch.layout.shape());
+    if constexpr (PreparesTiles<F>) {
+      const auto prepared = image.prepare(team, sample.scene, sample.view, tile);
+      detail::paint_tile<T>(team, sample.view, tile, batch, b, [&](const auto& run, auto& colour) {
+        image.shade(sample.scene, prepared, run, colour);
+      });
+    } else {
+      detail::paint_tile<T>(team, sample.view, tile, batch, b, [&](const auto& run, auto& colour) {
+        detail::shade_each(image, sample.scene, run, colour);
+      });
+    }
+  }
+};
+
+/// Planned memory and launches of pixel and tile functors: two launches a batch.
+template <class F>
+class PixelStage {
+ public:
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
+    drawn_.plan(memory, group, rows);
+  }
+
+  /// `looked_at`: shape of what the functor describes; the layout's for formulas.
+  template <class Launcher>
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+            const EmitCall& call) const {
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
+    const TeamShape team{detail::members_of(tiling), scratch_bytes(image)};
+    visit_float(call.batch.dtype, [&]<class T>(T) {
+      launch.league(name, call.batch.size * tiling.count(), team,
+                    PaintImages<F, T>{image, call.slots, call.source, drawn, call.batch, tiling});
+    });
+  }
+
+  /// Square tiles where the functor asks for them, otherwise bands.
+  static Tiling tiles(const F& image, SampleShape shape, Device device) {
+    if constexpr (PreparesTiles<F>) {
+      const int side = image.tile_needs().side;
+      return Tiling::of(shape, side, side);
+    } else {
+      return detail::bands_for(device, shape);
+    }
+  }
+  static std::size_t scratch_bytes(const F& image) {
+    std::size_t bytes = detail::drawn_scratch<F>();
+    if constexpr (PreparesTiles<F>) bytes += image.tile_needs().scratch_bytes;
+    return bytes;
+  }
+
+ private:
+  DrawnImages<F> drawn_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,70 @@
+// What a generator's functor is given for one sample, and where it says what is known of it. For
+// all forms of emission. Host and device.
+#pragma once
+
+#include "kernels/emission/batch.h"
+#include "kernels/macros.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// Which sample is being made, as its functor sees it. Generators use `rng` and `shape` alone.
+struct SampleKey {
+  SampleRng rng;      ///< seed and sample id
+  Slot slot;          ///< the place in the batch; row and sample index stored images
+  SampleShape shape;  ///< of what is looked at, in source pixels
+};
+
+/// What is known about a sample, written beside it.
+template <int Latents, int Targets = 0>
+struct Truth {
+  std::int32_t label = 0;
+  float weight = 1;
+  float latents[Latents > 0 ? Latents : 1] = {};
+  float target[Targets > 0 ? Targets : 1] = {};
+};
+
+namespace detail {
+
+template <class F>
+constexpr int targets_of() {
+  if constexpr (requires { F::kTargets; }) {
+    return F::kTargets;
+  } else {
+    return 0;
+  }
+}
+
+}  // namespace detail
+
+/// The truth that a functor fills: kLatents latents and, where it has any, kTargets targets.
+template <class F>
+using TruthOf = Truth<F::kLatents, detail::targets_of<F>()>;
+
+namespace detail {
+
+/// `values` of which the row keeps as many as it has room for; the rest of the row is 0.
+template <int N, int Room>
+WS_INLINE void write_row(float* column, int width, std::int64_t b, const float (&values)[Room]) {
+  if (column == nullptr) return;
+  float* const row = column + b * width;
+  WS_UNROLL(16)  // constant indices: the truth stays in registers
+  for (int i = 0; i < N; ++i) {
+    if (i < width) row[i] = values[i];
+  }
+  for (int i = N; i < width; ++i) row[i] = 0;
+}
+
+template <int Latents, int Targets>
+WS_INLINE void write_truth(const BatchView& batch, std::int64_t b,
+                           const Truth<Latents, Targets>& truth) {
+  if (batch.label != nullptr) batch.label[b] = truth.label;
+  if (batch.weight != nullptr) batch.weight[b] = truth.weight;
+  write_row<Latents>(batch.latents, batch.layout.latents, b, truth.latents);
+  write_row<Targets>(batch.target, batch.layout.targets, b, truth.target);
+}
+
+}  // namespace detail
+}  // namespace wellspring

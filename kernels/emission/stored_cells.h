@@ -1,0 +1,54 @@
+// Shading from what lies in device memory for every row of a batch: cells of a canvas, a frame of a
+// field. Used by those forms of emission. Host and device.
+#pragma once
+
+#include "kernels/emission/drawn.h"
+#include "kernels/emission/paint.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace wellspring {
+
+/// Team functor: one team shades a tile from `planes`, `stride` values a row of the batch.
+template <class F, class T, class Value>
+struct ShadeStored {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  BatchView batch;
+  Tiling tiling;
+  const Value* planes;
+  std::int64_t stride;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const std::int64_t b = index / tiling.count();
+    if (slots[b].source != source) return;
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    const PixelTile tile =
+        tiling.tile(static_cast<int>(index % tiling.count()), batch.layout.shape());
+    const Value* const values = planes + b * stride;
+    detail::paint_tile<T>(team, sample.view, tile, batch, b, [&](const auto& run, auto& colour) {
+      image.shade(sample.scene, values, run, colour);
+    });
+  }
+};
+
+/// Enqueues it for all rows. `image.shade(scene, values, run, colour)` colours a run.
+template <class Launcher, class F, class Value>
+void shade_stored(const Launcher& launch, std::string_view name, const F& image,
+                  const DrawnImage<F>* drawn, const EmitCall& call, const Value* planes,
+                  std::int64_t stride) {
+  const SampleShape shape = call.batch.layout.shape();
+  const Tiling tiling = detail::bands_for(launch.device(), shape);
+  visit_float(call.batch.dtype, [&]<class T>(T) {
+    launch.league(name, call.batch.size * tiling.count(),
+                  TeamShape{detail::members_of(tiling), detail::drawn_scratch<F>()},
+                  ShadeStored<F, T, Value>{image, call.slots, call.source, drawn, call.batch,
+                                           tiling, planes, stride});
+  });
+}
+
+}  // namespace wellspring

@@ -1,0 +1,171 @@
+#include "generators/table_cache.h"
+
+#include "core/error.h"
+#include "core/files.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+
+const TableKey kKey = {"ifs", 3, "categories", "rate: 0.2"};
+
+std::vector<std::byte> bytes(std::size_t count, int value) {
+  return std::vector<std::byte>(count, static_cast<std::byte>(value));
+}
+
+/// How often the table was computed, and what get() gave.
+struct Asked {
+  int computed = 0;
+  std::vector<std::byte> table;
+};
+Asked ask(TableCache& cache, const TableKey& key = kKey, std::size_t count = 1000) {
+  Asked asked;
+  asked.table = cache.get(key, [&] {
+    ++asked.computed;
+    return bytes(count, 7);
+  });
+  return asked;
+}
+
+TEST(TableCache, ComputesOnce) {
+  const test::TemporaryFolder folder;
+  TableCache cache(folder.path() / "made" / "when needed");
+  EXPECT_EQ(ask(cache).computed, 1);
+  TableCache later(folder.path() / "made" / "when needed");
+  const Asked again = ask(later);
+  EXPECT_EQ(again.computed, 0);
+  EXPECT_EQ(again.table, bytes(1000, 7));
+  EXPECT_TRUE(cache.notes().empty() && later.notes().empty());
+}
+
+TEST(TableCache, AnyPartOfTheKeyIsAnotherTable) {
+  const test::TemporaryFolder folder;
+  TableCache cache(folder.path());
+  ask(cache);
+  for (const TableKey& other : std::vector<TableKey>{{"ifs2", 3, "categories", "rate: 0.2"},
+                                                     {"ifs", 4, "categories", "rate: 0.2"},
+                                                     {"ifs", 3, "windows", "rate: 0.2"},
+                                                     {"ifs", 3, "categories", "rate: 0.3"}}) {
+    EXPECT_NE(cache.file_of(other), cache.file_of(kKey));
+    EXPECT_EQ(ask(cache, other).computed, 1);
+  }
+  EXPECT_EQ(ask(cache).computed, 0);
+}
+
+TEST(TableCache, AnEmptyTableIsATable) {
+  const test::TemporaryFolder folder;
+  TableCache cache(folder.path());
+  EXPECT_EQ(ask(cache, kKey, 0).computed, 1);
+  EXPECT_EQ(ask(cache, kKey, 0).computed, 0);
+}
+
+TEST(TableCache, DamagedFilesAreMadeAgainAndSaidSo) {
+  const test::TemporaryFolder folder;
+  TableCache first(folder.path());
+  ask(first);
+  const fs::path file = first.file_of(kKey);
+  const std::vector<std::byte> whole = read_bytes(file);
+  auto flipped = whole, shorter = whole;
+  flipped[whole.size() / 2] ^= std::byte{1};
+  shorter.pop_back();
+  for (const auto& damaged : {flipped, shorter, bytes(3, 0), bytes(0, 0)}) {
+    write_file(file, damaged);
+    TableCache cache(folder.path());
+    const Asked asked = ask(cache);
+    EXPECT_EQ(asked.computed, 1);
+    EXPECT_EQ(asked.table, bytes(1000, 7));
+    ASSERT_EQ(cache.notes().size(), 1u);
+    EXPECT_NE(cache.notes()[0].find(file.string()), std::string::npos);
+    EXPECT_NE(cache.notes()[0].find("made again"), std::string::npos);
+    EXPECT_EQ(read_bytes(file), whole);
+  }
+}
+
+TEST(TableCache, AnotherTablesFileIsDamaged) {
+  const test::TemporaryFolder folder;
+  TableCache cache(folder.path());
+  ask(cache);
+  const TableKey other = {"ifs", 3, "windows", ""};
+  fs::copy_file(cache.file_of(kKey), cache.file_of(other));
+  EXPECT_EQ(ask(cache, other).computed, 1);
+  EXPECT_EQ(cache.notes().size(), 1u);
+}
+
+// A file where the folder should be: unlike permissions, this also stops root.
+TEST(TableCache, AFolderThatCannotBeIsNoFailure) {
+  const test::TemporaryFolder folder;
+  write_file(folder.path() / "file", "x");
+  TableCache cache(folder.path() / "file" / "cache");
+  for (int round = 1; round <= 2; ++round) {
+    const Asked asked = ask(cache);
+    EXPECT_EQ(asked.computed, 1);
+    EXPECT_EQ(asked.table, bytes(1000, 7));
+    EXPECT_EQ(cache.notes().size(), static_cast<std::size_t>(round));
+  }
+  EXPECT_NE(cache.notes()[0].find("cannot be kept"), std::string::npos) << cache.notes()[0];
+}
+
+TEST(TableCache, WithoutAFolderNothingIsStored) {
+  TableCache cache("");
+  EXPECT_EQ(ask(cache).computed, 1);
+  EXPECT_EQ(ask(cache).computed, 1);
+  EXPECT_TRUE(cache.notes().empty());
+}
+
+TEST(TableCache, WhatComputingThrowsGoesThrough) {
+  const test::TemporaryFolder folder;
+  TableCache cache(folder.path());
+  EXPECT_THROW(cache.get(kKey, []() -> std::vector<std::byte> { throw std::runtime_error("no"); }),
+               std::runtime_error);
+  EXPECT_EQ(ask(cache).computed, 1) << "nothing was stored";
+}
+
+/// An environment variable for a while.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    const char* const before = std::getenv(name);
+    had_ = before != nullptr;
+    if (had_) before_ = before;
+    set(value);
+  }
+  ~Variable() { set(had_ ? before_.c_str() : nullptr); }
+  Variable(const Variable&) = delete;
+
+ private:
+  void set(const char* value) {
+    if (value == nullptr) {
+      unsetenv(name_);
+    } else {
+      setenv(name_, value, 1);
+    }
+  }
+  const char* name_;
+  bool had_;
+  std::string before_;
+};
+
+TEST(TableCache, TheEnvironmentNamesTheFolder) {
+  const Variable home("HOME", "/h");
+  const Variable none("WELLSPRING_CACHE", nullptr), no_xdg("XDG_CACHE_HOME", nullptr);
+  EXPECT_EQ(TableCache().folder(), "/h/.cache/wellspring");
+  const Variable xdg("XDG_CACHE_HOME", "/x");
+  EXPECT_EQ(TableCache().folder(), "/x/wellspring");
+  const Variable own("WELLSPRING_CACHE", "/own");
+  EXPECT_EQ(TableCache().folder(), "/own");
+}
+
+}  // namespace
+}  // namespace wellspring

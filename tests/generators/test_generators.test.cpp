@@ -1,0 +1,227 @@
+// Generators that are not registered, through the whole way of one: a set with more items than its
+// rows hold, and one that reads a table.
+#include "core/error.h"
+#include "core/npy.h"
+#include "generators/adapters.h"
+#include "generators/digest.h"
+#include "generators/export.h"
+#include "generators/preview.h"
+#include "generators/samples.h"
+#include "tests/generators/team_test.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+/// Sets of up to `most` items, rows of `room`.
+struct Handful {
+  static constexpr int kLatents = 1;
+  struct Params {
+    int room = 6;
+    int most = 9;
+  };
+  static const ParamTable<Params>& table() {
+    static const auto rows =
+        ParamTable<Params>("handful")
+            .integer("room", &Params::room, {1, 100}, "", "items of a row")
+            .integer("most", &Params::most, {0, 100}, "", "items of a sample");
+    return rows;
+  }
+  static SampleInfo describe(const Params& params) {
+    SampleInfo info;
+    info.name = "handful";
+    info.version = 3;
+    info.classes = {"even", "odd"};
+    info.features = {{"number", ""}, {"height", "m"}};
+    info.globals = {{"items", ""}};
+    info.latents = {{"items", "", 0, static_cast<float>(params.most)}};
+    info.high = 100;
+    return info;
+  }
+
+  explicit Handful(const Params& params) : params_(params) {}
+  SampleLayout layout() const {
+    SampleLayout layout = SampleLayout::set(params_.room, 2);
+    layout.globals = 1;
+    return layout;
+  }
+  template <class Row>
+  WS_INLINE void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
+    const auto items = static_cast<int>(below(key.rng.block(Purpose::scene, 0).word[0],
+                                              static_cast<std::uint32_t>(params_.most + 1)));
+    for (int i = 0; i < items; ++i) {
+      row.set(i, 0, static_cast<float>(i));
+      row.set(i, 1, unit_float(key.rng.block(Purpose::texture, static_cast<std::uint32_t>(i)).word[0]));
+    }
+    row.set_count(items);
+    row.set_global(0, static_cast<float>(items));
+    truth.label = items % 2;
+    truth.latents[0] = static_cast<float>(items);
+  }
+
+ private:
+  Params params_;
+};
+
+/// Images of one colour each, from a table in device memory.
+struct Swatches {
+  static constexpr int kLatents = 0;
+  struct Params {
+    int colours = 5;
+  };
+  static const ParamTable<Params>& table() {
+    static const auto rows = ParamTable<Params>("swatches").integer(
+        "colours", &Params::colours, {1, 100}, "", "length of the table");
+    return rows;
+  }
+  static SampleInfo describe(const Params&) {
+    SampleInfo info;
+    info.name = "swatches";
+    info.classes = {"colour"};
+    return info;
+  }
+
+  class Tables {
+   public:
+    explicit Tables(const Params& params) : params_(params) {}
+    std::vector<std::string> prepare(TableCache& cache) {
+      values_ = cache.get({"swatches", 1, "colours", table().to_yaml(params_)}, [&] {
+        ++computed;
+        std::vector<std::byte> bytes(static_cast<std::size_t>(params_.colours) * sizeof(float));
+        for (int i = 0; i < params_.colours; ++i) {
+          const float value = static_cast<float>(i) / static_cast<float>(params_.colours);
+          std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof value, &value,
+                      sizeof value);
+        }
+        return bytes;
+      });
+      return cache.notes();
+    }
+    void plan(MemoryPlan& memory) {
+      device_ = memory.reserve<float>("swatches", "colours", values_.size() / sizeof(float));
+    }
+    void load(Stream& stream) {
+      stream.copy(device_.data(), values_.data(), values_.size(), CopyDirection::on_device,
+                  "colours");
+      stream.synchronize();
+    }
+    void bind(Swatches& functor) const { functor.colours_ = device_.data(); }
+
+    static inline int computed = 0;
+
+   private:
+    Params params_;
+    std::vector<std::byte> values_;
+    Planned<float> device_;
+  };
+
+  struct Scene {
+    float value;
+  };
+  explicit Swatches(const Params& params) : params_(params) {}
+  WS_INLINE Scene draw(const SampleKey& key, Truth<0>&) const {
+    return {colours_[key.rng.sample % static_cast<std::uint64_t>(params_.colours)]};
+  }
+  WS_INLINE Rgb at(const Scene& scene, PixelCoordinate) const {
+    return {scene.value, scene.value, scene.value};
+  }
+
+ private:
+  Params params_;
+  const float* colours_ = nullptr;
+};
+
+TEST(SetGenerator, IsIndependentOfBatchAndTeams) {
+  FunctorGenerator<Handful> generator({}, {});
+  EXPECT_EQ(generator.layout().kind, SampleKind::set);
+  const std::string digest = sample_digest(generator, {1, 5, 50});
+  EXPECT_EQ(sample_digest(generator, {1, 5, 50}, {Device::cpu(), 7, 2}), digest);
+  EXPECT_NE(sample_digest(generator, {2, 5, 50}), digest);
+  test::expect_equal_for_all_teams<Handful>(Handful::Params{}, SampleShape{});
+}
+
+TEST(SetGenerator, ExportsRaggedArraysAndSaysWhatDidNotFit) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "sets.npz";
+  FunctorGenerator<Handful> generator({}, {});
+  const ExportReport report = export_samples(generator, {3, 10, 200}, {Device::cpu(), 7, 1}, path);
+
+  std::vector<float> x;
+  std::vector<std::int64_t> offsets = {0};
+  SetOverflow overflow;
+  SampleMaker maker(generator);
+  maker.make({3, 10, 200}, [&](const HostSamples& samples) {
+    for (std::size_t row = 0; row < samples.items().size(); ++row) {
+      const auto items = static_cast<std::size_t>(samples.items()[row]);
+      const auto values = samples.x().subspan(row * 12, items * 2);
+      x.insert(x.end(), values.begin(), values.end());
+      offsets.push_back(offsets.back() + static_cast<std::int64_t>(items));
+      const auto made = static_cast<std::uint64_t>(samples.latents()[row]);
+      overflow.samples += made > 6 ? 1 : 0;
+      overflow.items += made > 6 ? made - 6 : 0;
+    }
+  });
+  const NpyArray items = read_npz(path, "x");
+  EXPECT_EQ(items.spec.shape, (std::vector<std::int64_t>{offsets.back(), 2}));
+  EXPECT_TRUE(std::ranges::equal(items.as<float>(), x));
+  EXPECT_TRUE(std::ranges::equal(read_npz(path, "offsets").as<std::int64_t>(), offsets));
+  EXPECT_EQ(read_npz(path, "globals").spec.shape, (std::vector<std::int64_t>{200, 1}));
+  EXPECT_THROW(read_npz(path, "count"), Error);
+
+  EXPECT_GT(overflow.items, 0u);
+  EXPECT_EQ(report.overflow.samples, overflow.samples);
+  EXPECT_EQ(report.overflow.items, overflow.items);
+  EXPECT_EQ(report.arrays, (std::vector<std::string>{"offsets", "x", "globals", "label", "latents",
+                                                     "weight"}));
+  EXPECT_EQ(overflow_text({2, 5}, generator.layout()),
+            "5 items of 2 samples did not fit into rows of 6 items");
+  EXPECT_EQ(overflow_text({}, generator.layout()), "");
+}
+
+TEST(SetGenerator, HasAPicture) {
+  FunctorGenerator<Handful> generator({}, {});
+  const RgbImage image = preview(generator, {1, 0, 300});
+  EXPECT_EQ(image.pixels.size(), static_cast<std::size_t>(image.width) * image.height * 3);
+}
+
+TEST(TableGenerator, ReadsItsTableWhichIsMadeOnce) {
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(setenv("WELLSPRING_CACHE", folder.path().c_str(), 1), 0);
+  Swatches::Tables::computed = 0;
+  for (int round = 0; round < 2; ++round) {
+    FunctorGenerator<Swatches> generator({}, {2, 2, 3});
+    SampleMaker maker(generator);
+    maker.make({0, 7, 1}, [](const HostSamples& samples) {
+      EXPECT_EQ(samples.x()[0], 2.f / 5) << "sample 7, colour 2 of 5";
+    });
+    sample_digest(generator, {0, 0, 1});  // planned again elsewhere
+    EXPECT_TRUE(maker.notes().empty());
+  }
+  EXPECT_EQ(Swatches::Tables::computed, 1);
+  unsetenv("WELLSPRING_CACHE");
+}
+
+TEST(Generators, UnderOneSeedShareNoRandomWord) {
+  // Noise keyed by the bare seed and by its name: what another generator under the seed would draw.
+  const SampleRng bare{5, 3}, named{named_key(5, "noise"), 3}, other{named_key(5, "shapes"), 3};
+  int equal = 0;
+  for (std::uint32_t draw = 0; draw < 1000; ++draw) {
+    const Philox4 a = bare.block(Purpose::scene, draw), b = named.block(Purpose::scene, draw);
+    const Philox4 c = other.block(Purpose::scene, draw);
+    for (int w = 0; w < 4; ++w) {
+      equal += a.word[w] == b.word[w] || b.word[w] == c.word[w] ? 1 : 0;
+    }
+  }
+  // 8000 pairs of 32-bit words, each equal with a chance of 2^-32.
+  EXPECT_EQ(equal, 0);
+}
+
+}  // namespace
+}  // namespace wellspring
