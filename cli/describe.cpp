@@ -33,6 +33,10 @@ const char* type_name(ParamType type) {
       return "text";
     case ParamType::real_list:
       return "numbers";
+    case ParamType::integer_list:
+      return "integers";
+    case ParamType::text_list:
+      return "texts";
   }
   return "";
 }
@@ -46,6 +50,10 @@ void print_parameters(const std::vector<ParamRow>& rows) {
     fmt::print("  {}  {}, {}{}\n      {}\n", paint(Colour::bold, row.name), type_name(row.type),
                standard, range, row.help);
     if (!row.source.empty()) fmt::print("      source: {}\n", row.source);
+    for (const ParamPreset& preset : row.presets) {
+      fmt::print("      {}  {}\n          {}\n", paint(Colour::bold, preset.name), preset.help,
+                 preset.to_string());
+    }
   }
 }
 
@@ -117,8 +125,12 @@ void describe_format(const DatasetFormat& format) {
 
 void describe_configuration() {
   for (const ConfigSection& section : config_sections()) {
-    fmt::print("{}\n", paint(Colour::bold, section.name.empty() ? "top level" : section.name));
+    fmt::print("{}", paint(Colour::bold, section.path.empty() ? "top level" : section.path));
+    fmt::print("{}{}\n", section.condition.empty() ? "" : ", ", section.condition);
     print_parameters(section.rows);
+    if (!section.others.empty()) {
+      fmt::print("  {}{}\n", section.rows.empty() ? "" : "and ", section.others);
+    }
     fmt::print("\n");
   }
 }

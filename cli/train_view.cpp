@@ -60,8 +60,10 @@ std::string evaluation_text(const EvaluationResult& result) {
   const std::string best =
       result.best_accuracy ? fmt::format(" (best possible {:.2f} %)", 100 * *result.best_accuracy)
                            : "";
-  return fmt::format("{}: accuracy {:.2f} %{}, loss {:.4f}, {} samples", result.name,
-                     100 * result.accuracy, best, result.loss, result.samples);
+  const std::string trained_on =
+      result.trained_on > 0 ? fmt::format(", {} of them trained on", result.trained_on) : "";
+  return fmt::format("{}: accuracy {:.2f} %{}, loss {:.4f}, {} samples{}", result.name,
+                     100 * result.accuracy, best, result.loss, result.samples, trained_on);
 }
 
 void TrainView::say(const std::string& line) {
@@ -133,7 +135,8 @@ void TrainView::on_finish(const FinishReport& report) {
              human_duration(report.seconds));
   if (report.evaluation) {
     for (const EvaluationResult& result : report.evaluation->results) {
-      fmt::print("  {:<16} {}\n", "never trained on", evaluation_text(result));
+      const std::string what = result.trained_on == 0 ? "never trained on" : "held out";
+      fmt::print("  {:<16} {}\n", what, evaluation_text(result));
     }
   }
   print_throughput(report);

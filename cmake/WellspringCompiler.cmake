@@ -6,9 +6,27 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  # What ccache wants to be told before it keeps objects made with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "${CCACHE_PROGRAM}")
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
 endif()
+
+# wellspring_precompile(target OWNER <header> ...): parses headers once for all C++ files of a target,
+# or takes what the target OWNER, built with the same flags, has parsed. For headers of others that take
+# seconds: our own are parsed anew in every file, which keeps each file's includes honest.
+function(wellspring_precompile target owner)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>")  # for ccache
+  endif()
+  if(target STREQUAL owner)
+    list(TRANSFORM ARGN REPLACE "^(.+)$" "$<$<COMPILE_LANGUAGE:CXX>:\\1>" OUTPUT_VARIABLE headers)
+    target_precompile_headers(${target} PRIVATE ${headers})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  endif()
+endfunction()
 
 # CUDA: an explicit architecture list, so that configuring never needs a GPU. Real code for the
 # data-centre parts from Ampere on, PTX of the newest for what comes after.

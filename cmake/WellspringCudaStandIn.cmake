@@ -6,6 +6,7 @@ set(stand_in_dir "${CMAKE_SOURCE_DIR}/tests/cuda_stand_in")
 # In front: its kernels/launch.cuh takes the place of the one of the launchers.
 target_include_directories(libwellspring BEFORE PUBLIC "${stand_in_dir}/include")
 target_sources(libwellspring PRIVATE
+  "${stand_in_dir}/launch.cpp"
   "${stand_in_dir}/memory.cpp"
   "${stand_in_dir}/operations.cpp"
   "${stand_in_dir}/runtime.cpp"

@@ -272,6 +272,12 @@ ConfigKind ConfigNode::kind(const std::string& key) const {
   return at(key).kind();
 }
 
+std::vector<std::string> ConfigNode::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, entry] : value_->entries) keys.push_back(key.name);
+  return keys;
+}
+
 ConfigNode ConfigNode::at(const std::string& key) const {
   if (value_->kind != ConfigKind::map && value_->kind != ConfigKind::empty &&
       value_->kind != ConfigKind::absent) {
@@ -338,22 +344,29 @@ ParamSetting ConfigNode::scalar() const {
 
 namespace {
 
-/// A scalar, or a list of scalars written as the text of a real_list.
-ParamSetting as_setting(const ConfigNode& node, const std::string& name, ParamType type) {
-  if (type != ParamType::real_list || node.kind() != ConfigKind::list) {
+/// A scalar, or a list of scalars as the text that a row of lists takes: quoted where it must be.
+ParamSetting as_setting(const ConfigNode& node, const std::string& name) {
+  if (node.kind() != ConfigKind::list) {
     ParamSetting setting = node.scalar();
     setting.name = name;
     return setting;
   }
   std::vector<std::string> texts;
-  for (const ConfigNode& element : node.elements()) texts.push_back(element.scalar().value);
+  for (const ConfigNode& element : node.elements()) {
+    const std::string text = element.scalar().value;
+    const bool plain = !text.empty() && text.find_first_of(",[]{}\"\\\n") == std::string::npos;
+    texts.push_back(plain ? text : yaml_scalar(text));
+  }
   return {name, "[" + join(texts) + "]", node.place()};
 }
 
 }  // namespace
 
-void ConfigNode::read_rows(std::span<const detail::BoundRow> rows, void* values) const {
-  for (const detail::BoundRow& bound : rows) {
+void ConfigNode::read_rows(const detail::BoundTable& table, void* values) const {
+  if (!table.presets.empty()) {
+    if (const auto preset = scalar(kPresetKey)) detail::set_param(table, values, *preset);
+  }
+  for (const detail::BoundRow& bound : table.rows) {
     const ConfigNode node = at(bound.row.name);
     if (node.kind() == ConfigKind::absent) {
       if (bound.row.required) {
@@ -361,14 +374,14 @@ void ConfigNode::read_rows(std::span<const detail::BoundRow> rows, void* values)
       }
       continue;
     }
-    const bool wants_list = bound.row.type == ParamType::real_list;
+    const bool wants_list = is_list(bound.row.type);
     if (node.kind() != ConfigKind::scalar && !(wants_list && node.kind() == ConfigKind::list)) {
       fail(ErrorKind::config,
            {fmt::format("{}'{}' wants {}, got {}", node.place().prefix(), bound.row.name,
                         bound.row.type_text(), detail::kind_name(node.kind())),
             bound.row.help});
     }
-    const ParamSetting setting = as_setting(node, bound.row.name, bound.row.type);
+    const ParamSetting setting = as_setting(node, bound.row.name);
     bound.put(values, detail::parse_param(bound.row, setting.value, setting.place));
   }
 }
@@ -379,7 +392,7 @@ std::vector<ParamSetting> ConfigNode::settings() const {
   }
   std::vector<ParamSetting> settings;
   for (const auto& [key, entry] : value_->entries) {
-    settings.push_back(as_setting(at(key.name), key.name, ParamType::real_list));
+    settings.push_back(as_setting(at(key.name), key.name));
   }
   return settings;
 }

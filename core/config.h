@@ -41,6 +41,8 @@ class ConfigNode {
   /// What stands under `key` of this map, which becomes a known key.
   ConfigKind kind(const std::string& key) const;
   bool has(const std::string& key) const { return kind(key) != ConfigKind::absent; }
+  /// The keys of this map, in their order; none of anything else.
+  std::vector<std::string> keys() const;
   /// Any kind of value, possibly absent.
   ConfigNode at(const std::string& key) const;
   /// A map. Error (config) if something else stands there.
@@ -56,12 +58,12 @@ class ConfigNode {
   /// This scalar (an element of a list), under the name of its path.
   ParamSetting scalar() const;
 
-  /// Reads the rows of a table from the scalars (and lists of numbers) of this map; other keys are
-  /// left to other readers. Errors (config) as ParamTable::set, and where a required row is
-  /// missing.
+  /// Reads the rows of a table from the scalars (and lists of scalars) of this map, after the
+  /// preset that `preset` names where the table has any; other keys are left to other readers.
+  /// Errors (config) as ParamTable::set, and where a required row is missing.
   template <class Struct>
   void read(const ParamTable<Struct>& table, Struct& values) const {
-    read_rows(table.bound_rows(), &values);
+    read_rows(table.bound(), &values);
   }
   template <class Struct>
   Struct read(const ParamTable<Struct>& table) const {
@@ -82,7 +84,7 @@ class ConfigNode {
  private:
   friend class ConfigDocument;
   explicit ConfigNode(std::shared_ptr<detail::ConfigValue> value) : value_(std::move(value)) {}
-  void read_rows(std::span<const detail::BoundRow> rows, void* values) const;
+  void read_rows(const detail::BoundTable& table, void* values) const;
 
   std::shared_ptr<detail::ConfigValue> value_;
 };

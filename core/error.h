@@ -2,6 +2,8 @@
 // Called by everything; host only.
 #pragma once
 
+#include "core/expect.h"
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,18 +40,4 @@ class Error : public std::runtime_error {
 /// Throws Error(kind, text).
 [[noreturn]] void fail(ErrorKind kind, const ErrorText& text);
 
-namespace detail {
-[[noreturn]] void contract_failed(const char* expression, const char* file, int line);
-}
-
 }  // namespace wellspring
-
-/// An internal contract, checked in debug and sanitizer builds only; never for input from outside,
-/// and never with a side effect.
-#if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
-#define WS_EXPECT(condition)          \
-  ((condition) ? static_cast<void>(0) \
-               : ::wellspring::detail::contract_failed(#condition, __FILE__, __LINE__))
-#else
-#define WS_EXPECT(condition) static_cast<void>(sizeof(!(condition)))
-#endif

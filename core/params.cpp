@@ -34,6 +34,10 @@ std::string ParamRow::type_text() const {
       return "a text";
     case ParamType::real_list:
       return "a list of numbers";
+    case ParamType::integer_list:
+      return "a list of integers";
+    case ParamType::text_list:
+      return "a list of texts";
   }
   return "";
 }
@@ -44,16 +48,20 @@ namespace {
 /// The largest double below which every integer is one: 2^53.
 constexpr double kExactIntegers = 9007199254740992.0;
 
+bool counts_in_integers(const ParamRow& row) {
+  return row.type == ParamType::integer || row.type == ParamType::integer_list;
+}
+
 /// An end of a range that only says what the type can hold is not worth printing.
 bool is_open(const ParamRow& row, double end) {
-  const double limit = row.type == ParamType::integer
+  const double limit = counts_in_integers(row)
                            ? kExactIntegers
                            : static_cast<double>(std::numeric_limits<float>::max());
   return std::abs(end) >= limit;
 }
 
 std::string number_text(const ParamRow& row, double value) {
-  if (row.type != ParamType::integer) return shortest(value);
+  if (!counts_in_integers(row)) return shortest(value);
   // What is beyond int64 stands for its end, which no double is.
   if (value >= 0x1p63) return std::to_string(std::numeric_limits<std::int64_t>::max());
   return fmt::format("{:.0f}", value);
@@ -168,20 +176,14 @@ std::int64_t parse_choice(const ParamRow& row, const std::string& text, const Pl
   return found - row.choices.begin();
 }
 
-/// "[1, 2, 3]" or "1, 2, 3".
-std::vector<double> parse_real_list(const ParamRow& row, const std::string& text,
-                                    const Place& place) {
-  std::string_view rest = trim(text);
-  if (rest.starts_with('[') != rest.ends_with(']')) fail_type(row, text, place);
-  if (rest.starts_with('[')) rest = trim(rest.substr(1, rest.size() - 2));
-  std::vector<double> values;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    values.push_back(parse_real(row, std::string(trim(rest.substr(0, comma))), place));
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
-    if (trim(rest).empty()) fail_type(row, text, place);  // a comma, and nothing after it
-  }
+/// "1, 2", "[1, 2]" or "[a, \"b, c\"]".
+template <class Element, class Parse>
+std::vector<Element> parse_list(const ParamRow& row, const std::string& text, const Place& place,
+                                const Parse& parse) {
+  const auto parts = split_yaml_list(text);
+  if (!parts) fail_type(row, text, place);
+  std::vector<Element> values;
+  for (const std::string& part : *parts) values.push_back(parse(row, part, place));
   return values;
 }
 
@@ -198,6 +200,10 @@ struct TextWriter {
   std::string operator()(const std::vector<double>& values) const {
     return fmt::format("[{}]", fmt::join(values, ", "));
   }
+  std::string operator()(const std::vector<std::int64_t>& values) const {
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
+  std::string operator()(const std::vector<std::string>& values) const { return yaml_list(values); }
 };
 
 }  // namespace
@@ -215,7 +221,13 @@ ParamValue parse_param(const ParamRow& row, const std::string& text, const Place
     case ParamType::text:
       return text;
     case ParamType::real_list:
-      return parse_real_list(row, text, place);
+      return parse_list<double>(row, text, place, parse_real);
+    case ParamType::integer_list:
+      return parse_list<std::int64_t>(row, text, place, parse_integer);
+    case ParamType::text_list:
+      return parse_list<std::string>(
+          row, text, place,
+          [](const ParamRow&, const std::string& element, const Place&) { return element; });
   }
   fail_type(row, text, place);
 }
@@ -233,15 +245,73 @@ std::string params_yaml(std::span<const BoundRow> rows, const void* values, int 
   return out;
 }
 
-const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& section,
-                         const std::string& name, const Place& place) {
+std::vector<ParamRow> BoundTable::described() const {
+  std::vector<ParamRow> described;
+  if (!presets.empty()) {
+    ParamRow row = make_row(kPresetKey, ParamType::choice, {}, "",
+                            "named settings, applied before the others", "");
+    row.presets = presets;
+    for (const ParamPreset& preset : presets) row.choices.push_back(preset.name);
+    row.default_text = "none";
+    described.push_back(std::move(row));
+  }
+  for (const BoundRow& bound : rows) described.push_back(bound.row);
+  return described;
+}
+
+const BoundRow& find_row(const BoundTable& table, const std::string& name, const Place& place) {
   std::vector<std::string> known;
-  for (const BoundRow& bound : rows) {
+  for (const BoundRow& bound : table.rows) {
     if (bound.row.name == name) return bound;
     known.push_back(bound.row.name);
   }
-  fail(ErrorKind::config, {fmt::format("{}unknown key '{}' in {}", place.prefix(), name, section),
-                           "", name_advice(name, known)});
+  if (!table.presets.empty()) known.emplace_back(kPresetKey);
+  fail(ErrorKind::config,
+       {fmt::format("{}unknown key '{}' in {}", place.prefix(), name, table.section), "",
+        name_advice(name, known)});
+}
+
+void add_preset(BoundTable& table, ParamPreset preset) {
+  for (const ParamPreset& other : table.presets) {
+    if (other.name == preset.name) {
+      throw std::logic_error("preset '" + preset.name + "' stands twice in " + table.section);
+    }
+  }
+  for (const BoundRow& bound : table.rows) {
+    if (bound.row.name == kPresetKey) {
+      throw std::logic_error("a row is called 'preset' in " + table.section);
+    }
+  }
+  table.presets.push_back(std::move(preset));
+}
+
+namespace {
+
+bool asks_for_preset(const BoundTable& table, const ParamSetting& setting) {
+  return !table.presets.empty() && setting.name == kPresetKey;
+}
+
+void apply_preset(const BoundTable& table, void* target, const ParamSetting& asked) {
+  std::vector<std::string> known;
+  for (const ParamPreset& preset : table.presets) {
+    known.push_back(preset.name);
+    if (preset.name != trim(asked.value)) continue;
+    for (const ParamSetting& setting : preset.settings) {
+      set_param(table, target, {setting.name, setting.value, asked.place});
+    }
+    return;
+  }
+  fail(ErrorKind::config, {fmt::format("{}unknown preset '{}' in {}", asked.place.prefix(),
+                                       asked.value, table.section),
+                           "", name_advice(asked.value, known)});
+}
+
+}  // namespace
+
+void set_param(const BoundTable& table, void* target, const ParamSetting& setting) {
+  if (asks_for_preset(table, setting)) return apply_preset(table, target, setting);
+  const BoundRow& bound = find_row(table, setting.name, setting.place);
+  bound.put(target, parse_param(bound.row, setting.value, setting.place));
 }
 
 void rethrow_at(const Place& place, std::span<const ParamSetting> settings, const Error& error) {
@@ -256,27 +326,38 @@ void rethrow_at(const Place& place, std::span<const ParamSetting> settings, cons
   fail(ErrorKind::config, {place.prefix() + error.what()});
 }
 
-void read_settings(std::span<const BoundRow> rows, void* target, const std::string& section,
-                   std::span<const ParamSetting> settings, const Place& place) {
+void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
+                   const Place& place) {
+  for (const ParamSetting& setting : settings) {
+    if (asks_for_preset(table, setting)) apply_preset(table, target, setting);
+  }
+  const std::vector<BoundRow>& rows = table.rows;
   std::vector<bool> given(rows.size(), false);
   for (const ParamSetting& setting : settings) {
-    const BoundRow& bound = find_row(rows, section, setting.name, setting.place);
+    if (asks_for_preset(table, setting)) continue;
+    const BoundRow& bound = find_row(table, setting.name, setting.place);
     bound.put(target, parse_param(bound.row, setting.value, setting.place));
     given[static_cast<std::size_t>(&bound - rows.data())] = true;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].row.required || given[i]) continue;
     fail(ErrorKind::config,
-         {fmt::format("{}'{}' is missing in {}", place.prefix(), rows[i].row.name, section),
+         {fmt::format("{}'{}' is missing in {}", place.prefix(), rows[i].row.name, table.section),
           rows[i].row.help});
   }
 }
 
 }  // namespace detail
 
+std::string ParamPreset::to_string() const {
+  std::vector<std::string> parts;
+  for (const ParamSetting& setting : settings) parts.push_back(setting.name + ": " + setting.value);
+  return join(parts);
+}
+
 std::string ParamRow::range_text() const {
   if (type == ParamType::choice) return "one of " + join(choices);
-  if (type == ParamType::flag || type == ParamType::text) return "";
+  if (type == ParamType::flag || type == ParamType::text || type == ParamType::text_list) return "";
   const bool open_low = detail::is_open(*this, low);
   const bool open_high = detail::is_open(*this, high);
   const std::string low_text = detail::number_text(*this, low);

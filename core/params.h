@@ -32,7 +32,12 @@ struct ParamSetting {
   Place place = {};
 };
 
-enum class ParamType { real, integer, flag, choice, text, real_list };
+enum class ParamType { real, integer, flag, choice, text, real_list, integer_list, text_list };
+
+constexpr bool is_list(ParamType type) {
+  return type == ParamType::real_list || type == ParamType::integer_list ||
+         type == ParamType::text_list;
+}
 
 /// What goes beside a numeric row: {0, 1}, {0} (open above) or {}. Both ends belong to the range.
 struct Bounds {
@@ -40,7 +45,20 @@ struct Bounds {
   double high = std::numeric_limits<double>::infinity();
 };
 
-/// One row, as read by help texts and the catalogue.
+/// Settings under one name, applied in front of those that are written out.
+struct ParamPreset {
+  std::string name;
+  std::string help;  ///< one line: what they are and where they come from
+  std::vector<ParamSetting> settings;
+
+  std::string to_string() const;  ///< "lines: 32, depth: 4"
+};
+
+/// The key that asks for a preset, where a table has any.
+inline constexpr const char* kPresetKey = "preset";
+
+/// One row, as read by help texts and the catalogue. A table with presets has one more row, for the
+/// key `preset`, of type choice.
 struct ParamRow {
   std::string name;
   ParamType type = ParamType::real;
@@ -52,6 +70,9 @@ struct ParamRow {
   std::string help;                  ///< one line
   std::string source;                ///< where the constant or formula comes from; "" for our own
   bool required = false;             ///< no default: must be given
+  bool may_change = false;           ///< samples and weights do not depend on it: a resumed run may
+                                     ///< have another value
+  std::vector<ParamPreset> presets;  ///< of the row for `preset`
 
   std::string type_text() const;   ///< "an integer", "true or false"
   std::string range_text() const;  ///< "[0, 1]", ">= 0", "one of a, b", ""
@@ -61,8 +82,8 @@ namespace detail {
 
 /// What a row holds, apart from its struct. A choice is an index into ParamRow::choices; float is
 /// apart from double so that its shortest text is its own.
-using ParamValue =
-    std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>>;
+using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
+                                std::vector<std::int64_t>, std::vector<std::string>>;
 
 /// A row and how to reach its member; the pointer is to the table's struct.
 struct BoundRow {
@@ -76,15 +97,28 @@ ParamValue parse_param(const ParamRow& row, const std::string& text, const Place
 /// As it would be written in YAML; parse_param reads it back.
 std::string param_text(const ParamRow& row, const ParamValue& value);
 std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent);
-const BoundRow& find_row(std::span<const BoundRow> rows, const std::string& section,
-                         const std::string& name, const Place& place);
+/// The rows and presets of a table, without its struct.
+struct BoundTable {
+  std::string section;
+  std::vector<BoundRow> rows;
+  std::vector<ParamPreset> presets;
+
+  /// Rows as ParamTable::rows().
+  std::vector<ParamRow> described() const;
+};
+const BoundRow& find_row(const BoundTable& table, const std::string& name, const Place& place);
+/// Names settings; std::logic_error for a name that is taken.
+void add_preset(BoundTable& table, ParamPreset preset);
+/// Sets one parameter of `target`, or all of a preset.
+void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
 /// From a handler, of what made something of `settings`: an error about several of them together
 /// names no place of its own and gets theirs.
 [[noreturn]] void rethrow_at(const Place& place, std::span<const ParamSetting> settings,
                              const Error& error);
-/// Sets what is listed (a later setting of the same name wins) and insists on required rows.
-void read_settings(std::span<const BoundRow> rows, void* target, const std::string& section,
-                   std::span<const ParamSetting> settings, const Place& place);
+/// Sets what is listed, a preset first (a later setting of the same name wins), and insists on
+/// required rows.
+void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
+                   const Place& place);
 
 }  // namespace detail
 
@@ -95,11 +129,13 @@ void read_settings(std::span<const BoundRow> rows, void* target, const std::stri
 ///     static const auto table = ParamTable<Params>("noise")
 ///         .real("sigma", &Params::sigma, {0, 1}, "", "standard deviation of the Gaussian")
 ///         .choice("law", &Params::law, {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}},
-///                 "law of each value");
+///                 "law of each value")
+///         .preset("film", {{"law", "gaussian"}, {"sigma", "0.05"}}, "grain, as Smith 1999 has
+///         it");
 template <class Struct>
 class ParamTable {
  public:
-  explicit ParamTable(std::string section) : section_(std::move(section)) {}
+  explicit ParamTable(std::string section) { table_.section = std::move(section); }
 
   template <class Real>  // float or double
   ParamTable& real(std::string name, Real Struct::*member, Bounds bounds, std::string unit,
@@ -112,34 +148,44 @@ class ParamTable {
   ParamTable& text(std::string name, std::string Struct::*member, std::string help);
   ParamTable& real_list(std::string name, std::vector<double> Struct::*member, Bounds bounds,
                         std::string unit, std::string help, std::string source = "");
+  template <class Integer>
+  ParamTable& integer_list(std::string name, std::vector<Integer> Struct::*member, Bounds bounds,
+                           std::string unit, std::string help, std::string source = "");
+  ParamTable& text_list(std::string name, std::vector<std::string> Struct::*member,
+                        std::string help);
   template <class Enum>
   ParamTable& choice(std::string name, Enum Struct::*member,
                      std::vector<std::pair<std::string, Enum>> choices, std::string help,
                      std::string source = "");
   /// Marks the last row as one that has no default and must be given.
   ParamTable& required();
+  /// Marks the last row as one that neither samples nor weights depend on.
+  ParamTable& may_change();
+  /// Names settings, each as somebody would write it, of rows that stand above. `help` says where
+  /// they come from.
+  ParamTable& preset(std::string name, std::vector<std::pair<std::string, std::string>> settings,
+                     std::string help);
 
-  const std::string& section() const { return section_; }
-  std::vector<ParamRow> rows() const;
+  const std::string& section() const { return table_.section; }
+  std::vector<ParamRow> rows() const { return table_.described(); }
   /// Sets one parameter. Errors (config): unknown name (with the nearest known one), wrong type,
   /// out of range; each with its place.
   void set(Struct& target, const std::string& name, const std::string& text,
            const Place& place) const {
-    const detail::BoundRow& bound = detail::find_row(rows_, section_, name, place);
-    bound.put(&target, detail::parse_param(bound.row, text, place));
+    detail::set_param(table_, &target, {name, text, place});
   }
   /// The struct with its defaults and these settings. Errors as `set`, and (config) where a
   /// required parameter is missing; `place` is where the settings as a whole were written.
   Struct read(std::span<const ParamSetting> settings, const Place& place = {}) const {
     Struct values{};
-    detail::read_settings(rows_, &values, section_, settings, place);
+    detail::read_settings(table_, &values, settings, place);
     return values;
   }
   /// The values as YAML lines "name: value", in table order.
   std::string to_yaml(const Struct& values, int indent = 0) const {
-    return detail::params_yaml(rows_, &values, indent);
+    return detail::params_yaml(table_.rows, &values, indent);
   }
-  std::span<const detail::BoundRow> bound_rows() const { return rows_; }
+  const detail::BoundTable& bound() const { return table_; }
 
  private:
   /// Adds a row for `member`; Value is the type in ParamValue that stands for it.
@@ -147,8 +193,7 @@ class ParamTable {
   ParamTable& add(ParamRow row, Member Struct::*member);
   ParamTable& add_bound(detail::BoundRow bound);
 
-  std::string section_;
-  std::vector<detail::BoundRow> rows_;
+  detail::BoundTable table_;
 };
 
 }  // namespace wellspring

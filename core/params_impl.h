@@ -58,17 +58,17 @@ ParamTable<Struct>& ParamTable<Struct>::add(ParamRow row, Member Struct::*member
 
 template <class Struct>
 ParamTable<Struct>& ParamTable<Struct>::add_bound(detail::BoundRow bound) {
-  for (const detail::BoundRow& other : rows_) {
+  for (const detail::BoundRow& other : table_.rows) {
     if (other.row.name == bound.row.name) {
-      throw std::logic_error("parameter '" + bound.row.name + "' stands twice in " + section_);
+      throw std::logic_error("parameter '" + bound.row.name + "' stands twice in " + section());
     }
   }
   if (!(bound.row.low < bound.row.high)) {  // {0, {}} for {0}: the end would be 0, not open
-    throw std::logic_error("parameter '" + bound.row.name + "' has an empty range in " + section_);
+    throw std::logic_error("parameter '" + bound.row.name + "' has an empty range in " + section());
   }
   const Struct defaults{};
   bound.row.default_text = detail::param_text(bound.row, bound.get(&defaults));
-  rows_.push_back(std::move(bound));
+  table_.rows.push_back(std::move(bound));
   return *this;
 }
 
@@ -123,6 +123,40 @@ ParamTable<Struct>& ParamTable<Struct>::real_list(std::string name,
 }
 
 template <class Struct>
+template <class Integer>
+ParamTable<Struct>& ParamTable<Struct>::integer_list(std::string name,
+                                                     std::vector<Integer> Struct::*member,
+                                                     Bounds bounds, std::string unit,
+                                                     std::string help, std::string source) {
+  static_assert(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>);
+  using List = std::vector<std::int64_t>;
+  return add_bound({.row = detail::make_row(std::move(name), ParamType::integer_list,
+                                            detail::within_type<Integer>(bounds), std::move(unit),
+                                            std::move(help), std::move(source)),
+                    .put =
+                        [member](void* target, const detail::ParamValue& value) {
+                          std::vector<Integer>& held = static_cast<Struct*>(target)->*member;
+                          held.clear();
+                          for (const std::int64_t element : std::get<List>(value)) {
+                            held.push_back(static_cast<Integer>(element));
+                          }
+                        },
+                    .get = [member](const void* target) -> detail::ParamValue {
+                      const std::vector<Integer>& held =
+                          static_cast<const Struct*>(target)->*member;
+                      return List(held.begin(), held.end());
+                    }});
+}
+
+template <class Struct>
+ParamTable<Struct>& ParamTable<Struct>::text_list(std::string name,
+                                                  std::vector<std::string> Struct::*member,
+                                                  std::string help) {
+  return add<std::vector<std::string>>(
+      detail::make_row(std::move(name), ParamType::text_list, {}, "", std::move(help), ""), member);
+}
+
+template <class Struct>
 template <class Enum>
 ParamTable<Struct>& ParamTable<Struct>::choice(std::string name, Enum Struct::*member,
                                                std::vector<std::pair<std::string, Enum>> choices,
@@ -153,17 +187,29 @@ ParamTable<Struct>& ParamTable<Struct>::choice(std::string name, Enum Struct::*m
 
 template <class Struct>
 ParamTable<Struct>& ParamTable<Struct>::required() {
-  rows_.back().row.required = true;
-  rows_.back().row.default_text.clear();
+  table_.rows.back().row.required = true;
+  table_.rows.back().row.default_text.clear();
   return *this;
 }
 
 template <class Struct>
-std::vector<ParamRow> ParamTable<Struct>::rows() const {
-  std::vector<ParamRow> rows;
-  rows.reserve(rows_.size());
-  for (const detail::BoundRow& bound : rows_) rows.push_back(bound.row);
-  return rows;
+ParamTable<Struct>& ParamTable<Struct>::may_change() {
+  table_.rows.back().row.may_change = true;
+  return *this;
+}
+
+template <class Struct>
+ParamTable<Struct>& ParamTable<Struct>::preset(
+    std::string name, std::vector<std::pair<std::string, std::string>> settings, std::string help) {
+  ParamPreset preset{std::move(name), std::move(help), {}};
+  for (auto& [row, value] : settings) {
+    preset.settings.push_back({std::move(row), std::move(value), {}});
+  }
+  detail::add_preset(table_, std::move(preset));
+  Struct values{};
+  // Every setting is one that can be made.
+  detail::set_param(table_, &values, {kPresetKey, table_.presets.back().name, {}});
+  return *this;
 }
 
 }  // namespace wellspring

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 namespace wellspring {
@@ -34,6 +35,45 @@ bool is_plain_yaml(std::string_view text) {
   return plain_characters &&
          (std::isalpha(static_cast<unsigned char>(first)) || first == '_' || first == '/') &&
          !(text.front() == '.' && (lower(first) == 'i' || lower(first) == 'n'));
+}
+
+/// A double-quoted scalar at the beginning of `rest`, as yaml_scalar writes it; none without an
+/// end.
+std::optional<std::string> take_quoted(std::string_view& rest) {
+  std::string out;
+  for (std::size_t i = 1; i < rest.size(); ++i) {
+    if (rest[i] == '"') {
+      rest = trim(rest.substr(i + 1));
+      return out;
+    }
+    if (rest[i] != '\\') {
+      out += rest[i];
+      continue;
+    }
+    if (++i == rest.size()) return std::nullopt;
+    if (rest[i] == 'x') {
+      int code = 0;
+      const char* const digits = rest.data() + i + 1;
+      if (i + 2 >= rest.size() || std::from_chars(digits, digits + 2, code, 16).ptr != digits + 2) {
+        return std::nullopt;
+      }
+      out += static_cast<char>(code);
+      i += 2;
+    } else {
+      out += rest[i] == 'n' ? '\n' : rest[i] == 't' ? '\t' : rest[i];
+    }
+  }
+  return std::nullopt;
+}
+
+/// Takes one element and the blanks after it.
+std::optional<std::string> take_list_element(std::string_view& rest) {
+  if (rest.front() == '"') return take_quoted(rest);
+  const std::size_t end = std::min(rest.find(','), rest.size());
+  std::string element(trim(rest.substr(0, end)));
+  if (element.empty() || element.find_first_of("[]{}\"") != std::string::npos) return std::nullopt;
+  rest.remove_prefix(end);
+  return element;
 }
 
 }  // namespace
@@ -107,6 +147,32 @@ std::string yaml_scalar(std::string_view text) {
     }
   }
   return out + '"';
+}
+
+std::string yaml_list(std::span<const std::string> texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ", ";
+    out += yaml_scalar(text);
+  }
+  return out + "]";
+}
+
+std::optional<std::vector<std::string>> split_yaml_list(std::string_view text) {
+  std::string_view rest = trim(text);
+  if (rest.starts_with('[') != rest.ends_with(']')) return std::nullopt;
+  if (rest.starts_with('[')) rest = trim(rest.substr(1, rest.size() - 2));
+  std::vector<std::string> elements;
+  while (!rest.empty()) {
+    auto element = take_list_element(rest);
+    if (!element) return std::nullopt;
+    elements.push_back(*std::move(element));
+    if (rest.empty()) break;
+    if (rest.front() != ',') return std::nullopt;
+    rest = trim(rest.substr(1));
+    if (rest.empty()) return std::nullopt;  // a comma, and nothing after it
+  }
+  return elements;
 }
 
 std::string shortest(double value) {

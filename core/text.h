@@ -30,6 +30,11 @@ std::string_view trim(std::string_view text);
 
 /// A YAML scalar that reads back as exactly this text: quoted only where plain text would not be.
 std::string yaml_scalar(std::string_view text);
+/// A YAML list on one line whose elements read back as exactly these texts: "[a, \"b, c\"]".
+std::string yaml_list(std::span<const std::string> texts);
+/// The elements of such a list, or of one without brackets and of numbers: "1, 2". None where
+/// brackets, quotes or commas do not fit together.
+std::optional<std::vector<std::string>> split_yaml_list(std::string_view text);
 /// The shortest decimal text that reads back as this value: "0.1", "1e-05".
 std::string shortest(double value);
 std::string shortest(float value);

@@ -13,8 +13,8 @@ Share share_of(std::int64_t global_batch, int rank, int ranks) {
     fail(ErrorKind::config,
          {fmt::format("a batch of {} rows on {} ranks", global_batch, ranks),
           "every rank makes as many rows as the others",
-          below > 0 ? fmt::format("set train.batch: {} or {}, or use another number of ranks", below,
-                                  above)
+          below > 0 ? fmt::format("set train.batch: {} or {}, or use another number of ranks",
+                                  below, above)
                     : fmt::format("set train.batch: {}, or use fewer ranks", above)});
   }
   const std::int64_t rows = global_batch / ranks;

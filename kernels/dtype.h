@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace wellspring {
 
@@ -28,7 +27,7 @@ constexpr std::size_t size_of(DType dtype) {
   return 0;
 }
 
-constexpr std::string_view to_string(DType dtype) {
+constexpr const char* to_string(DType dtype) {
   switch (dtype) {
     case DType::f32:
       return "f32";

@@ -2,9 +2,57 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <stdexcept>
+#include <vector>
 
-namespace wellspring::detail {
+namespace wellspring {
+namespace {
+
+/// Most threads of a block, and blocks of a grid's x dimension (CUDA C++ Programming Guide, table
+/// of technical specifications); longer ranges are covered by striding.
+constexpr int kMaxBlockThreads = 1024;
+constexpr std::int64_t kMaxGrid = 0x7fffffff;
+
+}  // namespace
+
+void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
+                   const void* parameters, std::size_t bytes) {
+  if (shape.blocks < 1 || shape.threads < 1 || shape.threads > kMaxBlockThreads ||
+      bytes > kMaxFunctorBytes || shape.scratch_bytes > scratch_limit(stream.device())) {
+    throw std::logic_error(fmt::format(
+        "launch '{}': {} blocks of {} threads, {} bytes of scratch and {} of parameters",
+        kernel.name, shape.blocks, shape.threads, shape.scratch_bytes, bytes));
+  }
+  const bool on_gpu = stream.device().is_cuda();
+  if (on_gpu ? kernel.device == nullptr : kernel.host == nullptr) {
+    throw std::logic_error(fmt::format("launch '{}': it is not compiled for {}", kernel.name,
+                                       stream.device().to_string()));
+  }
+#if WELLSPRING_CUDA
+  if (on_gpu) return cuda::launch_kernel(stream, *kernel.device, shape, parameters, bytes);
+#endif
+  // Aligned as operator new has it, for whatever lies at the beginning of the block.
+  std::vector<std::byte> block(bytes);
+  std::memcpy(block.data(), parameters, bytes);
+  stream.run(NodeKind::kernel, kernel.name,
+             [host = kernel.host, block = std::move(block)] { host(block.data()); });
+}
+
+namespace cuda {
+
+LaunchShape map_shape(std::int64_t n) {
+  return {std::min((n - 1) / kMapBlock + 1, kMaxGrid), kMapBlock, 0};
+}
+
+LaunchShape league_shape(std::int64_t n, TeamShape shape) {
+  return {std::min(n, kMaxGrid), shape.size, shape.scratch_bytes};
+}
+
+}  // namespace cuda
+
+namespace detail {
 
 void check_map(std::string_view name, std::int64_t n) {
   if (n < 0) throw std::logic_error(fmt::format("launch '{}' over {} elements", name, n));
@@ -26,4 +74,6 @@ void check_league(std::string_view name, std::int64_t n, TeamShape shape, Device
   }
 }
 
-}  // namespace wellspring::detail
+}  // namespace detail
+
+}  // namespace wellspring

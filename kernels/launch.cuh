@@ -2,24 +2,14 @@
 // block as a team. Included by .cu files alone, for WS_CUDA_MAP and WS_CUDA_TEAM; CUDA compiler.
 #pragma once
 
-#include "kernels/cuda_check.h"
-#include "kernels/launch.h"
+#include "kernels/kernel_handle.h"
 #include "kernels/team.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace wellspring::cuda {
-
-/// Threads of a map's block: enough warps to fill a multiprocessor with several blocks, few enough
-/// to leave each thread 255 registers.
-inline constexpr int kMapBlock = 256;
-/// Shared memory that a launch may ask for without opting in.
-inline constexpr std::size_t kPlainScratchBytes = 48 * 1024;
-/// Most blocks of a grid's x dimension (CUDA C++ Programming Guide, table of technical
-/// specifications); longer ranges are covered by striding.
-inline constexpr std::int64_t kMaxGrid = 0x7fffffff;
 
 /// The block as a team: see kernels/team.h. All members hold equal cursors, since all call
 /// scratch() in the same order.
@@ -76,48 +66,32 @@ class BlockTeam {
 };
 
 template <class F>
-__global__ void __launch_bounds__(kMapBlock) run_map(std::int64_t n, const F f) {
+__global__ void __launch_bounds__(kMapBlock) run_map(const MapBlock<F> block) {
   const std::int64_t stride = std::int64_t{gridDim.x} * kMapBlock;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kMapBlock + threadIdx.x; i < n; i += stride) {
-    f(i);
-  }
+  std::int64_t i = std::int64_t{blockIdx.x} * kMapBlock + threadIdx.x;
+  for (; i < block.n; i += stride) block.f(i);
 }
 
 template <class F>
-__global__ void __launch_bounds__(kMaxTeamSize)
-    run_league(std::int64_t n, std::size_t scratch_bytes, const F f) {
+__global__ void __launch_bounds__(kMaxTeamSize) run_league(const LeagueBlock<F> block) {
   extern __shared__ __align__(16) unsigned char scratch[];
-  for (std::int64_t i = blockIdx.x; i < n; i += gridDim.x) {
-    BlockTeam team({reinterpret_cast<std::byte*>(scratch), scratch_bytes, 0});
-    f(team, i);
+  for (std::int64_t i = blockIdx.x; i < block.n; i += gridDim.x) {
+    BlockTeam team({reinterpret_cast<std::byte*>(scratch), block.scratch_bytes, 0});
+    block.f(team, i);
     __syncthreads();  // the next sample reuses the scratch
   }
 }
 
 template <class F>
-void launch_map(const Stream& stream, std::int64_t n, const F& f) {
-  static_assert(sizeof(F) <= kMaxFunctorBytes, "a kernel's parameters are at most 4 KiB");
-  const DeviceScope scope(stream.device().index);
-  const std::int64_t blocks = std::min((n - 1) / kMapBlock + 1, kMaxGrid);
-  run_map<F>
-      <<<static_cast<unsigned>(blocks), kMapBlock, 0, static_cast<cudaStream_t>(stream.native())>>>(
-          n, f);
-  check(cudaGetLastError(), __PRETTY_FUNCTION__, __FILE__, __LINE__);  // names the functor
+KernelHandle& map_kernel() {
+  static KernelHandle handle(reinterpret_cast<const void*>(&run_map<F>), __PRETTY_FUNCTION__);
+  return handle;
 }
 
 template <class F>
-void launch_team(const Stream& stream, std::int64_t n, TeamShape shape, const F& f) {
-  static_assert(sizeof(F) <= kMaxFunctorBytes, "a kernel's parameters are at most 4 KiB");
-  const DeviceScope scope(stream.device().index);
-  if (shape.scratch_bytes > kPlainScratchBytes) {
-    WS_CUDA_CHECK(cudaFuncSetAttribute(run_league<F>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shape.scratch_bytes)));
-  }
-  const std::int64_t blocks = std::min(n, kMaxGrid);
-  run_league<F>
-      <<<static_cast<unsigned>(blocks), static_cast<unsigned>(shape.size), shape.scratch_bytes,
-         static_cast<cudaStream_t>(stream.native())>>>(n, shape.scratch_bytes, f);
-  check(cudaGetLastError(), __PRETTY_FUNCTION__, __FILE__, __LINE__);  // names the functor
+KernelHandle& league_kernel() {
+  static KernelHandle handle(reinterpret_cast<const void*>(&run_league<F>), __PRETTY_FUNCTION__);
+  return handle;
 }
 
 }  // namespace wellspring::cuda

@@ -10,25 +10,22 @@
 //   WS_CUDA_MAP(wellspring::ops::ReluForward<float>);
 //   WS_CUDA_TEAM(wellspring::DeadLeavesEmit<float>);
 //
-// (outside of any namespace), and the linker reports any that was forgotten.
+// (outside of any namespace), and the linker reports any that was forgotten. A kernel that is
+// compiled elsewhere is launched by launch_kernel.
 #pragma once
 
-#include "core/error.h"
+#include "kernels/kernel_handle.h"
+#include "kernels/solo_team.h"
 #include "kernels/stream.h"
-#include "kernels/team.h"
 
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 namespace wellspring {
-
-/// Largest team: leaves each thread of a CUDA block 128 registers.
-inline constexpr int kMaxTeamSize = 512;
-/// Largest functor: it travels as a kernel parameter, of which every CUDA device takes 4 KiB.
-inline constexpr std::size_t kMaxFunctorBytes = 4096 - 64;
 
 /// How large a team is on CUDA and how much scratch each has anywhere.
 struct TeamShape {
@@ -46,12 +43,32 @@ void check_map(std::string_view name, std::int64_t n);
 }  // namespace detail
 
 namespace cuda {
-// Defined in kernels/launch.cuh, instantiated by WS_CUDA_MAP / WS_CUDA_TEAM.
-template <class F>
-void launch_map(const Stream& stream, std::int64_t n, const F& f);
-template <class F>
-void launch_team(const Stream& stream, std::int64_t n, TeamShape shape, const F& f);
+/// Enqueues a kernel on a stream of a GPU. `parameters` are copied. Errors (device) name the
+/// kernel.
+void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
+                   const void* parameters, std::size_t bytes);
+LaunchShape map_shape(std::int64_t n);
+LaunchShape league_shape(std::int64_t n, TeamShape shape);
 }  // namespace cuda
+
+/// A kernel that exists already, and what does the same on the host, given the same parameters.
+struct CompiledKernel {
+  std::string name;                            ///< of the node in a recorded step
+  KernelHandle* device = nullptr;              ///< null where the host alone runs it
+  std::function<void(const void*)> host = {};  ///< empty where a GPU alone runs it
+};
+
+/// Enqueues it once on the stream's device. `parameters`: a trivially copyable block, copied; on a
+/// GPU the kernel's one parameter. std::logic_error where the device has no such kernel, or a shape
+/// that no device takes.
+void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
+                   const void* parameters, std::size_t bytes);
+template <class Block>
+void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
+                   const Block& block) {
+  static_assert(std::is_trivially_copyable_v<Block> && alignof(Block) <= 16);
+  launch_kernel(stream, kernel, shape, &block, sizeof block);
+}
 
 namespace host {
 
@@ -85,7 +102,11 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
   detail::check_map(name, n);
   if (n == 0) return;
 #if WELLSPRING_CUDA
-  if (stream.device().is_cuda()) return cuda::launch_map(stream, n, f);
+  if (stream.device().is_cuda()) {
+    const MapBlock<F> block{n, f};
+    return cuda::launch_kernel(stream, cuda::map_kernel<F>(), cuda::map_shape(n), &block,
+                               sizeof block);
+  }
 #endif
   stream.run(NodeKind::kernel, name,
              [n, threads = stream.threads(), f] { host::run_map(n, threads, f); });
@@ -97,19 +118,14 @@ void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape sha
   detail::check_league(name, n, shape, stream.device());
   if (n == 0) return;
 #if WELLSPRING_CUDA
-  if (stream.device().is_cuda()) return cuda::launch_team(stream, n, shape, f);
+  if (stream.device().is_cuda()) {
+    const LeagueBlock<F> block{n, shape.scratch_bytes, f};
+    return cuda::launch_kernel(stream, cuda::league_kernel<F>(), cuda::league_shape(n, shape),
+                               &block, sizeof block);
+  }
 #endif
   stream.run(NodeKind::kernel, name,
              [n, threads = stream.threads(), shape, f] { host::run_league(n, threads, shape, f); });
 }
 
 }  // namespace wellspring
-
-// Instantiate a functor for CUDA, in a .cu file that includes kernels/launch.cuh. Write them
-// outside of any namespace, with the functor's full name.
-#define WS_CUDA_MAP(...)                                                                 \
-  template void ::wellspring::cuda::launch_map<__VA_ARGS__>(const ::wellspring::Stream&, \
-                                                            std::int64_t, const __VA_ARGS__&)
-#define WS_CUDA_TEAM(...)                                     \
-  template void ::wellspring::cuda::launch_team<__VA_ARGS__>( \
-      const ::wellspring::Stream&, std::int64_t, ::wellspring::TeamShape, const __VA_ARGS__&)

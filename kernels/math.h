@@ -14,7 +14,6 @@
 #include "kernels/macros.h"
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 
 namespace wellspring::math {

@@ -10,8 +10,8 @@
 
 #include "kernels/macros.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 /// Debug and sanitizer builds count the blocks that host code draws, for the tests that hold
 /// generators to their budgets.
@@ -87,16 +87,25 @@ enum class Purpose : std::uint32_t {
 
 /// The key of what is called `name` under `seed`, so that two generators, or two sources, of one
 /// run share no random word: Philox of the name's FNV-1a hash (64 bits).
-constexpr std::uint64_t named_key(std::uint64_t seed, std::string_view name) {
+constexpr std::uint64_t named_key(std::uint64_t seed, const char* name, std::size_t length) {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char character : name) {
-    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3u;
+  for (std::size_t i = 0; i < length; ++i) {
+    hash = (hash ^ static_cast<unsigned char>(name[i])) * 0x100000001b3u;
   }
   const Philox4 block =
       philox4x32({{0, static_cast<std::uint32_t>(Purpose::key), static_cast<std::uint32_t>(hash),
                    static_cast<std::uint32_t>(hash >> 32)}},
                  seed);
   return block.word[0] | std::uint64_t{block.word[1]} << 32;
+}
+/// The same of a std::string or std::string_view, and of a literal.
+template <class Text>
+constexpr std::uint64_t named_key(std::uint64_t seed, const Text& name) {
+  return named_key(seed, name.data(), name.size());
+}
+template <std::size_t N>
+constexpr std::uint64_t named_key(std::uint64_t seed, const char (&name)[N]) {
+  return named_key(seed, name, N - 1);
 }
 
 /// Uniform in [0, 1) with 24 bits: every value is a multiple of 2^-24 and exactly representable.

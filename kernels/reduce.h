@@ -10,9 +10,7 @@
 #include "kernels/macros.h"
 #include "kernels/team.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 namespace wellspring {
 
@@ -25,7 +23,7 @@ inline constexpr int kReduceLanes = 256;
 /// members call it together.
 template <class Team, class T, class Load, class Combine>
 WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load, Combine combine) {
-  if constexpr (std::is_same_v<Team, SoloTeam>) {
+  if constexpr (LoneTeam<Team>) {
     // One member: walk memory in order with all lanes side by side, which vectorises. The lanes are
     // a local array, so that the compiler knows that no load reads what was just written.
     T lane[kReduceLanes];

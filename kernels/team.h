@@ -10,16 +10,23 @@
 //     team.atomic_max(&i, v)        value
 //     team.atomic_or(&i, v)
 //
-// Bytes produced must not depend on team.size(). Model: Kokkos' TeamPolicy. Host and device.
+// The atomics hold within the team and, on device memory, between the teams of a launch. Bytes
+// produced must not depend on team.size(). Model: Kokkos' TeamPolicy. Host and device.
+//
+// A type of team that has never more than one member may say so, `static constexpr bool kIsAlone =
+// true`, for algorithms that are then simpler.
 #pragma once
 
-#include "core/error.h"
 #include "kernels/macros.h"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace wellspring {
+
+/// Teams of one member, known when a functor is compiled.
+template <class Team>
+concept LoneTeam = Team::kIsAlone;
 
 /// Carves scratch out of one block, in call order.
 struct ScratchCursor {
@@ -34,42 +41,6 @@ struct ScratchCursor {
     used += count * sizeof(T);
     return result;
   }
-};
-
-/// The host team: one member, so barriers are nothing and atomics are plain.
-class SoloTeam {
- public:
-  explicit SoloTeam(ScratchCursor scratch) : scratch_(scratch) {}
-  int rank() const { return 0; }
-  int size() const { return 1; }
-  void sync() const {}
-  template <class T>
-  T* scratch(std::size_t count) {
-    T* block = scratch_.take<T>(count);
-    WS_EXPECT(scratch_.used <= scratch_.capacity);
-    return block;
-  }
-  template <class I>
-  I atomic_add(I* target, I value) const {
-    const I old = *target;
-    *target = old + value;
-    return old;
-  }
-  template <class I>
-  I atomic_max(I* target, I value) const {
-    const I old = *target;
-    if (value > old) *target = value;
-    return old;
-  }
-  template <class I>
-  I atomic_or(I* target, I value) const {
-    const I old = *target;
-    *target = old | value;
-    return old;
-  }
-
- private:
-  ScratchCursor scratch_;
 };
 
 }  // namespace wellspring

@@ -46,8 +46,7 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
 }
 
 std::string DatasetSource::summary() const {
-  std::string text =
-      fmt::format("{}: {}, seed {}", name(), data_->summary(), context_.seed);
+  std::string text = fmt::format("{}: {}, seed {}", name(), data_->summary(), context_.seed);
   if (share_.rows == 0) return text;  // not planned yet
   const auto all = static_cast<std::uint64_t>(data_->size() * row_bytes());
   const std::string reason = spec_.storage != Storage::automatic

@@ -63,8 +63,8 @@ class DatasetSource final : public Source {
   Share share_;
   std::int64_t ring_rows_ = 0;
   Planned<std::int32_t> places_, staging_places_;  ///< of a ring for a part of every batch
-  Stage<StoredImages> stage_;      ///< of rows that are images
-  Planned<std::uint8_t> rows_;     ///< all rows, or the ring
+  Stage<StoredImages> stage_;                      ///< of rows that are images
+  Planned<std::uint8_t> rows_;                     ///< all rows, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
   Planned<std::int32_t> labels_;   ///< [size]
   Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: a batch of evaluation

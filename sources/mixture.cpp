@@ -35,8 +35,9 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
   if (!sources_.empty() && !source->layout().same_input(sources_.front()->layout())) {
     const Source& first = *sources_.front();
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]", place.prefix(),
-                      name, to_string(source->layout()), first.name(), to_string(first.layout())),
+         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]",
+                      place.prefix(), name, to_string(source->layout()), first.name(),
+                      to_string(first.layout())),
           "one network reads them all, row by row",
           "set the same size for all, or resize: on a source of files"});
   }
@@ -242,7 +243,8 @@ std::int64_t Mixture::achieved(std::uint64_t step, int source) const {
 }
 
 double Mixture::target(std::uint64_t step, int source) const {
-  return weights_->target(source, static_cast<double>(step) * static_cast<double>(share_.global_batch));
+  return weights_->target(source,
+                          static_cast<double>(step) * static_cast<double>(share_.global_batch));
 }
 
 std::string Mixture::summary() const {

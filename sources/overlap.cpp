@@ -13,7 +13,8 @@
 namespace wellspring {
 namespace {
 
-/// Digests of rows 0, step, 2 step... of a data set, by row.
+/// Digests of rows 0, step, 2 step... of a data set, by row; "" where a row cannot be read, which
+/// is told when it is needed.
 struct Digests {
   std::int64_t step = 1;
   std::vector<std::string> digest;
@@ -28,7 +29,12 @@ Digests digests_of(const Dataset& data, int threads, std::int64_t most_bytes) {
   result.digest.resize(static_cast<std::size_t>(count));
   for_each_row(data, threads, 0, count, [&](RowReader& reader, std::int64_t i) {
     std::vector<std::uint8_t> row(bytes);
-    reader.read(i * result.step, row.data());
+    try {
+      reader.read(i * result.step, row.data());
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::data) throw;
+      return;
+    }
     Sha256 sha;
     sha.update(std::as_bytes(std::span(row)));
     result.digest[static_cast<std::size_t>(i)] = sha.hex();
@@ -57,6 +63,7 @@ Overlap compare(const Dataset& trained, const Dataset& held_out, const Digests& 
   overlap.trained_compared = static_cast<std::int64_t>(of_trained.digest.size());
   std::unordered_map<std::string, std::int64_t> rows;
   for (std::size_t i = 0; i < of_trained.digest.size(); ++i) {
+    if (of_trained.digest[i].empty()) continue;
     rows.try_emplace(of_trained.digest[i], static_cast<std::int64_t>(i) * of_trained.step);
   }
   for (std::size_t i = 0; i < of_held_out.digest.size(); ++i) {
@@ -101,15 +108,15 @@ std::string to_string(const Overlap& overlap, const Mixture& training, const Mix
                                  overlap.rows > 0 ? fmt::format("{}", overlap.rows) : "none",
                                  overlap.compared, trained.name());
   if (overlap.rows > 0) {
-    text += fmt::format(", trained on; one is {}, equal to {}", overlap.first,
-                        overlap.first_trained);
+    text +=
+        fmt::format(", trained on; one is {}, equal to {}", overlap.first, overlap.first_trained);
   }
-  const bool all = overlap.compared == held.rows()->size() &&
-                   overlap.trained_compared == trained.rows()->size();
+  const bool all =
+      overlap.compared == held.rows()->size() && overlap.trained_compared == trained.rows()->size();
   if (!all) {
-    text += fmt::format(" (compared: {} of {} rows held out, {} of {} trained on)",
-                        overlap.compared, held.rows()->size(), overlap.trained_compared,
-                        trained.rows()->size());
+    text +=
+        fmt::format(" (compared: {} of {} rows held out, {} of {} trained on)", overlap.compared,
+                    held.rows()->size(), overlap.trained_compared, trained.rows()->size());
   }
   return text;
 }

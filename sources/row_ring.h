@@ -2,8 +2,8 @@
 // rows of page-locked host memory, copies on a stream of their own move them, events keep the two
 // and the step apart. Used by data sets that stream; host only.
 //
-// Entry n of what the source gives to this share of the batches goes to row n % rows, on the host as
-// on the device. Of whole batches that is the source's n-th sample (its ordinal), and the device
+// Entry n of what the source gives to this share of the batches goes to row n % rows, on the host
+// as on the device. Of whole batches that is the source's n-th sample (its ordinal), and the device
 // needs no word from the host about where a row lies; of a part of them it gets a table of places.
 #pragma once
 

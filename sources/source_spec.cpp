@@ -22,8 +22,9 @@ ParamTable<SourceSpec> common_rows() {
              "output head; sources of one head share a label space; empty: one of its own");
   table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
              "multiplies the loss of its samples");
-  table.integer("seed", &SourceSpec::seed, {-1}, "",
-                "of its samples, order and augmentation; -1: made from the run's seed and its name");
+  table.integer(
+      "seed", &SourceSpec::seed, {-1}, "",
+      "of its samples, order and augmentation; -1: made from the run's seed and its name");
   return table;
 }
 
@@ -47,11 +48,15 @@ ParamTable<SourceSpec> file_rows() {
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
                "keep all rows on the device, or read and decode ahead of every step");
+  table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory that storage: auto may fill; 0: the run's");
+  table.may_change();
   table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "read ahead when streamed");
+  table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
                 "that read and decode; 0: all processors of this process");
+  table.may_change();
   table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all rows every epoch");
   return table;
 }

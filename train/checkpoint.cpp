@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include "core/config_values.h"
 #include "core/files.h"
 #include "core/safetensors.h"
 #include "core/sha256.h"
@@ -292,9 +293,8 @@ void restore_array(const SafetensorsFile& file, ParameterArena& parameters,
 
 void check_configuration(const fs::path& checkpoint, const Json& header, const RunConfig& config) {
   const auto there = header["identity"].get<std::string>();
-  const std::string here = config.identity_yaml();
-  if (there == here) return;
-  const std::vector<std::string> differences = config_differences(there, here);
+  const std::vector<std::string> differences = config_differences(there, config.identity_yaml());
+  if (differences.empty()) return;
   const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {
     return line.find("generator_version: ") != std::string::npos;
   });
@@ -304,38 +304,6 @@ void check_configuration(const fs::path& checkpoint, const Json& header, const R
             (other_version ? "; another version of a generator makes other samples" : ""),
         "restore the configuration, or start a new run: another out=FOLDER, with init.from to "
         "begin with these weights"});
-}
-
-/// Lines "path: value" of YAML as RunConfig writes it: two blanks a level, "- " before the first
-/// key of a list's element.
-std::vector<std::pair<std::string, std::string>> flatten(const std::string& yaml) {
-  std::vector<std::pair<std::string, std::string>> values;
-  std::vector<std::string> path;     // one name a level
-  std::map<std::string, int> count;  // elements seen of each list
-  std::size_t begin = 0;
-  while (begin < yaml.size()) {
-    const std::size_t end = std::min(yaml.find('\n', begin), yaml.size());
-    std::string line = yaml.substr(begin, end - begin);
-    begin = end + 1;
-    const std::size_t indent = line.find_first_not_of(' ');
-    if (indent == std::string::npos) continue;
-    std::size_t level = indent / 2;
-    line = line.substr(indent);
-    if (line.starts_with("- ")) {
-      path.resize(level);
-      const std::string list = join(path, ".");
-      path.push_back(fmt::format("[{}]", count[list]++));
-      line = line.substr(2);
-      ++level;
-    }
-    path.resize(std::min(path.size(), level));
-    const std::size_t colon = line.find(": ");
-    const std::string key =
-        line.substr(0, colon == std::string::npos ? line.size() - line.ends_with(':') : colon);
-    path.push_back(key);
-    if (colon != std::string::npos) values.emplace_back(join(path, "."), line.substr(colon + 2));
-  }
-  return values;
 }
 
 }  // namespace
@@ -579,24 +547,6 @@ TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
   parameters.refresh_working(stream);
   stream.synchronize();
   return report;
-}
-
-std::vector<std::string> config_differences(const std::string& there, const std::string& here) {
-  const auto old_values = flatten(there), new_values = flatten(here);
-  const std::map<std::string, std::string> olds(old_values.begin(), old_values.end());
-  const std::map<std::string, std::string> news(new_values.begin(), new_values.end());
-  std::vector<std::string> differences;
-  for (const auto& [path, value] : old_values) {
-    const auto found = news.find(path);
-    if (found == news.end())
-      differences.push_back(fmt::format("{}: {} there, absent here", path, value));
-    else if (found->second != value)
-      differences.push_back(fmt::format("{}: {} there, {} here", path, value, found->second));
-  }
-  for (const auto& [path, value] : new_values)
-    if (!olds.contains(path))
-      differences.push_back(fmt::format("{}: absent there, {} here", path, value));
-  return differences;
 }
 
 }  // namespace wellspring

@@ -104,8 +104,4 @@ TransferReport transfer_weights(const std::filesystem::path& model_file, HeadIni
                                 const std::vector<MixtureHead>& heads, ParameterArena& parameters,
                                 Stream& stream);
 
-/// The lines in which two configurations written by RunConfig differ, with their paths:
-/// "train.batch: 64 there, 128 here".
-std::vector<std::string> config_differences(const std::string& there, const std::string& here);
-
 }  // namespace wellspring

@@ -1,6 +1,7 @@
 #include "train/evaluation.h"
 
 #include "generators/generator.h"
+#include "sources/overlap.h"
 #include "train/checkpoint.h"
 #include "train/rates.h"
 
@@ -29,6 +30,7 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
                               ->best_accuracy()
                         : std::nullopt);
   }
+  trained_on_.resize(samples_.size(), 0);
   if (empty()) return;
   SampleLayout layout = mixture_.layout();
   layout.latents = std::max(layout.latents, task.layout().latents);
@@ -36,6 +38,16 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1);
   host_sums_ = memory.reserve<ops::StepMetrics>("evaluation", "sums", 1, MemorySpace::host);
   mixture_.plan(memory, config.train.batch, 1);
+}
+
+std::vector<std::string> Evaluator::compare(const Mixture& training, int threads) {
+  std::vector<std::string> found;
+  for (const Overlap& overlap : find_overlaps(training, mixture_, threads)) {
+    auto& rows = trained_on_[static_cast<std::size_t>(overlap.held_out)];
+    rows = std::max(rows, static_cast<std::uint64_t>(overlap.rows));
+    if (overlap.rows > 0) found.push_back(to_string(overlap, training, mixture_));
+  }
+  return found;
 }
 
 void Evaluator::load(Stream& stream) {
@@ -78,6 +90,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   result.loss = sums.source_loss[k] / n;
   result.accuracy = sums.source_correct[k] / n;
   result.best_accuracy = best_[k];
+  result.trained_on = trained_on_[k];
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "train/supervised_task.h"
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -22,6 +23,9 @@ class Evaluator {
   /// source's classes are not those of its head.
   Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
             MemoryPlan& memory);
+  /// Looks for held-out rows that `training` has, too, and says what it found, a line each pair of
+  /// data sets where there is something to say. Error (data) where the very files are the same.
+  std::vector<std::string> compare(const Mixture& training, int threads);
   void load(Stream& stream);
   /// Every source from its first held-out sample on. Blocks.
   EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step);
@@ -33,6 +37,7 @@ class Evaluator {
 
   Mixture mixture_;
   std::vector<std::uint64_t> samples_;
+  std::vector<std::uint64_t> trained_on_;  ///< of them, as far as compare() found
   std::vector<std::string> head_names_;
   std::vector<std::optional<double>> best_;
   ops::HeadRange heads_[kMaxSources];

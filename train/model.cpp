@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace wellspring {
 
 std::unique_ptr<Model> make_model(const std::string& name,
@@ -22,13 +20,6 @@ std::unique_ptr<Model> make_model(const std::string& name,
   }
   fail(ErrorKind::config,
        {fmt::format("{}unknown model '{}'", place.prefix(), name), "", name_advice(name, known)});
-}
-
-int whole_number(const char* model, const char* parameter, double value) {
-  if (value != std::floor(value))
-    fail(ErrorKind::config, {fmt::format("model {}: {} holds {}", model, parameter, value),
-                             "whole numbers are asked for", ""});
-  return static_cast<int>(value);
 }
 
 }  // namespace wellspring

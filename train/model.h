@@ -71,7 +71,10 @@ class ModelOf : public Model {
     return tape;
   }
   static ModelEntry entry() {
-    return {Params::kName, Params::kSummary, Params::kReference, Params::table().rows(),
+    return {Params::kName,
+            Params::kSummary,
+            Params::kReference,
+            Params::table().rows(),
             [](const std::vector<ParamSetting>& settings) -> std::unique_ptr<Model> {
               return std::make_unique<ModelOf>(settings);
             },
@@ -82,8 +85,5 @@ class ModelOf : public Model {
   std::string name_ = Params::kName;
   Params params_;
 };
-
-/// A list's value as a whole number. Error (config) where it is not.
-int whole_number(const char* model, const char* parameter, double value);
 
 }  // namespace wellspring

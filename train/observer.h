@@ -62,6 +62,7 @@ struct EvaluationResult {
   std::string name;
   std::string head;
   std::uint64_t samples = 0;
+  std::uint64_t trained_on = 0;  ///< of them at least; 0: none was found among the training data
   double loss = 0;
   double accuracy = 0;
   /// What no classifier can exceed, where the generator knows it in closed form.

@@ -90,9 +90,9 @@ class ParameterArena {
   /// Values with buffers and gaps: the length of the arrays below. The moments of buffers stay 0.
   std::int64_t length() const { return matrices_ + vectors_ + buffers_; }
 
-  const void* weight(ParameterId id) const;         ///< matrix, in the compute type
-  const float* value(ParameterId id) const;         ///< vector
-  float* buffer(ParameterId id) const;              ///< buffer
+  const void* weight(ParameterId id) const;  ///< matrix, in the compute type
+  const float* value(ParameterId id) const;  ///< vector
+  float* buffer(ParameterId id) const;       ///< buffer
   /// Of a matrix in the compute type, of a vector in f32; null for a buffer.
   void* gradient(ParameterId id) const;
   float* master() const { return master_.data(); }  ///< [length] f32

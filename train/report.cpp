@@ -147,6 +147,7 @@ std::string results(const ReportInput& input) {
                                      percent(result.accuracy), result.loss, result.samples);
       if (result.best_accuracy)
         text += fmt::format("; best possible {}", percent(*result.best_accuracy));
+      if (result.trained_on > 0) text += fmt::format("; {} of them trained on", result.trained_on);
       row(result.name + ", held out", text);
     }
   const auto rate = [](const Throughput& throughput) {

@@ -3,69 +3,28 @@
 #pragma once
 
 #include "core/config.h"
+#include "core/config_values.h"
 #include "core/params.h"
 #include "kernels/dtype.h"
-#include "kernels/ops/training.h"
 #include "kernels/step_graph.h"
-#include "kernels/view_params.h"
+#include "sources/data_config.h"
 #include "sources/mixture.h"
-#include "sources/source_spec.h"
+#include "train/evaluation_config.h"
+#include "train/loss_config.h"
+#include "train/optimizer_config.h"
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace wellspring {
 
-/// A source as sources/source_spec.h describes it, and how its samples are looked at.
-struct SourceConfig {
-  SourceSpec spec;
-  ViewParams view;
-};
-
-struct DataConfig {
-  std::string root;                    ///< relative paths begin here; "": the working directory
-  std::int64_t size = 32;              ///< side of images, pixels
-  std::vector<SourceConfig> sources;   ///< at least one
-  std::vector<SchedulePoint> schedule; ///< never empty: one point where weights are constant
-};
-
-/// A held-out source: a training source with other samples and no augmentation.
-struct EvaluationSourceConfig {
-  std::string of;                    ///< the training source it belongs to
-  std::string name;                  ///< in reports
-  std::string path;                  ///< of files: the held-out files; empty: those of training
-  std::vector<ParamSetting> params;  ///< of files: keys of the format that differ from training's
-};
-
-struct EvaluationConfig {
-  std::int64_t every = 0;       ///< steps; 0: at the end only
-  std::int64_t samples = 2000;  ///< of each generator; files are used whole
-  std::vector<EvaluationSourceConfig> sources;
-};
-
 struct ModelConfig {
   std::string name;
   std::vector<ParamSetting> params;
   Place place;
-};
-
-enum class LossKind : std::uint8_t { cross_entropy, mse };
-
-struct LossConfig {
-  LossKind kind = LossKind::cross_entropy;
-  double label_smoothing = 0;
-  std::vector<std::string> targets;  ///< of mse: names of latents
-};
-
-struct OptimizerConfig {
-  ops::OptimizerSpec spec;
-  double lr = 1e-3;      ///< at its peak
-  double warmup = 0.05;  ///< fraction of the run
-  double floor = 0;      ///< fraction of the peak at the end of the cosine
 };
 
 enum class Precision : std::uint8_t { automatic, f32, bf16 };
@@ -112,7 +71,9 @@ struct RunConfig {
                          std::span<const std::string> overrides = {});
   static RunConfig read(const ConfigDocument& document, const std::string& default_name);
 
-  /// Every value in force, as YAML that reads back to the same configuration.
+  /// Every value in force, in the order of the file.
+  std::vector<ConfigEntry> entries() const;
+  /// The same as YAML that reads back to the same configuration.
   std::string to_yaml() const;
   /// The part of it that the weights of a given step depend on: what a resumed run must share.
   std::string identity_yaml() const;
@@ -131,11 +92,7 @@ struct RunConfig {
   Mixture open_held_out() const;
 };
 
-/// Tables of the configuration's sections in the order of the file, for `describe` and docs.
-struct ConfigSection {
-  std::string name;  ///< "data.sources[]"
-  std::vector<ParamRow> rows;
-};
+/// Every key that a configuration may have, in the order of the file, for `describe` and docs.
 std::vector<ConfigSection> config_sections();
 
 }  // namespace wellspring

@@ -48,8 +48,9 @@ SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, Me
   if (kind_ == LossKind::cross_entropy)
     for (const MixtureHead& head : input_.heads) outputs_ += static_cast<int>(head.classes.size());
   const auto model = make_model(config.model.name, config.model.params, config.model.place);
-  network_ = std::make_unique<Network>(
-      model->record(input_.layout, outputs_), NetworkSpec{config.train.batch, compute, config.seed}, stream, memory);
+  network_ = std::make_unique<Network>(model->record(input_.layout, outputs_),
+                                       NetworkSpec{config.train.batch, compute, config.seed},
+                                       stream, memory);
   parameters().plan(memory, compute, optimizer_);
   const auto rows = static_cast<std::size_t>(config.train.batch);
   loss_ = memory.reserve<float>("activations", "loss of each sample", rows);

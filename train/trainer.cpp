@@ -147,6 +147,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   commit_memory();
   // Before the run's own checkpoint is read: another process could be replacing it.
   if (options_.write_files) folder_.emplace(config);
+  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads()))
+    plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
   task_.load(stream_);
   evaluator_.load(stream_);

@@ -81,6 +81,9 @@ struct EeMumu {
         ParamTable<Params>("ee_mumu")
             .real_list("energies", &Params::energies, {1, 1e5}, "GeV",
                        "centre-of-mass energies, a class each; 1 to 16 of them")
+            .preset("lep_scan", {{"energies", "[89.4, 91.2, 93]"}},
+                    "the three points of LEP's scans of 1993 and 1995 (ALEPH, DELPHI, L3, OPAL and "
+                    "SLD, Phys. Rept. 427 (2006) 257)")
             .real("inverse_alpha", &Params::inverse_alpha, {50, 200}, "",
                   "inverse fine-structure constant", "at the Z mass; MSbar value, about 128.95")
             .real("sin2_theta_w", &Params::sin2_theta_w, {0.01, 0.99}, "",

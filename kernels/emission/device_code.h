@@ -6,36 +6,38 @@
 #include "kernels/emission/events.h"
 #include "kernels/emission/field_stage.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/launch.h"
+#include "kernels/kernel_handle.h"
 
 namespace wellspring::cuda {
 
-namespace detail {
-/// Naming a launcher makes it.
-template <class... Launchers>
-void make(Launchers...) {}
-}  // namespace detail
+/// Where the kernels of one functor are found. Whoever returns one has made what it names, at any
+/// level of optimisation.
+struct EmissionKernels {
+  KernelHandle& (*find[4])() = {};
+};
 
 template <class F, class T>
-void emission_kernels() {
+EmissionKernels emission_kernels() {
   if constexpr (MakesEventsInTeams<F>) {
-    detail::make(&launch_team<MakeEventsInTeams<F, T>>);
+    return {{&league_kernel<MakeEventsInTeams<F, T>>}};
   } else if constexpr (MakesEvents<F>) {
-    detail::make(&launch_map<MakeEvents<F, T>>);
+    return {{&map_kernel<MakeEvents<F, T>>}};
   } else if constexpr (PaintsCanvas<F>) {
-    detail::make(&launch_map<DrawImages<F>>, &launch_team<PaintCanvasInScratch<F, T>>,
-                 &launch_team<ScatterCanvas<F>>, &launch_team<ShadeStored<F, T, typename F::Cell>>);
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
+             &league_kernel<ScatterCanvas<F>>,
+             &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
   } else if constexpr (EvolvesField<F>) {
-    detail::make(&launch_map<DrawImages<F>>, &launch_team<EvolveFields<typename F::Field>>,
-                 &launch_team<ShadeStored<F, T, float>>);
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<EvolveFields<typename F::Field>>,
+             &league_kernel<ShadeStored<F, T, float>>}};
   } else {
-    detail::make(&launch_map<DrawImages<F>>, &launch_team<PaintImages<F, T>>);
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintImages<F, T>>}};
   }
 }
 
 }  // namespace wellspring::cuda
 
 /// In a .cu file that includes kernels/launch.cuh, outside of any namespace.
-#define WS_CUDA_GENERATOR(F)                                    \
-  template void wellspring::cuda::emission_kernels<F, float>(); \
-  template void wellspring::cuda::emission_kernels<F, wellspring::bf16>()
+#define WS_CUDA_GENERATOR(F)                                                                 \
+  template wellspring::cuda::EmissionKernels wellspring::cuda::emission_kernels<F, float>(); \
+  template wellspring::cuda::EmissionKernels                                                 \
+  wellspring::cuda::emission_kernels<F, wellspring::bf16>()

@@ -34,8 +34,8 @@ std::size_t batch_norm_partials(const BatchNormSpec& spec) {
 void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
                            const BatchNormStatistics& statistics, float* partials) {
   if (spec.rows < 2)
-    fail(ErrorKind::config, {"batch norm: one value a channel",
-                             "its variance needs two at least", "use a larger batch"});
+    fail(ErrorKind::config, {"batch norm: one value a channel", "its variance needs two at least",
+                             "use a larger batch"});
   const std::int64_t chunks = chunk_count(spec), each = rows_per_chunk(spec);
   float* squares = partials + chunks * spec.channels;
   visit_float(spec.compute, [&]<class T>(T) {
@@ -81,10 +81,10 @@ void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* 
                                   spec.activation};
     league(stream, "batch_norm_backward_chunk", chunks, chunk_shape(spec),
            BatchNormBackwardChunk<T>{in, partials, beta_partial});
-    league(stream, "batch_norm_parameter_gradient", spec.channels,
-           {kChunkTeam, kReduceLanes * sizeof(float)},
-           GroupNormParameterGradient{partials, beta_partial, dgamma, dbeta, chunks,
-                                      spec.channels});
+    league(
+        stream, "batch_norm_parameter_gradient", spec.channels,
+        {kChunkTeam, kReduceLanes * sizeof(float)},
+        GroupNormParameterGradient{partials, beta_partial, dgamma, dbeta, chunks, spec.channels});
     if (dx == nullptr && dresidual == nullptr) return;
     league(stream, "batch_norm_backward", chunks, chunk_shape(spec),
            BatchNormBackward<T>{in, gamma, dgamma, dbeta, static_cast<T*>(dx),

@@ -8,10 +8,10 @@
 //   dgamma = sum(dy xhat),  dbeta = sum(dy)
 //   dx     = gamma rstd (dy - dbeta / n - xhat dgamma / n)
 //
-// where dy is behind the ReLU's mask. Statistics are made in two steps of fixed order: a team sums a
-// chunk of rows, its squares around its own mean; then a team a channel adds the chunks up (T. Chan,
-// G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm", 1979, eq. 2.1), so that a mean
-// that is large beside the spread costs no digits and x comes from memory once.
+// where dy is behind the ReLU's mask. Statistics are made in two steps of fixed order: a team sums
+// a chunk of rows, its squares around its own mean; then a team a channel adds the chunks up (T.
+// Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm", 1979, eq. 2.1), so that
+// a mean that is large beside the spread costs no digits and x comes from memory once.
 #pragma once
 
 #include "kernels/dtype.h"
@@ -151,8 +151,7 @@ struct BatchNormRunning {
 
   WS_HD void operator()(std::int64_t channel) const {
     statistics.mean[channel] = statistics.running_mean[channel];
-    statistics.rstd[channel] =
-        1.0f / math::sqrt(statistics.running_variance[channel] + epsilon);
+    statistics.rstd[channel] = 1.0f / math::sqrt(statistics.running_variance[channel] + epsilon);
   }
 };
 
@@ -240,8 +239,7 @@ struct BatchNormBackwardChunk {
       const float value = static_cast<float>(arriving[i]);
       return !rectify | (static_cast<float>(output[i]) > 0) ? value : 0.0f;
     };
-    channel_sums(team, beta_sum, chunk.count, c,
-                 [=](std::int64_t i, int) { return gradient(i); });
+    channel_sums(team, beta_sum, chunk.count, c, [=](std::int64_t i, int) { return gradient(i); });
     channel_sums(team, gamma_sum, chunk.count, c, [=](std::int64_t i, int k) {
       return gradient(i) * ((static_cast<float>(from[i]) - centre[k]) * inverse[k]);
     });

@@ -30,7 +30,7 @@ WS_INLINE constexpr int channel_slots(int channels) {
 template <class Team, class Load>
 WS_HD void channel_sums(Team& team, float* slots, int pixels, int channels, Load load) {
   const int lanes = channel_lanes(channels);
-  if constexpr (std::is_same_v<Team, SoloTeam>) {
+  if constexpr (LoneTeam<Team>) {
     for (int i = 0; i < lanes * channels; ++i) slots[i] = 0;
     int lane = 0;
     for (int pixel = 0; pixel < pixels; ++pixel) {

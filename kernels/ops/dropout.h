@@ -6,8 +6,8 @@
 // keeping a mask.
 #pragma once
 
-#include "kernels/emission/batch.h"
 #include "kernels/dtype.h"
+#include "kernels/emission/batch.h"
 #include "kernels/macros.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/philox.h"
@@ -30,13 +30,14 @@ struct DropoutSpec {
 void dropout(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
              const void* x, void* y);
 
-/// The key of one sample in one step: random numbers of a layer are those of SampleRng{key, sample}.
+/// The key of one sample in one step: random numbers of a layer are those of SampleRng{key,
+/// sample}.
 WS_INLINE constexpr std::uint64_t dropout_sample_key(std::uint64_t key, std::uint64_t step,
                                                      std::uint32_t source) {
-  const Philox4 block = philox4x32(
-      {{static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(Purpose::dropout),
-        static_cast<std::uint32_t>(step >> 32), source}},
-      key);
+  const Philox4 block =
+      philox4x32({{static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(Purpose::dropout),
+                   static_cast<std::uint32_t>(step >> 32), source}},
+                 key);
   return block.word[0] | (std::uint64_t{block.word[1]} << 32);
 }
 

@@ -118,8 +118,8 @@ void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to
 
 struct PoolSpec {
   std::int64_t batch = 1;
-  int height = 2, width = 2, channels = 1;      ///< of the input
-  int window = 2, stride = 2, padding = 0;      ///< of max pooling: square, alike on every side
+  int height = 2, width = 2, channels = 1;  ///< of the input
+  int window = 2, stride = 2, padding = 0;  ///< of max pooling: square, alike on every side
   int out_height() const { return (height + 2 * padding - window) / stride + 1; }
   int out_width() const { return (width + 2 * padding - window) / stride + 1; }
   /// relu: y = max(0, largest of the window), and the backward pass is that of both together, with

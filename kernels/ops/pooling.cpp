@@ -24,7 +24,7 @@ WindowGeometry geometry_of(const PoolSpec& spec) {
           fmt::format("windows have a side of at most {}, a stride of at least 1 and a padding of "
                       "at most half their side, and one of them must fit",
                       kMaxWindow)});
-  return {spec.height,     spec.width,  spec.channels, spec.out_height(),
+  return {spec.height,      spec.width,  spec.channels, spec.out_height(),
           spec.out_width(), spec.window, spec.stride,   spec.padding};
 }
 

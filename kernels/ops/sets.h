@@ -33,7 +33,8 @@ struct ConcatenateSpec {
   DType compute = DType::f32;
 };
 /// y [rows, first + second] = a [rows, first] beside b [rows, second].
-void concatenate(Stream& stream, const ConcatenateSpec& spec, const void* a, const void* b, void* y);
+void concatenate(Stream& stream, const ConcatenateSpec& spec, const void* a, const void* b,
+                 void* y);
 /// da and db from dy; either may be null.
 void concatenate_backward(Stream& stream, const ConcatenateSpec& spec, const void* dy, void* da,
                           void* db);
@@ -82,8 +83,7 @@ struct ItemPoolBackward {
     const T* from = dy + row * f;
     T* to = dx + row * items * f;
     team_for_grid(team, items, f, [=](int item, int k) {
-      to[std::int64_t{item} * f + k] =
-          T(item < n ? static_cast<float>(from[k]) / divisor : 0.0f);
+      to[std::int64_t{item} * f + k] = T(item < n ? static_cast<float>(from[k]) / divisor : 0.0f);
     });
   }
 };

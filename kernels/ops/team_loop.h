@@ -31,7 +31,7 @@ constexpr std::int64_t chunks(std::int64_t n) {
 /// body(i) for i in [begin, end).
 template <class Team, class Body>
 WS_INLINE void team_for(Team& team, std::int64_t begin, std::int64_t end, Body body) {
-  if constexpr (std::is_same_v<Team, SoloTeam>) {
+  if constexpr (LoneTeam<Team>) {
     WS_SIMD
     for (std::int64_t i = begin; i < end; ++i) body(i);
   } else {
@@ -43,7 +43,7 @@ WS_INLINE void team_for(Team& team, std::int64_t begin, std::int64_t end, Body b
 /// the elements, not the rows: few columns would leave most of a block idle.
 template <class Team, class Body>
 WS_INLINE void team_for_grid(Team& team, int rows, int columns, Body body) {
-  if constexpr (std::is_same_v<Team, SoloTeam>) {
+  if constexpr (LoneTeam<Team>) {
     for (int row = 0; row < rows; ++row) {
       WS_SIMD
       for (int column = 0; column < columns; ++column) body(row, column);

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "kernels/dtype.h"
-#include "kernels/macros.h"
 #include "kernels/emission/batch.h"
+#include "kernels/macros.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
 
@@ -23,16 +23,16 @@ struct HeadRange {
 struct LossSpec {
   std::int64_t batch = 1;
   std::int64_t global_batch = 0;  ///< rows on all ranks, which the mean is taken over; 0: batch
-  std::int32_t width = 1;        ///< logits a row, all heads together
-  float label_smoothing = 0;     ///< [0, 1); Szegedy et al. 2016, section 7
-  HeadRange heads[kMaxSources];  ///< by source index
-  DType gradient = DType::f32;   ///< of the logits' gradient
+  std::int32_t width = 1;         ///< logits a row, all heads together
+  float label_smoothing = 0;      ///< [0, 1); Szegedy et al. 2016, section 7
+  HeadRange heads[kMaxSources];   ///< by source index
+  DType gradient = DType::f32;    ///< of the logits' gradient
   WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 
-/// Mean over the global batch of sample weight * head weight * cross-entropy of the sample's own head;
-/// logits of other heads get gradient 0. Writes loss [batch], correct [batch] (0/1, first maximum
-/// wins) and dlogits [batch, width].
+/// Mean over the global batch of sample weight * head weight * cross-entropy of the sample's own
+/// head; logits of other heads get gradient 0. Writes loss [batch], correct [batch] (0/1, first
+/// maximum wins) and dlogits [batch, width].
 void softmax_cross_entropy(Stream& stream, const LossSpec& spec, const float* logits,
                            const Slot* slots, const std::int32_t* labels, const float* weights,
                            float* loss, std::uint8_t* correct, void* dlogits);

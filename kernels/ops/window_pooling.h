@@ -97,10 +97,9 @@ struct MaxWindowBackward {
       float sum = 0;
       for (int p = first(row); p <= last(row, g.out_height); ++p) {
         for (int q = first(column); q <= last(column, g.out_width); ++q) {
-          const int place = (row - (p * g.stride - g.padding)) * g.window +
-                            (column - (q * g.stride - g.padding));
-          const std::int64_t i =
-              (std::int64_t{p} * g.out_width + q) * g.channels + channel;
+          const int place =
+              (row - (p * g.stride - g.padding)) * g.window + (column - (q * g.stride - g.padding));
+          const std::int64_t i = (std::int64_t{p} * g.out_width + q) * g.channels + channel;
           if (won[i] == place) sum += static_cast<float>(gradient[i]);
         }
       }

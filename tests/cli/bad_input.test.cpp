@@ -42,7 +42,7 @@ class BadInput : public testing::Test {
   BadInput() {
     spill(folder() / "files.yaml", kConfig);
     write_image_folder(folder() / "images", 2, 3, kSide, kSide);
-    write_image_folder(folder() / "held_out", 2, 1, kSide, kSide);
+    write_image_folder(folder() / "held_out", 2, 1, kSide, kSide, 50'000);
   }
   fs::path folder() const { return folder_.path(); }
   fs::path checkpoint(int step) const {
@@ -216,6 +216,21 @@ TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
   const Outcome evaluated = train(streamed);
   EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
   expect_parts(evaluated.out, {"resumed at step 12", "never trained on"});
+}
+
+// The same files are a mistake; equal images in others are said to be there.
+TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
+  expect_refused(3,
+                 {"held-out source 'real'", "images/class0/000.jpg is trained on, too",
+                  "path: or split: in eval.sources"},
+                 {"eval.sources.0.path=./images"});
+  fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");
+  const Outcome outcome = train();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_parts(outcome.out, {"held out 'real': 1 of 3 rows are also in 'real', trained on",
+                             "held_out/class1/002.png, equal to images/class1/002.png",
+                             "3 samples, 1 of them trained on"});
+  EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos);
 }
 
 TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {

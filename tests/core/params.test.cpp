@@ -203,6 +203,96 @@ TEST(ParamTable, YamlReadsBack) {
   EXPECT_EQ(again.milestones, values.milestones);
 }
 
+struct Lists {
+  std::vector<int> widths = {32, 64};
+  std::vector<std::string> names = {"a", "b, c", "true"};
+  double depth = 1;
+  Law law = Law::uniform;
+};
+
+ParamTable<Lists> lists_table() {
+  return ParamTable<Lists>("lists")
+      .integer_list("widths", &Lists::widths, {1, 4096}, "channels", "of each stage")
+      .text_list("names", &Lists::names, "what they are called")
+      .real("depth", &Lists::depth, {0, 10}, "", "")
+      .choice("law", &Lists::law, {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}}, "")
+      .preset("deep", {{"depth", "9"}, {"widths", "[8, 16, 32]"}}, "as Smith 1999 has it")
+      .preset("named", {{"names", "[x, \"y, z\"]"}, {"law", "gaussian"}}, "");
+}
+
+TEST(ParamTable, ReadsListsOfIntegersAndTexts) {
+  const auto table = lists_table();
+  Lists lists;
+  table.set(lists, "widths", "[1, 2e3, 4_096]", {});
+  EXPECT_EQ(lists.widths, (std::vector<int>{1, 2000, 4096}));
+  table.set(lists, "widths", "7", {});
+  EXPECT_EQ(lists.widths, std::vector<int>{7});
+  table.set(lists, "names", R"([plain text, "a, \"b\""])", {});
+  EXPECT_EQ(lists.names, (std::vector<std::string>{"plain text", "a, \"b\""}));
+  table.set(lists, "names", "[]", {});
+  EXPECT_TRUE(lists.names.empty());
+  const auto refused = [&](const char* name, const char* text) {
+    return message_of(ErrorKind::config, [&] { table.set(lists, name, text, {"a.yaml", 2, 3}); });
+  };
+  EXPECT_EQ(refused("widths", "[1, 2.5]"),
+            "a.yaml:2:3: 'widths' wants a list of integers, got '2.5' (of each stage)");
+  EXPECT_EQ(refused("widths", "[0]"),
+            "a.yaml:2:3: widths = 0 is out of range [1, 4096] channels (of each stage)");
+  for (const char* text : {"[a, \"b]", "[a", "[a, ]", "[[a]]", "[a \"b\"]"}) {
+    EXPECT_NE(refused("names", text).find("wants a list of texts"), std::string::npos) << text;
+  }
+}
+
+TEST(ParamTable, ListsReadBackFromTheirYaml) {
+  Lists lists;
+  lists.names = {"a", "b, c", "true", "", "[x]", "12", "say \"so\""};
+  lists.widths.clear();
+  const std::string yaml = lists_table().to_yaml(lists);
+  const auto document = ConfigDocument::parse(yaml, "resolved.yaml");
+  const Lists again = document.root().read(lists_table());
+  document.finish();
+  EXPECT_EQ(again.names, lists.names) << yaml;
+  EXPECT_EQ(again.widths, lists.widths);
+  // The way of a generator's or model's own parameters: settings, then the table.
+  const Lists settings = lists_table().read(ConfigDocument::parse(yaml, "a").root().settings());
+  EXPECT_EQ(settings.names, lists.names);
+}
+
+TEST(ParamTable, APresetComesBeforeWhatIsWritten) {
+  const auto read = [](const char* yaml) {
+    const auto document = ConfigDocument::parse(yaml, "a.yaml");
+    const Lists lists = document.root().read(lists_table());
+    document.finish();
+    return lists;
+  };
+  const Lists deep = read("depth: 3\npreset: deep\n");
+  EXPECT_EQ(deep.depth, 3);
+  EXPECT_EQ(deep.widths, (std::vector<int>{8, 16, 32}));
+  EXPECT_EQ(read("preset: named").names, (std::vector<std::string>{"x", "y, z"}));
+  const std::vector<ParamSetting> settings = {{"depth", "3"}, {"preset", "deep"}};
+  EXPECT_EQ(lists_table().read(settings).depth, 3);
+  EXPECT_EQ(lists_table().read(settings).widths.size(), 3u);
+  EXPECT_EQ(message_of(ErrorKind::config, [&] { read("preset: dep"); }),
+            "a.yaml:1:9: unknown preset 'dep' in lists\n  did you mean 'deep'? known: deep, named");
+  EXPECT_NE(message_of(ErrorKind::config,
+                       [&] {
+                         table().read(std::vector<ParamSetting>{{"preset", "deep"}});
+                       })
+                .find("unknown key 'preset'"),
+            std::string::npos)
+      << "a table without presets";
+}
+
+TEST(ParamTable, PresetsAreDescribedAndCheckedWhenTheyAreMade) {
+  const std::vector<ParamRow> rows = lists_table().rows();
+  EXPECT_EQ(rows[0].name, "preset");
+  EXPECT_EQ(rows[0].range_text(), "one of deep, named");
+  EXPECT_EQ(rows[0].presets[0].to_string(), "depth: 9, widths: [8, 16, 32]");
+  EXPECT_THROW(lists_table().preset("deep", {}, ""), std::logic_error);
+  EXPECT_THROW(lists_table().preset("x", {{"depth", "11"}}, ""), Error);
+  EXPECT_THROW(lists_table().preset("x", {{"dept", "1"}}, ""), Error);
+}
+
 TEST(ParamTable, ARepeatedNameAndAnEmptyRangeAreMistakesOfOurs) {
   EXPECT_THROW(make_table().flag("lr", &Values::nesterov, ""), std::logic_error);
   EXPECT_THROW(make_table().real("new", &Values::lr, {0, {}}, "", ""), std::logic_error);

@@ -1,11 +1,13 @@
 #include "kernels/launch.h"
 
 #include "kernels/memory_plan.h"
+#include "kernels/step_graph.h"
 #include "tests/kernels/launch_functors.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace wellspring {
@@ -13,6 +15,7 @@ namespace {
 
 using test::AffineWriter;
 using test::HistogramMaker;
+using test::SharedCanvasPainter;
 
 constexpr std::int64_t kLeagues = 9;
 constexpr std::int64_t kCount = 1000;
@@ -51,6 +54,95 @@ TEST(Launch, LeagueOnTheHost) {
            HistogramMaker{kCount, histogram.data(), summary.data()});
     expect_histograms(histogram.data(), summary.data());
   }
+}
+
+constexpr std::int64_t kPainters = 64, kPoints = 2000;
+
+/// What SharedCanvasPainter leaves, whatever the order of its teams.
+void expect_canvas(const std::int32_t* cells, std::int64_t sum) {
+  constexpr std::int64_t kAll = kPainters * kPoints;
+  EXPECT_EQ(cells[0], kAll);
+  EXPECT_EQ(cells[1], kAll - 1);
+  EXPECT_EQ(cells[2], 0x7fffffff);
+  EXPECT_EQ(sum, kAll * (kAll - 1) / 2);
+}
+
+TEST(Launch, TeamsOfTheHostShareACanvas) {
+  for (const int threads : {1, 2, 8}) {
+    std::vector<std::int32_t> cells(3);
+    std::int64_t sum = 0;
+    Stream stream(Device::cpu(), threads);
+    league(stream, "paint", kPainters, {32, 0}, SharedCanvasPainter{kPoints, cells.data(), &sum});
+    expect_canvas(cells.data(), sum);
+  }
+}
+
+// The same with threads that the thread sanitizer sees, which OpenMP's are not.
+TEST(Launch, TeamsOfSeveralThreadsShareACanvas) {
+  std::vector<std::int32_t> cells(3);
+  std::int64_t sum = 0;
+  const SharedCanvasPainter painter{kPoints, cells.data(), &sum};
+  std::vector<std::thread> threads;
+  for (std::int64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&painter, t] {
+      SoloTeam team({});
+      for (std::int64_t rank = t; rank < kPainters; rank += 4) painter(team, rank);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  expect_canvas(cells.data(), sum);
+}
+
+/// AffineWriter as a kernel that somebody has compiled.
+CompiledKernel compiled_affine() {
+  return {"affine, compiled", nullptr, [](const void* parameters) {
+            const auto& block = *static_cast<const MapBlock<AffineWriter>*>(parameters);
+            host::run_map(block.n, 1, block.f);
+          }};
+}
+
+TEST(Launch, ACompiledKernelRunsWithACopyOfItsParameters) {
+  std::vector<std::int64_t> out(100);
+  Stream stream(Device::cpu());
+  MapBlock<AffineWriter> block{100, {out.data()}};
+  const auto graph = StepGraph::record(
+      stream, [&](Stream& recorded) { launch_kernel(recorded, compiled_affine(), {}, block); });
+  EXPECT_EQ(graph->census().kernels, 1);
+  block = {0, {nullptr}};
+  graph->launch(stream);
+  stream.synchronize();
+  for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], 3 * static_cast<int>(i) + 1);
+}
+
+TEST(Launch, ACompiledKernelIsRefusedWhereItCannotRun) {
+  Stream stream(Device::cpu());
+  const MapBlock<AffineWriter> block{0, {nullptr}};
+  EXPECT_THROW(launch_kernel(stream, {"none", nullptr, {}}, {}, block), std::logic_error);
+  for (const LaunchShape shape : {LaunchShape{0, 32, 0}, LaunchShape{1, 0, 0},
+                                  LaunchShape{1, 1025, 0}, LaunchShape{1, 32, 1u << 30}}) {
+    EXPECT_THROW(launch_kernel(stream, compiled_affine(), shape, block), std::logic_error);
+  }
+}
+
+TEST(Launch, ACompiledKernelOnTheDevice) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+#if WELLSPRING_CUDA
+  const Device device = Device::parse("auto");
+  constexpr std::size_t n = 1000;
+  MemoryPlan plan(device);
+  const auto out = plan.reserve<std::int64_t>("test", "out", n);
+  const auto host = plan.reserve<std::int64_t>("test", "host", n, MemorySpace::host);
+  plan.commit();
+  Stream stream(device);
+  CompiledKernel kernel = compiled_affine();
+  kernel.device = &cuda::map_kernel<AffineWriter>();
+  launch_kernel(stream, kernel, {4, kMapBlock, 0}, MapBlock<AffineWriter>{n, {out.data()}});
+  stream.copy(host.data(), out.data(), out.bytes(), CopyDirection::device_to_host, "down");
+  stream.synchronize();
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(host.data()[i], 3 * static_cast<std::int64_t>(i) + 1);
+  }
+#endif
 }
 
 TEST(Launch, RefusesWhatCudaWouldRefuse) {

@@ -3,3 +3,4 @@
 
 WS_CUDA_MAP(wellspring::test::AffineWriter);
 WS_CUDA_TEAM(wellspring::test::HistogramMaker);
+WS_CUDA_TEAM(wellspring::test::SharedCanvasPainter);

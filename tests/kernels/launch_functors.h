@@ -13,6 +13,25 @@ struct AffineWriter {
   WS_HD void operator()(std::int64_t i) const { out[i] = 3 * i + 1; }
 };
 
+/// All teams scatter into the same cells, as the parts of a canvas do: cells[0] counts, cells[1]
+/// takes the largest and cells[2] the bits of what the teams bring.
+struct SharedCanvasPainter {
+  std::int64_t points;  ///< of each team
+  std::int32_t* cells;
+  std::int64_t* sum;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t rank) const {
+    for (std::int64_t k = team.rank(); k < points; k += team.size()) {
+      const auto value = static_cast<std::int32_t>(rank * points + k);
+      team.atomic_add(&cells[0], std::int32_t{1});
+      team.atomic_max(&cells[1], value);
+      team.atomic_or(&cells[2], std::int32_t{1} << (value % 31));
+      team.atomic_add(sum, std::int64_t{value});
+    }
+  }
+};
+
 /// Histogram of (rank * 7919 + k) % 64 over k < count, made in scratch with atomics, and then the
 /// sum, largest value and union of bits: every member of the team protocol once.
 struct HistogramMaker {

@@ -87,8 +87,9 @@ TEST(BatchNormTeams, SameBitsForAnyTeamSize) {
       BatchNormApply<float>{x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
                             residual.data(), out.data(), kRows, kEach, kChannels, Activation::relu},
       kChunks, shape, {bytes_of(out)});
-  const BatchNormGradient<float> gradient{x.data(), y.data(), dy.data(), mean.data(), rstd.data(),
-                                          kRows,    kEach,    kChannels, Activation::relu};
+  const BatchNormGradient<float> gradient{x.data(),    y.data(),    dy.data(),
+                                          mean.data(), rstd.data(), kRows,
+                                          kEach,       kChannels,   Activation::relu};
   expect_equal_for_all_team_sizes(
       BatchNormBackwardChunk<float>{gradient, sums.data(), squares.data()}, kChunks, shape,
       {bytes_of(sums), bytes_of(squares)});

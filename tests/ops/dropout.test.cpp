@@ -70,8 +70,8 @@ TEST(DropoutTeams, SameBitsForAnyTeamSize) {
   const std::vector<Slot> slots = {{1, 0, 0, 0}, {2, 0, 0, 1}};
   const StepState state{.step = 3};
   wellspring::test::expect_equal_for_all_team_sizes(
-      DropoutApply<float>{x.data(), y.data(), slots.data(), &state, 9, 5000, chunks(5000),
-                          1u << 30, 4.0f / 3},
+      DropoutApply<float>{x.data(), y.data(), slots.data(), &state, 9, 5000, chunks(5000), 1u << 30,
+                          4.0f / 3},
       2 * chunks(5000), {kChunkTeam}, {wellspring::test::bytes_of(y)});
 }
 

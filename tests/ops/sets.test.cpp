@@ -22,7 +22,8 @@ TEST_P(SetsTest, ItemsThatDoNotExistAreNotRead) {
   spec.items = 2;
   spec.features = 2;
   const float nan = std::nanf("");
-  const Buffer<float> x = buffer(std::vector<float>{1, 2, 3, 6, 5, 4, nan, nan, nan, nan, nan, nan}),
+  const Buffer<float> x = buffer(
+                          std::vector<float>{1, 2, 3, 6, 5, 4, nan, nan, nan, nan, nan, nan}),
                       y = buffer<float>(6), dx = buffer<float>(12);
   const Buffer<std::int32_t> count = buffer(std::vector<std::int32_t>{2, 1, 0});
   item_pool_forward(stream(), spec, count, x, y);

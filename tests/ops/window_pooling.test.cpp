@@ -53,7 +53,8 @@ TEST_P(WindowPoolingTest, NaNsWin) {
 }
 
 TEST_P(WindowPoolingTest, RefusesWindowsThatMakeNoSense) {
-  for (const PoolSpec& spec : {windows(4, 1, 0), windows(3, 0, 1), windows(3, 2, 2), windows(16, 1, 8)})
+  for (const PoolSpec& spec :
+       {windows(4, 1, 0), windows(3, 0, 1), windows(3, 2, 2), windows(16, 1, 8)})
     EXPECT_THROW(max_pool_forward(stream(), spec, nullptr, nullptr, nullptr), Error);
 }
 
@@ -61,7 +62,8 @@ WS_ON_EVERY_BACKEND(WindowPoolingTest);
 
 TEST(WindowPoolingTeams, SameBitsForAnyTeamSize) {
   constexpr WindowGeometry kIn{7, 5, 3, 4, 3, 3, 2, 1};
-  const auto x = random_values<float>(2 * 7 * 5 * 3, 1), dy = random_values<float>(2 * 4 * 3 * 3, 2);
+  const auto x = random_values<float>(2 * 7 * 5 * 3, 1),
+             dy = random_values<float>(2 * 4 * 3 * 3, 2);
   std::vector<float> y(dy.size()), dx(x.size());
   std::vector<std::uint8_t> winner(dy.size());
   using wellspring::test::bytes_of;
@@ -69,8 +71,9 @@ TEST(WindowPoolingTeams, SameBitsForAnyTeamSize) {
   expect_equal_for_all_team_sizes(
       MaxWindowForward<float>{x.data(), y.data(), winner.data(), kIn, Activation::relu}, 2 * 4,
       {kChunkTeam}, {bytes_of(y), bytes_of(winner)});
-  expect_equal_for_all_team_sizes(MaxWindowBackward<float>{dy.data(), winner.data(), dx.data(), kIn},
-                                  2 * 7, {kChunkTeam}, {bytes_of(dx)});
+  expect_equal_for_all_team_sizes(
+      MaxWindowBackward<float>{dy.data(), winner.data(), dx.data(), kIn}, 2 * 7, {kChunkTeam},
+      {bytes_of(dx)});
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ std::vector<Samples> samples_of(const std::vector<SourceSpec>& specs, std::int64
     mixture.emit_range(stream, k, 0, batch.view(), count);
     Samples samples;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      samples.images.emplace_back(
-          reinterpret_cast<const char*>(batch.x().data() + i * values), values * sizeof(float));
+      samples.images.emplace_back(reinterpret_cast<const char*>(batch.x().data() + i * values),
+                                  values * sizeof(float));
       samples.labels.push_back(batch.label()[i]);
     }
     all.push_back(std::move(samples));
@@ -88,8 +88,8 @@ TEST(Independence, LabelsOfTwoSourcesAreUnrelated) {
     const auto a = static_cast<std::size_t>(all[0].labels[i]);
     ++pairs[a * classes + static_cast<std::size_t>(all[1].labels[i])];
   }
-  EXPECT_LT(test::chi_square_score(pairs, static_cast<double>(kCount) /
-                                              static_cast<double>(pairs.size())),
+  EXPECT_LT(test::chi_square_score(pairs,
+                                   static_cast<double>(kCount) / static_cast<double>(pairs.size())),
             5);
 }
 

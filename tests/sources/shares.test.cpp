@@ -125,8 +125,8 @@ TEST_F(Shares, MakeTheRowsOfOneRank) {
       for (const int ranks : {2, 3, 4}) {
         std::vector<std::unique_ptr<RankRun>> runs;
         for (int rank = 0; rank < ranks; ++rank) {
-          runs.push_back(std::make_unique<RankRun>(mixture(storage, mixed),
-                                                   share_of(kBatch, rank, ranks)));
+          runs.push_back(
+              std::make_unique<RankRun>(mixture(storage, mixed), share_of(kBatch, rank, ranks)));
         }
         for (const std::uint64_t step : steps) {
           SCOPED_TRACE(testing::Message() << ranks << " ranks, step " << step);

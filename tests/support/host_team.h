@@ -118,19 +118,15 @@ class ThreadTeam {
 
   template <class I>
   I atomic_add(I* target, I value) const {
-    return std::atomic_ref<I>(*target).fetch_add(value, std::memory_order_relaxed);
+    return host_atomic_add(target, value);
   }
   template <class I>
   I atomic_max(I* target, I value) const {
-    std::atomic_ref<I> shared(*target);
-    I old = shared.load(std::memory_order_relaxed);
-    while (value > old && !shared.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
-    }
-    return old;
+    return host_atomic_max(target, value);
   }
   template <class I>
   I atomic_or(I* target, I value) const {
-    return std::atomic_ref<I>(*target).fetch_or(value, std::memory_order_relaxed);
+    return host_atomic_or(target, value);
   }
 
  private:

@@ -188,10 +188,12 @@ Bytes TarWriter::finish() const {
   return result;
 }
 
-void write_image_folder(const fs::path& root, int classes, int images, int width, int height) {
+void write_image_folder(const fs::path& root, int classes, int images, int width, int height,
+                        std::uint32_t first_seed) {
   for (int c = 0; c < classes; ++c) {
     for (int i = 0; i < images; ++i) {
-      const Bytes rgb = noise_rgb(width, height, static_cast<std::uint32_t>(1000 * c + i));
+      const Bytes rgb =
+          noise_rgb(width, height, first_seed + static_cast<std::uint32_t>(1000 * c + i));
       const bool png = i % 3 == 2;
       write_bytes(
           root / fmt::format("class{}", c) / fmt::format("{:03}.{}", i, png ? "png" : "jpg"),

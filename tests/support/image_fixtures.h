@@ -44,9 +44,10 @@ class TarWriter {
   Bytes body_;
 };
 
-/// `classes` folders of `images` noise JPEGs (every third a PNG) of width x height below `root`.
+/// `classes` folders of `images` noise JPEGs (every third a PNG) of width x height below `root`;
+/// another seed, other images.
 void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
-                        int height);
+                        int height, std::uint32_t first_seed = 0);
 
 /// The project's real data, or empty where it is not at hand: WELLSPRING_SHARED, else ../shared
 /// beside the repository.

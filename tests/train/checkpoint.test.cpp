@@ -192,15 +192,5 @@ TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {
   EXPECT_EQ(resumed.step(), 10u);
 }
 
-TEST(ConfigDifferences, NamePathsAndValues) {
-  const std::string there = "seed: 1\ndata:\n  sources:\n    - name: a\n      size: 3\n";
-  const std::string here =
-      "seed: 2\ndata:\n  sources:\n    - name: a\n      size: 3\n    - name: b\n";
-  EXPECT_EQ(config_differences(there, here),
-            (std::vector<std::string>{"seed: 1 there, 2 here",
-                                      "data.sources.[1].name: absent there, b here"}));
-  EXPECT_TRUE(config_differences(there, there).empty());
-}
-
 }  // namespace
 }  // namespace wellspring

@@ -1,5 +1,6 @@
 #include "train/run_config.h"
 
+#include "core/files.h"
 #include "tests/train/training_testing.h"
 
 #include <algorithm>
@@ -147,6 +148,35 @@ TEST(RunConfigTest, IdentityLeavesOutWhatWeightsDoNotDependOn) {
                             "model.group_width=2", "data.sources.0.weight=2", "data.size=16",
                             "data.view.flip_x=0.5", "loss.label_smoothing=0.1"})
     EXPECT_NE(parse(kSmallRun, {other}).identity_yaml(), identity) << other;
+}
+
+bool is_described(const ConfigEntry& entry) {
+  std::string section;
+  for (std::size_t i = 0; i + 1 < entry.path.size(); ++i) {
+    const bool element = entry.path[i].front() == '[';
+    section += element ? "[]" : (section.empty() ? "" : ".") + entry.path[i];
+  }
+  for (const ConfigSection& known : config_sections()) {
+    if (known.path != section) continue;
+    if (!known.others.empty()) return true;  // keys of a generator, a model, the sources' names
+    for (const ParamRow& row : known.rows)
+      if (row.name == entry.path.back()) return true;
+  }
+  return false;
+}
+
+TEST(RunConfigTest, EveryKeyThatIsReadOrWrittenIsDescribed) {
+  std::vector<ConfigEntry> entries = config_settings(parse(kSmallRun).entries());
+  for (const auto& file : std::filesystem::directory_iterator(
+           std::filesystem::path(WELLSPRING_SOURCE_DIR) / "configs")) {
+    if (file.path().extension() != ".yaml") continue;
+    const RunConfig config = RunConfig::load(file.path());
+    for (const ConfigEntry& entry : config_settings(config.entries())) entries.push_back(entry);
+    for (ConfigEntry& entry : config_entries(read_text(file.path()), file.path().string()))
+      entries.push_back(std::move(entry));
+  }
+  for (const ConfigEntry& entry : entries) EXPECT_TRUE(is_described(entry)) << entry.path_text();
+  EXPECT_FALSE(is_described({{"data", "sources", "[0]", "lr"}, "1"}));
 }
 
 TEST(RunConfigTest, Bf16NeedsAGpu) {

@@ -26,21 +26,21 @@ struct Cnn {
   static constexpr const char* kReference = "He et al. 2016; Wu & He 2018";
   static SampleLayout example() { return SampleLayout::image(32, 32, 3); }
 
-  std::vector<double> widths = {32, 64, 128};
-  std::vector<double> blocks = {0, 0, 0};
-  std::vector<double> pool = {1, 1, 1};
+  std::vector<int> widths = {32, 64, 128};
+  std::vector<int> blocks = {0, 0, 0};
+  std::vector<int> pool = {1, 1, 1};
   Norm norm = Norm::group;
   std::int64_t group_width = 16;
 
   static const ParamTable<Cnn>& table() {
     static const auto table =
         ParamTable<Cnn>("model cnn")
-            .real_list("widths", &Cnn::widths, {1, 4096}, "channels",
-                       "channels of each stage, in order")
-            .real_list("blocks", &Cnn::blocks, {0, 64}, "blocks",
-                       "residual blocks that end each stage", "He et al. 2016, figure 2")
-            .real_list("pool", &Cnn::pool, {0, 1}, "",
-                       "1 where a stage halves height and width by max pooling, else 0")
+            .integer_list("widths", &Cnn::widths, {1, 4096}, "channels",
+                          "channels of each stage, in order")
+            .integer_list("blocks", &Cnn::blocks, {0, 64}, "blocks",
+                          "residual blocks that end each stage", "He et al. 2016, figure 2")
+            .integer_list("pool", &Cnn::pool, {0, 1}, "",
+                          "1 where a stage halves height and width by max pooling, else 0")
             .choice("norm", &Cnn::norm, {{"none", Norm::none}, {"group", Norm::group}},
                     "normalisation after each convolution", "Wu & He 2018")
             .integer("group_width", &Cnn::group_width, {1, 4096}, "channels",
@@ -74,8 +74,7 @@ struct Cnn {
   Tensor normalised(Tape& tape, Tensor x, const std::string& name) const {
     if (norm == Norm::none) return x;
     const int width = static_cast<int>(group_width);
-    return tape.group_norm(x, name + ".norm",
-                           {.groups = std::max(1, x.shape.channels / width)});
+    return tape.group_norm(x, name + ".norm", {.groups = std::max(1, x.shape.channels / width)});
   }
 
   /// Before the normalisation, which then works on a quarter of the values.
@@ -91,7 +90,8 @@ struct Cnn {
   /// y = relu(norm(conv(relu(norm(conv(x))))) + x); He et al. 2016.
   Tensor residual(Tape& tape, Tensor x, const std::string& name) const {
     const int channels = x.shape.channels;
-    Tensor y = tape.relu(normalised(tape, convolution(tape, x, name + ".0", channels), name + ".0"));
+    Tensor y =
+        tape.relu(normalised(tape, convolution(tape, x, name + ".0", channels), name + ".0"));
     y = normalised(tape, convolution(tape, y, name + ".1", channels), name + ".1");
     return tape.relu(tape.add(y, x));
   }
@@ -108,9 +108,7 @@ struct Cnn {
             "each list has one entry a stage", "make the three lists equally long"});
     std::vector<Stage> rows;
     for (std::size_t i = 0; i < n; ++i) {
-      const Stage stage{whole_number(kName, "widths", widths[i]),
-                        whole_number(kName, "blocks", blocks[i]),
-                        whole_number(kName, "pool", pool[i]) == 1};
+      const Stage stage{widths[i], blocks[i], pool[i] == 1};
       if (norm == Norm::group && stage.width > group_width && stage.width % group_width != 0)
         fail(ErrorKind::config,
              {fmt::format("model cnn: a stage of {} channels does not divide into groups of {}",

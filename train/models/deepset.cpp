@@ -24,27 +24,24 @@ struct DeepSet {
     return layout;
   }
 
-  std::vector<double> item_widths = {64, 64};
-  std::vector<double> widths = {64, 64};
+  std::vector<int> item_widths = {64, 64};
+  std::vector<int> widths = {64, 64};
   Pooling pooling = Pooling::mean;
 
   static const ParamTable<DeepSet>& table() {
     static const auto table =
         ParamTable<DeepSet>("model deepset")
-            .real_list("item_widths", &DeepSet::item_widths, {1, 65536}, "values",
-                       "values of each layer that works on single items, in order")
-            .real_list("widths", &DeepSet::widths, {1, 65536}, "values",
-                       "values of each layer that works on whole sets, in order")
+            .integer_list("item_widths", &DeepSet::item_widths, {1, 65536}, "values",
+                          "values of each layer that works on single items, in order")
+            .integer_list("widths", &DeepSet::widths, {1, 65536}, "values",
+                          "values of each layer that works on whole sets, in order")
             .choice("pooling", &DeepSet::pooling, {{"mean", Pooling::mean}, {"sum", Pooling::sum}},
                     "how the items of a set come together",
                     "a sum also tells how many there are; a mean keeps its size");
     return table;
   }
 
-  void check() const {
-    for (const double width : item_widths) whole_number(kName, "item_widths", width);
-    for (const double width : widths) whole_number(kName, "widths", width);
-  }
+  void check() const {}
 
   void record(Tape& tape) const {
     Tensor x = perceptron(tape, tape.input(), "item", item_widths);
@@ -55,10 +52,9 @@ struct DeepSet {
 
  private:
   static Tensor perceptron(Tape& tape, Tensor x, const std::string& name,
-                           const std::vector<double>& widths) {
+                           const std::vector<int>& widths) {
     for (std::size_t i = 0; i < widths.size(); ++i)
-      x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i),
-                               {.width = whole_number(kName, "widths", widths[i])}));
+      x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i), {.width = widths[i]}));
     return x;
   }
 };

@@ -12,25 +12,22 @@ struct Mlp {
   static constexpr const char* kReference = "";
   static SampleLayout example() { return SampleLayout::image(32, 32, 3); }
 
-  std::vector<double> widths = {64, 64};
+  std::vector<int> widths = {64, 64};
 
   static const ParamTable<Mlp>& table() {
     static const auto table =
         ParamTable<Mlp>("model mlp")
-            .real_list("widths", &Mlp::widths, {1, 65536}, "values",
-                       "values of each hidden layer, in order; empty: a linear model");
+            .integer_list("widths", &Mlp::widths, {1, 65536}, "values",
+                          "values of each hidden layer, in order; empty: a linear model");
     return table;
   }
 
-  void check() const {
-    for (const double width : widths) whole_number(kName, "widths", width);
-  }
+  void check() const {}
 
   void record(Tape& tape) const {
     Tensor x = Tape::flatten(tape.input());
     for (std::size_t i = 0; i < widths.size(); ++i)
-      x = tape.relu(tape.dense(x, fmt::format("layer{}", i),
-                               {.width = whole_number(kName, "widths", widths[i])}));
+      x = tape.relu(tape.dense(x, fmt::format("layer{}", i), {.width = widths[i]}));
     tape.head(x, "head");
   }
 };

@@ -1,5 +1,5 @@
-// The residual network of 18 layers, with batch normalisation. Parameters and buffers have the names
-// and shapes of torchvision's resnet18, so that weights can be exchanged with PyTorch.
+// The residual network of 18 layers, with batch normalisation. Parameters and buffers have the
+// names and shapes of torchvision's resnet18, so that weights can be exchanged with PyTorch.
 #include "train/model.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,9 @@ struct Resnet18 {
   static constexpr const char* kName = "resnet18";
   static constexpr const char* kSummary =
       "residual network of 18 layers with batch normalisation, weights as torchvision's";
-  static constexpr const char* kReference = "He et al. 2016, table 1 and figure 2; Ioffe & Szegedy "
-                                            "2015";
+  static constexpr const char* kReference =
+      "He et al. 2016, table 1 and figure 2; Ioffe & Szegedy "
+      "2015";
   static SampleLayout example() { return SampleLayout::image(224, 224, 3); }
 
   Stem stem = Stem::imagenet;
@@ -25,8 +26,7 @@ struct Resnet18 {
   static const ParamTable<Resnet18>& table() {
     static const auto table =
         ParamTable<Resnet18>("model resnet18")
-            .choice("stem", &Resnet18::stem,
-                    {{"imagenet", Stem::imagenet}, {"cifar", Stem::cifar}},
+            .choice("stem", &Resnet18::stem, {{"imagenet", Stem::imagenet}, {"cifar", Stem::cifar}},
                     "imagenet: 7x7 convolution and 3x3 pooling, which divide the sides by four; "
                     "cifar: 3x3 convolution, for images of 32 pixels or so",
                     "He et al. 2016, table 1 and section 4.2")
@@ -54,8 +54,8 @@ struct Resnet18 {
 
  private:
   Tensor block(Tape& tape, Tensor x, const std::string& name, int channels, int stride) const {
-    Tensor y = tape.conv(x, name + ".conv1",
-                         {.channels = channels, .stride = stride, .bias = false});
+    Tensor y =
+        tape.conv(x, name + ".conv1", {.channels = channels, .stride = stride, .bias = false});
     y = tape.relu(tape.batch_norm(y, name + ".bn1"));
     y = tape.conv(y, name + ".conv2", {.channels = channels, .bias = false});
     y = tape.batch_norm(y, name + ".bn2",

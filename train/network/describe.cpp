@@ -90,17 +90,17 @@ std::string describe(const Tape& tape) {
     std::string from;
     for (const Tensor& input : node.inputs)
       from += fmt::format("{}{}", from.empty() ? "of " : ", ", input.value);
-    lines +=
-        fmt::format("  {:>3}  {:<12}{:<26}{:<12}{:<12}{}", node.output.value, words.kind, node.name,
-                    from, text(node.output.shape), words.constants);
+    lines += fmt::format("  {:>3}  {:<12}{:<26}{:<12}{:<12}{}", node.output.value, words.kind,
+                         node.name, from, text(node.output.shape), words.constants);
     while (lines.back() == ' ') lines.pop_back();
     lines += '\n';
     const std::pair<std::string, std::string> formula{words.kind, words.formula};
     if (std::find(formulas.begin(), formulas.end(), formula) == formulas.end())
       formulas.push_back(formula);
   }
-  lines += "\nwhat each computes (height x width x channels in memory; \"name.weight\" and so on in "
-           "the model file)\n";
+  lines +=
+      "\nwhat each computes (height x width x channels in memory; \"name.weight\" and so on in "
+      "the model file)\n";
   for (const auto& [kind, formula] : formulas) lines += fmt::format("  {}: {}\n", kind, formula);
   return lines;
 }

@@ -89,8 +89,8 @@ struct LayerRun {
   ops::Workspace workspace;
 
   // Of a backward run:
-  void* output_gradient = nullptr;    ///< may be overwritten
-  std::vector<void*> input_gradient;  ///< to be overwritten; null where it is not wanted
+  void* output_gradient = nullptr;        ///< may be overwritten
+  std::vector<void*> input_gradient;      ///< to be overwritten; null where it is not wanted
   std::vector<void*> parameter_gradient;  ///< to be overwritten, by parameter
 
   Stream& stream() const { return pass.stream; }

@@ -97,8 +97,8 @@ void Network::plan_forward(const Stream& stream) {
 
 void Network::plan_backward() {
   gradient_[index(output_)] =
-      store("gradient of the outputs",
-            bytes_of(steps_.back().node.output.shape, spec_.compute), loss_time());
+      store("gradient of the outputs", bytes_of(steps_.back().node.output.shape, spec_.compute),
+            loss_time());
   std::map<int, bool> parameter_written;
   for (std::size_t i = steps_.size(); i-- > 0;) {
     Step& step = steps_[i];
@@ -129,9 +129,8 @@ void Network::plan_backward() {
       const ParameterTensor& tensor = arena_.tensor(id);
       if (tensor.trained() && !parameter_written.emplace(id.index, true).second) {
         const DType type = tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute;
-        target.written =
-            store("gradient of " + tensor.name + " again",
-                  static_cast<std::size_t>(tensor.elements()) * size_of(type), now);
+        target.written = store("gradient of " + tensor.name + " again",
+                               static_cast<std::size_t>(tensor.elements()) * size_of(type), now);
       }
       step.parameter_gradients.push_back(target);
     }

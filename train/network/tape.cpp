@@ -136,7 +136,8 @@ Tensor Tape::item_sum(Tensor x) {
 }
 
 Tensor Tape::item_pool(Tensor x, bool mean) {
-  if (input_.kind != SampleKind::set) refuse("the samples are no sets", "this network pools over items");
+  if (input_.kind != SampleKind::set)
+    refuse("the samples are no sets", "this network pools over items");
   return record(ItemPool{mean}, "", {x}, {1, 1, x.shape.channels});
 }
 

@@ -66,8 +66,8 @@ struct GroupNormOptions {
   float epsilon = 1e-5f;  ///< Wu & He 2018
 };
 struct BatchNormOptions {
-  float momentum = 0.1f;            ///< of the newest batch in the running statistics, as PyTorch
-  float epsilon = 1e-5f;            ///< as PyTorch; Ioffe & Szegedy 2015 name none
+  float momentum = 0.1f;           ///< of the newest batch in the running statistics, as PyTorch
+  float epsilon = 1e-5f;           ///< as PyTorch; Ioffe & Szegedy 2015 name none
   Initial weight = Initial::ones;  ///< zeros: a residual branch that begins as nothing
 };
 struct DropoutOptions {

@@ -95,7 +95,9 @@ class CifarRows final : public Dataset {
   }
 
   std::int64_t size() const override { return static_cast<std::int64_t>(rows_.size()); }
-  RowLayout layout() const override { return {SampleLayout::image(kSide, kSide, 3), ElementType::u8}; }
+  RowLayout layout() const override {
+    return {SampleLayout::image(kSide, kSide, 3), ElementType::u8};
+  }
   const std::vector<std::string>& classes() const override { return classes_; }
   std::int32_t label(std::int64_t row) const override {
     return labels_[static_cast<std::size_t>(rows_[static_cast<std::size_t>(row)])];

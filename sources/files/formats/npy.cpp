@@ -95,7 +95,9 @@ std::vector<std::int64_t> read_labels(const fs::path& path, const ArraySpec& row
 class NpyRows final : public Dataset {
  public:
   NpyRows(const DatasetRequest& request, const NpySettings& settings)
-      : file_(request.path), canonical_(fs::weakly_canonical(request.path)), limit_(request.limit_per_class) {
+      : file_(request.path),
+        canonical_(fs::weakly_canonical(request.path)),
+        limit_(request.limit_per_class) {
     const NpyHeader header = read_npy_header(file_);
     data_offset_ = header.data_offset;
     layout_ = layout_of(header.spec, request.path);

@@ -157,7 +157,11 @@ cudaError_t cudaFuncGetName(const char** name, const void* function);
 
 namespace wellspring::stand_in {
 
-/// What <<<>>> would be: enqueues a kernel, which is work of the host. `stream` is a cudaStream_t.
+/// What a KernelHandle leads to here: the host's loop, given the kernel's parameters.
+using HostKernel = void (*)(const void* parameters);
+
+/// What cudaLaunchKernel would be: enqueues a kernel, which is work of the host. `stream` is a
+/// cudaStream_t.
 void launch_kernel(void* stream, std::string name, std::function<void()> work);
 
 }  // namespace wellspring::stand_in

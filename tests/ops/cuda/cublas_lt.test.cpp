@@ -2,10 +2,13 @@
 
 #include "core/error.h"
 #include "kernels/ops/cuda/dense.h"
+#include "kernels/ops/cuda/pointers.h"
 #include "kernels/ops/cuda/versions.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <stdexcept>
 #include <string>
 
 namespace wellspring::ops::cuda {
@@ -17,6 +20,13 @@ TEST(CublasLt, OpensWithoutDevice) {
   EXPECT_EQ(library.cublasLtGetVersion() / 10000, static_cast<std::size_t>(CUBLAS_VER_MAJOR));
   EXPECT_TRUE(cublas_lt_version().starts_with(std::to_string(CUBLAS_VER_MAJOR) + "."));
   EXPECT_EQ(&library, &cublas_lt()) << "opened once";
+}
+
+TEST(CublasLt, WorkspacesAreHeldToTheDocumentedAlignment) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  EXPECT_NO_THROW(require_aligned("workspace", {nullptr, at(512)}, kWorkspaceAlignment));
+  EXPECT_THROW(require_aligned("workspace", {at(16)}, kWorkspaceAlignment), std::logic_error);
+  EXPECT_THROW(require_aligned("operand", {at(8)}), std::logic_error);
 }
 
 TEST(CublasLt, ErrorsSayWhatFailedWhereAndWhy) {

@@ -22,8 +22,7 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
     : stream_(stream), tape_(tape), memory_(stream.device()) {
   constexpr std::uint64_t kSeed = 7;
   network_ = std::make_unique<Network>(
-      tape,
-      NetworkSpec{.batch = batch, .compute = compute, .seed = kSeed, .input_gradient = true},
+      tape, NetworkSpec{.batch = batch, .compute = compute, .seed = kSeed, .input_gradient = true},
       stream, memory_);
   ParameterArena& arena = network_->parameters();
   arena.plan(memory_, compute, {});
@@ -48,8 +47,8 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
     // An empty set, a full one, and between.
     input_.count.push_back(static_cast<std::int32_t>(i) * in.items /
                            std::max(1, static_cast<int>(batch) - 1));
-    input_.slots.push_back({100 + i, 0, static_cast<std::uint32_t>(i % 2),
-                            static_cast<std::uint32_t>(i)});
+    input_.slots.push_back(
+        {100 + i, 0, static_cast<std::uint32_t>(i % 2), static_cast<std::uint32_t>(i)});
   }
   arena.initialise(stream, kSeed);
   std::vector<float> master = arena.download(stream, arena.master());
@@ -58,10 +57,10 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
     const double spread = matrix ? 1.5 / std::sqrt(static_cast<double>(tensor.fan_in())) : 0;
     const bool positive = tensor.name.ends_with(".weight") || tensor.name.ends_with("_var");
     const Doubles values =
-        matrix ? uniform(static_cast<std::size_t>(tensor.elements()), random, -spread, spread,
-                         compute)
-               : uniform(static_cast<std::size_t>(tensor.elements()), random,
-                         positive ? 0.5 : -0.5, positive ? 1.5 : 0.5, DType::f32);
+        matrix
+            ? uniform(static_cast<std::size_t>(tensor.elements()), random, -spread, spread, compute)
+            : uniform(static_cast<std::size_t>(tensor.elements()), random, positive ? 0.5 : -0.5,
+                      positive ? 1.5 : 0.5, DType::f32);
     std::transform(values.begin(), values.end(), master.begin() + tensor.offset,
                    [](double value) { return static_cast<float>(value); });
     input_.tensors[tensor.name] = values;
@@ -146,8 +145,8 @@ std::map<std::string, Doubles> NetworkBench::tensors() {
   const std::vector<float> master = arena.download(stream_, arena.master());
   std::map<std::string, Doubles> result;
   for (const ParameterTensor& tensor : arena.tensors())
-    result[tensor.name] = Doubles(master.begin() + tensor.offset,
-                                  master.begin() + tensor.offset + tensor.elements());
+    result[tensor.name] =
+        Doubles(master.begin() + tensor.offset, master.begin() + tensor.offset + tensor.elements());
   return result;
 }
 

@@ -19,8 +19,8 @@ class NetworkBench {
 
   /// Of the samples and parameters as they are; f32.
   Doubles outputs(PassMode mode);
-  /// After outputs(PassMode::train): the gradient of dot(outputs, direction()) by tensor's name, and
-  /// of the samples by "x".
+  /// After outputs(PassMode::train): the gradient of dot(outputs, direction()) by tensor's name,
+  /// and of the samples by "x".
   std::map<std::string, Doubles> gradients();
   const Doubles& direction() const { return direction_; }
   /// Parameters and buffers as they are on the device, by name.

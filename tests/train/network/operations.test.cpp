@@ -34,8 +34,8 @@ constexpr std::int64_t kBatch = 4;
 constexpr int kOutputs = 3;
 
 const std::vector<OperationCase>& cases() {
-  static const SampleLayout image = SampleLayout::image(6, 6, 3), odd = SampleLayout::image(7, 5, 2),
-                            vector = SampleLayout::event(10);
+  static const SampleLayout image = SampleLayout::image(6, 6, 3),
+                            odd = SampleLayout::image(7, 5, 2), vector = SampleLayout::event(10);
   static const SampleLayout set = [] {
     SampleLayout layout = SampleLayout::set(5, 3);
     layout.globals = 2;
@@ -47,8 +47,8 @@ const std::vector<OperationCase>& cases() {
        [](Tape& t) { t.head(t.relu(t.dense(t.input(), "a", {.width = 8})), "h"); }},
       {"dense_without_bias", vector,
        [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 8, .bias = false}), "h"); }},
-      {"dense_per_item", set,
-       [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 4}), "h"); }, 48},
+      {"dense_per_item", set, [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 4}), "h"); },
+       48},
       {"shared_weights", vector,
        [](Tape& t) {
          Tensor x = t.relu(t.dense(t.input(), "a", {.width = 10}));
@@ -57,14 +57,9 @@ const std::vector<OperationCase>& cases() {
        },
        64, 4},
       {"conv", image,
-       [](Tape& t) {
-         t.head(t.global_mean(t.conv(t.input(), "a", {.channels = 4})), "h");
-       },
-       96},
+       [](Tape& t) { t.head(t.global_mean(t.conv(t.input(), "a", {.channels = 4})), "h"); }, 96},
       {"conv_relu", image,
-       [](Tape& t) {
-         t.head(t.global_mean(t.relu(t.conv(t.input(), "a", {.channels = 4}))), "h");
-       },
+       [](Tape& t) { t.head(t.global_mean(t.relu(t.conv(t.input(), "a", {.channels = 4}))), "h"); },
        96},
       {"conv_7x7_stride_2", image,
        [](Tape& t) {
@@ -115,8 +110,8 @@ const std::vector<OperationCase>& cases() {
        },
        160, 2},
       {"group_norm_of_the_samples", image,
-       [](Tape& t) { t.head(t.global_mean(t.group_norm(t.input(), "n", {.groups = 3})), "h"); },
-       96, 2},
+       [](Tape& t) { t.head(t.global_mean(t.group_norm(t.input(), "n", {.groups = 3})), "h"); }, 96,
+       2},
       {"group_norm_residual_relu", image,
        [](Tape& t) {
          const Tensor x = t.conv(t.input(), "a", {.channels = 4});
@@ -240,7 +235,8 @@ class Operations : public ops::test::OperationTest {
       };
       const Doubles expected =
           ops::test::gradient(at, name == "x" ? input.x : input.tensors.at(name));
-      ops::test::expect_within(got, expected, bound * kBatch * std::max(1.0, largest(expected)) + 1e-8,
+      ops::test::expect_within(got, expected,
+                               bound * kBatch * std::max(1.0, largest(expected)) + 1e-8,
                                "gradient of " + name);
     }
   }
@@ -274,8 +270,7 @@ TEST_P(Operations, NaNsAreNotSwallowed) {
     Tape tape(c.name, c.input, kOutputs);
     c.page(tape);
     NetworkBench bench(stream(), tape, kBatch);
-    std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.elements()),
-                         std::nanf(""));
+    std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.elements()), std::nanf(""));
     bench.set_input(x);
     for (const double output : bench.outputs(PassMode::train)) EXPECT_TRUE(std::isnan(output));
   }

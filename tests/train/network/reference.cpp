@@ -50,8 +50,8 @@ class Evaluator {
               if (row < 0 || row >= x.shape.height || column < 0 || column >= x.shape.width)
                 continue;
               patches.block((n * out.height + p) * out.width + q, (r * k + s) * channels, 1,
-                            channels) = x.data.row((n * x.shape.height + row) * x.shape.width +
-                                                   column);
+                            channels) =
+                  x.data.row((n * x.shape.height + row) * x.shape.width + column);
             }
     return linear(patches, c.channels, c.weights_of, c.bias);
   }
@@ -84,8 +84,7 @@ class Evaluator {
       move("running_mean", running_mean, mean, double{b.momentum});
       move("running_var", running_variance, variance * (rows / (rows - 1)), double{b.momentum});
     }
-    y = ((y.rowwise() - mean).array().rowwise() /
-         (variance.array() + double{b.epsilon}).sqrt())
+    y = ((y.rowwise() - mean).array().rowwise() / (variance.array() + double{b.epsilon}).sqrt())
             .matrix();
     return affine(y);
   }
@@ -102,8 +101,8 @@ class Evaluator {
               if (row < 0 || row >= x.shape.height || column < 0 || column >= x.shape.width)
                 continue;
               auto largest = y.row((n * out.height + i) * out.width + j);
-              largest = largest.cwiseMax(
-                  x.data.row((n * x.shape.height + row) * x.shape.width + column));
+              largest =
+                  largest.cwiseMax(x.data.row((n * x.shape.height + row) * x.shape.width + column));
             }
     return y;
   }
@@ -130,7 +129,8 @@ class Evaluator {
       const Slot& slot = in_.slots[static_cast<std::size_t>(n)];
       const SampleRng rng{ops::dropout_sample_key(key, in_.step, slot.source), slot.sample};
       for (std::int64_t i = 0; i < columns; ++i) {
-        const auto word = rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4)).word[i % 4];
+        const auto word =
+            rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4)).word[i % 4];
         y.data()[n * columns + i] *= word < double{d.rate} * 0x1p32 ? 0 : 1 / (1 - double{d.rate});
       }
     }
@@ -196,9 +196,9 @@ Doubles reference_outputs(const Tape& tape, const ReferenceInput& input,
     for (const Tensor& read : node.inputs) {
       // In the shape in which the operation looks at it: memory order does not change.
       const Matrix& data = values[static_cast<std::size_t>(read.value)].data;
-      inputs.push_back({read.shape, matrix_of(Doubles(data.data(), data.data() + data.size()),
-                                              input.batch * read.shape.positions(),
-                                              read.shape.channels)});
+      inputs.push_back(
+          {read.shape, matrix_of(Doubles(data.data(), data.data() + data.size()),
+                                 input.batch * read.shape.positions(), read.shape.channels)});
     }
     values[static_cast<std::size_t>(node.output.value)] = evaluator.run(node, inputs);
   }

@@ -125,11 +125,13 @@ TEST(Tape, RefusesWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(refused([](Tape& t) { t.max_pool(t.input(), {.window = 9}); }).find("side of 9"),
             std::string::npos);
-  EXPECT_NE(refused([](Tape& t) { t.group_norm(t.input(), "n", {.groups = 2}); })
-                .find("3 channels in 2 groups"),
+  EXPECT_NE(refused([](Tape& t) {
+              t.group_norm(t.input(), "n", {.groups = 2});
+            }).find("3 channels in 2 groups"),
             std::string::npos);
-  EXPECT_NE(refused([](Tape& t) { t.add(t.input(), Tape::flatten(t.input())); })
-                .find("must have one shape"),
+  EXPECT_NE(refused([](Tape& t) {
+              t.add(t.input(), Tape::flatten(t.input()));
+            }).find("must have one shape"),
             std::string::npos);
   EXPECT_NE(refused([](Tape& t) { t.globals(); }).find("no global columns"), std::string::npos);
 }

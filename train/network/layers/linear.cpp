@@ -83,8 +83,8 @@ class ConvolutionLayer : public Layer {
 
   ops::Conv2dSpec spec_;
   std::int64_t outputs_ = 0;
-  std::unique_ptr<ops::Conv2d> convolution_;     ///< without pooling
-  std::unique_ptr<ops::ConvPool2d> pooled_;      ///< with it
+  std::unique_ptr<ops::Conv2d> convolution_;  ///< without pooling
+  std::unique_ptr<ops::ConvPool2d> pooled_;   ///< with it
 };
 
 class DenseLayer : public Layer {

@@ -1,5 +1,5 @@
 // Takes the place of kernels/launch.cuh in builds with the stand-in: a kernel is the functor's loop
-// on the host, enqueued. Included by .cu files alone, which the host compiler then compiles.
+// on the host. Included by .cu files alone, which the host compiler then compiles.
 #pragma once
 
 #include "kernels/launch.h"
@@ -11,14 +11,23 @@
 namespace wellspring::cuda {
 
 template <class F>
-void launch_map(const Stream& stream, std::int64_t n, const F& f) {
-  stand_in::launch_kernel(stream.native(), __PRETTY_FUNCTION__, [n, f] { host::run_map(n, 1, f); });
+KernelHandle& map_kernel() {
+  static const stand_in::HostKernel run = [](const void* parameters) {
+    const auto& block = *static_cast<const MapBlock<F>*>(parameters);
+    host::run_map(block.n, 1, block.f);
+  };
+  static KernelHandle handle(&run, __PRETTY_FUNCTION__);
+  return handle;
 }
 
 template <class F>
-void launch_team(const Stream& stream, std::int64_t n, TeamShape shape, const F& f) {
-  stand_in::launch_kernel(stream.native(), __PRETTY_FUNCTION__,
-                          [n, shape, f] { host::run_league(n, 1, shape, f); });
+KernelHandle& league_kernel() {
+  static const stand_in::HostKernel run = [](const void* parameters) {
+    const auto& block = *static_cast<const LeagueBlock<F>*>(parameters);
+    host::run_league(block.n, 1, {32, block.scratch_bytes}, block.f);
+  };
+  static KernelHandle handle(&run, __PRETTY_FUNCTION__);
+  return handle;
 }
 
 }  // namespace wellspring::cuda

@@ -1,0 +1,263 @@
+#include "sources/data_config.h"
+
+#include "core/text.h"
+#include "generators/generator.h"
+#include "sources/files/format.h"
+#include "sources/mixture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace wellspring {
+namespace {
+
+const ParamTable<DataConfig>& data_table() {
+  static const auto table =
+      ParamTable<DataConfig>("data")
+          .text("root", &DataConfig::root, "folder where relative paths of data begin")
+          .may_change()
+          .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
+          .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
+                   "of every data set that says nothing else: the first ones of each class; 0: all")
+          .may_change();  // what each source makes of it counts
+  return table;
+}
+
+/// A point as it is written.
+struct PointText {
+  std::string at;
+};
+
+const ParamTable<PointText>& point_table() {
+  static const auto table =
+      ParamTable<PointText>("schedule point")
+          .text("at", &PointText::at, "where in the run: 30%, or 0.3; weights are linear between")
+          .required();
+  return table;
+}
+
+void read_view(const ConfigNode& node, ViewParams& view) {
+  node.read(view_table(), view);
+  to_view_spec(view, node.place());  // checks what no row can check alone
+}
+
+bool is_event(const SourceSpec& spec) {
+  return spec.kind == SourceKind::generator &&
+         find_generator(spec.generator).kind != SampleKind::image;
+}
+
+SourceKind read_kind(const ConfigNode& node) {
+  SourceSpec holder;
+  if (const auto kind = node.scalar("kind"))
+    source_table(SourceKind::generator).set(holder, "kind", kind->value, kind->place);
+  return holder.kind;
+}
+
+SourceConfig read_source(const ConfigNode& node, const DataConfig& data, const ViewParams& view,
+                         std::int64_t limit_per_class) {
+  SourceConfig source;
+  SourceSpec& spec = source.spec;
+  spec.place = node.place();
+  spec.kind = read_kind(node);
+  spec.limit_per_class = limit_per_class;
+  node.read(source_table(spec.kind), spec);
+  if (spec.name.empty()) node.refuse("name is empty");
+  if (spec.head.empty()) spec.head = spec.name;
+  if (spec.kind == SourceKind::generator) {
+    spec.params = node.section("params").settings();
+    const auto name = node.scalar("generator");
+    const Place place = name ? name->place : node.place();
+    // Made and dropped: every parameter is checked here, with its place.
+    make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
+  } else {
+    if (const auto format = node.scalar("format"); format && !format->value.empty())
+      find_format(format->value, format->place);
+    spec.params = read_format_settings(node, spec.format);
+  }
+  if (is_event(spec)) {
+    if (node.has("view")) node.refuse("a view of events", "only images are looked at");
+    return source;
+  }
+  source.view = view;
+  read_view(node.section("view"), source.view);
+  return source;
+}
+
+/// "30%" or 0.3.
+double read_fraction(const ParamSetting& setting) {
+  std::string_view text = trim(setting.value);
+  const bool percent = text.ends_with('%');
+  if (percent) text = trim(text.substr(0, text.size() - 1));
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (percent) value /= 100;
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1))
+    fail(ErrorKind::config,
+         {fmt::format("{}'{}' is no point of the run", setting.place.prefix(), setting.value),
+          "points lie between 0% and 100%", "write 30%, or 0.3"});
+  return value;
+}
+
+double read_weight(const ParamSetting& setting) {
+  SourceSpec holder;
+  source_table(SourceKind::generator).set(holder, "weight", setting.value, setting.place);
+  return holder.weight;
+}
+
+SchedulePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
+  SchedulePoint point;
+  point.place = node.place();
+  point.at = read_fraction(node.required_scalar("at", point_table().rows()[0].help));
+  std::vector<bool> given(names.size(), false);
+  point.weights.resize(names.size(), 0);
+  for (const ParamSetting& setting : node.section("weights").settings()) {
+    const auto found = std::find(names.begin(), names.end(), setting.name);
+    if (found == names.end())
+      fail(ErrorKind::config,
+           {fmt::format("{}there is no source '{}'", setting.place.prefix(), setting.name), "",
+            name_advice(setting.name, names)});
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    point.weights[index] = read_weight(setting);
+    given[index] = true;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (!given[i])
+      node.refuse(fmt::format("the weight of '{}' is missing", names[i]),
+                  "every point names every source");
+  return point;
+}
+
+void check_schedule(const ConfigNode& node, const std::vector<SchedulePoint>& schedule) {
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    if (i > 0 && schedule[i].at < schedule[i - 1].at)
+      node.refuse(fmt::format("point {} lies before point {}", i, i - 1),
+                  "points follow each other in time");
+    double sum = 0;
+    for (const double weight : schedule[i].weights) sum += weight;
+    if (!(sum > 0))
+      node.refuse(schedule.size() == 1 ? "all weights are 0"
+                                       : fmt::format("all weights of point {} are 0", i),
+                  "no source would give samples");
+  }
+}
+
+void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source_nodes,
+                   DataConfig& data) {
+  const std::vector<std::string> names = names_of(data);
+  for (const ConfigNode& point : node.list("schedule"))
+    data.schedule.push_back(read_point(point, names));
+  if (data.schedule.empty()) {
+    SchedulePoint constant;
+    for (const SourceConfig& source : data.sources) constant.weights.push_back(source.spec.weight);
+    data.schedule.push_back(std::move(constant));
+  } else {
+    for (const ConfigNode& source : source_nodes)
+      if (source.has("weight"))
+        source.refuse("a weight beside a schedule", "the schedule says every weight",
+                      "remove one of the two");
+  }
+  check_schedule(node, data.schedule);
+}
+
+void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
+  const SourceSpec& spec = source.spec;
+  writer.table(source_table(spec.kind), spec, {"weight"});  // which the schedule says
+  if (spec.kind == SourceKind::generator) {
+    const auto generator = make_generator(spec.generator, size, spec.params);
+    // Samples of another version are other samples.
+    writer.fact("generator_version", std::to_string(generator->info().version));
+    writer.section("params", [&] { writer.lines(generator->parameters_yaml()); });
+  } else {
+    write_format_settings(writer, spec.params);
+  }
+  if (!is_event(spec)) {
+    writer.section("view", [&] { writer.table(view_table(), source.view); });
+  }
+}
+
+void write_point(ConfigWriter& writer, const SchedulePoint& point, const DataConfig& data) {
+  writer.value("at", shortest(point.at));
+  writer.section("weights", [&] {
+    for (std::size_t i = 0; i < data.sources.size(); ++i) {
+      writer.value(data.sources[i].spec.name, shortest(point.weights[i]));
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> names_of(const DataConfig& data) {
+  std::vector<std::string> names;
+  for (const SourceConfig& source : data.sources) names.push_back(source.spec.name);
+  return names;
+}
+
+DataConfig read_data(const ConfigNode& node) {
+  DataConfig data = node.read(data_table());
+  ViewParams view;
+  read_view(node.section("view"), view);
+  const std::vector<ConfigNode> nodes = node.list("sources");
+  if (nodes.empty()) node.refuse("sources is empty", "a run needs something to learn from");
+  if (nodes.size() > static_cast<std::size_t>(kMaxSources))
+    node.refuse(fmt::format("{} sources", nodes.size()),
+                fmt::format("a mixture holds at most {}", kMaxSources));
+  for (const ConfigNode& source : nodes) {
+    data.sources.push_back(read_source(source, data, view, data.limit_per_class));
+    const std::vector<std::string> names = names_of(data);
+    if (std::count(names.begin(), names.end(), names.back()) > 1)
+      source.refuse(fmt::format("a second source is called '{}'", names.back()));
+  }
+  read_schedule(node, nodes, data);
+  return data;
+}
+
+std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format) {
+  std::vector<ParamSetting> settings;
+  for (const std::string& key : format_keys(format))
+    if (const auto setting = node.scalar(key)) settings.push_back(*setting);
+  check_format_settings(format, settings);
+  return settings;
+}
+
+void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>& settings) {
+  for (const ParamSetting& setting : settings)
+    writer.value(setting.name, yaml_scalar(setting.value));
+}
+
+void write_data(ConfigWriter& writer, const DataConfig& data) {
+  writer.section("data", [&] {
+    writer.table(data_table(), data);
+    writer.section("sources", [&] {
+      for (std::size_t i = 0; i < data.sources.size(); ++i) {
+        writer.element(i,
+                       [&] { write_source(writer, data.sources[i], static_cast<int>(data.size)); });
+      }
+    });
+    writer.section("schedule", [&] {
+      for (std::size_t i = 0; i < data.schedule.size(); ++i) {
+        writer.element(i, [&] { write_point(writer, data.schedule[i], data); });
+      }
+    });
+  });
+}
+
+std::vector<ConfigSection> data_sections() {
+  std::vector<ConfigSection> sections = {
+      {"data", "", data_table().rows(), ""},
+      {"data.view", "", view_table().rows(), ""},
+      {"data.sources[]", "kind: generator", source_table(SourceKind::generator).rows(), ""},
+      {"data.sources[].params", "kind: generator", {}, "those of `wellspring describe GENERATOR`"},
+      {"data.sources[]", "kind: files", source_table(SourceKind::files).rows(), ""},
+      {"data.sources[].view", "of images", view_table().rows(), ""},
+      {"data.schedule[]", "", point_table().rows(), ""},
+      {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},
+  };
+  for (const DatasetFormat& format : format_registry()) {
+    sections.push_back({"data.sources[]", "format: " + format.name, format.parameters, ""});
+  }
+  return sections;
+}
+
+}  // namespace wellspring

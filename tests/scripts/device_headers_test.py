@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Device headers stand alone: each compiles by itself with a plain C++ compiler as freestanding code,
+and includes nothing but its kind and the standard headers that need no library behind them.
+
+    device_headers_test.py COMPILER
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Headers that a functor's code may include, and so any compiler must take, at run time too. What
+# launches it (launch.h), reads parameters or plans memory is for the host and stands elsewhere.
+DEVICE_HEADERS = """
+core/expect.h
+kernels/dtype.h
+kernels/emission/batch.h
+kernels/emission/fields.h
+kernels/kernel_handle.h
+kernels/macros.h
+kernels/math.h
+kernels/ops/channel_sums.h
+kernels/ops/team_loop.h
+kernels/philox.h
+kernels/reduce.h
+kernels/team.h
+kernels/view.h
+""".split()
+# Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
+FREESTANDING = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
+
+compiler = "c++"
+
+
+class DeviceHeaders(unittest.TestCase):
+    def test_include_their_kind_alone(self):
+        for header in DEVICE_HEADERS:
+            with self.subTest(header):
+                for system, own in INCLUDE.findall((ROOT / header).read_text()):
+                    if system:
+                        self.assertIn(system, FREESTANDING)
+                    else:
+                        self.assertIn(own, DEVICE_HEADERS)
+
+    def test_compile_alone(self):
+        for header in DEVICE_HEADERS:
+            with self.subTest(header):
+                done = subprocess.run(
+                    [compiler, "-std=c++20", "-ffreestanding", "-fsyntax-only", "-Wall", "-Wextra",
+                     "-Werror", "-fopenmp-simd", "-I", ROOT, "-x", "c++", "-"],
+                    input=f'#include "{header}"\n', text=True, capture_output=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        compiler = sys.argv.pop(1)
+    unittest.main()
