@@ -98,7 +98,7 @@ TEST(Preview, TheFontHasEveryCharacterOfTheNames) {
     const auto generator = make_generator(entry.name, 8);
     used += entry.name + generator->parameters_yaml();
     for (const std::string& name : generator->info().classes) used += name;
-    for (const std::string& name : generator->info().features) used += name;
+    for (const ValueInfo& feature : generator->info().features) used += feature.name;
   }
   for (const char character : used) {
     if (character != '\n') {
