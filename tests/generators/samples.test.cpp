@@ -2,9 +2,9 @@
 #include "generators/samples.h"
 
 #include "core/error.h"
+#include "core/font.h"
 #include "core/npy.h"
 #include "generators/export.h"
-#include "generators/font.h"
 #include "generators/preview.h"
 #include "tests/generators/collect.h"
 #include "tests/support/temporary_folder.h"

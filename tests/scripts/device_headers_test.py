@@ -20,10 +20,14 @@ kernels/dtype.h
 kernels/emission/augmentation.h
 kernels/emission/batch.h
 kernels/emission/colour.h
+kernels/emission/emit_call.h
 kernels/emission/fields.h
 kernels/emission/homography.h
 kernels/emission/lanes.h
 kernels/emission/latent_map.h
+kernels/emission/pixel_run.h
+kernels/emission/sample.h
+kernels/emission/tiles.h
 kernels/kernel_handle.h
 kernels/macros.h
 kernels/math.h
