@@ -372,7 +372,7 @@ WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, Sample
   WS_UNROLL(3)
   for (int c = 0; c < 3; ++c) {
     a.gain[c] = plan.inv_std[c];
-    a.bias[c] = -plan.mean[c] * plan.inv_std[c];
+    a.bias[c] = (0 - plan.mean[c]) * plan.inv_std[c];  // +0 where the mean is 0
   }
   a.unfinished = plan.blurs();
   if (plan.blurs()) {
