@@ -1,7 +1,5 @@
 #include "generators/images/ifs.h"
 
-#include "generators/adapters.h"
-#include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
