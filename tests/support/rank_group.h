@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -68,6 +69,9 @@ class RankGroup {
   void add(std::size_t rank, T* data, std::size_t count) {
     data_[rank] = data;
     meeting_.arrive_and_wait();
+    if (std::find(data_.begin(), data_.end(), nullptr) != data_.end()) {
+      throw std::runtime_error("another rank has failed");
+    }
     std::vector<T> sum(count);
     for (std::size_t i = 0; i < count; ++i) {
       float total = 0;
@@ -76,10 +80,11 @@ class RankGroup {
     }
     meeting_.arrive_and_wait();  // all have read
     std::copy(sum.begin(), sum.end(), data);
+    data_[rank] = nullptr;
     meeting_.arrive_and_wait();  // all have written
   }
 
-  std::vector<const void*> data_;
+  std::vector<const void*> data_;  ///< of each rank that takes part in the sum; null outside of it
   std::barrier<> meeting_;
 };
 

@@ -16,14 +16,18 @@ namespace {
 
 class NetworkOnH200 : public CudnnOnH200 {
  protected:
-  /// Returns how many convolutions the network has.
+  /// Returns how many convolutions the network has. Images are squares of `size` pixels.
   std::size_t expect_network_planned(const std::string& model,
                                      const std::vector<ParamSetting>& settings, std::int64_t batch,
-                                     const SampleShape& in) {
+                                     int size) {
+    SampleLayout layout;
+    for (const ModelEntry& entry : model_registry())
+      if (entry.name == model) layout = entry.example;
+    if (layout.kind == SampleKind::image) layout.height = layout.width = size;
     const Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
-    const Network network(make_model(model, settings)->record(SampleLayout::image(in), 10),
-                          {.batch = batch}, stream, memory);
+    const Network network(make_model(model, settings)->record(layout, 10), {.batch = batch}, stream,
+                          memory);
     const auto& planned = stream.library<PlanLog>()->convolutions;
     for (const Conv2dSpec& spec : planned) expect_planned(spec);
     return planned.size();
@@ -38,21 +42,25 @@ TEST_F(NetworkOnH200, PlansEveryConfiguration) {
     SCOPED_TRACE(file.path().filename());
     const RunConfig config = RunConfig::load(file.path());
     const int size = static_cast<int>(config.data.size);
-    const SampleShape in = config.model.name == "cnn" ? SampleShape{size, size, 3} : SampleShape{};
     convolutions +=
-        expect_network_planned(config.model.name, config.model.params, config.train.batch, in);
+        expect_network_planned(config.model.name, config.model.params, config.train.batch, size);
   }
   EXPECT_GT(convolutions, 0u);
 }
 
 // The network of the benchmarks, which is compared with other frameworks.
 TEST_F(NetworkOnH200, PlansThreeConvolutions) {
-  EXPECT_EQ(expect_network_planned("cnn", {}, 128, {32, 32, 3}), 3u);
+  EXPECT_EQ(expect_network_planned("cnn", {}, 128, 32), 3u);
 }
 
 TEST_F(NetworkOnH200, PlansConvolutionsWithBiasAndRelu) {
   const std::vector<ParamSetting> plain = {{"norm", "none", {}}, {"pool", "[0, 0, 0]", {}}};
-  EXPECT_EQ(expect_network_planned("cnn", plain, 128, {32, 32, 3}), 3u);
+  EXPECT_EQ(expect_network_planned("cnn", plain, 128, 32), 3u);
+}
+
+TEST_F(NetworkOnH200, PlansResnet18WithEitherStem) {
+  EXPECT_EQ(expect_network_planned("resnet18", {}, 256, 224), 20u);
+  EXPECT_EQ(expect_network_planned("resnet18", {{"stem", "cifar", {}}}, 512, 32), 20u);
 }
 
 }  // namespace
