@@ -1,5 +1,7 @@
 #include "generators/events/ginkgo.h"
 
+#include "generators/generator.h"
+#include "generators/samples.h"
 #include "tests/generators/ginkgo_reference.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
@@ -230,6 +232,29 @@ TEST(Ginkgo, LogRatioIsTheBestScoreOfTheTree) {
     EXPECT_NEAR(test::area_under_curve(scores), area, 5 * 0.5 / std::sqrt(30000.));
     EXPECT_NEAR(area, w_root_rate == 3.0 ? 0.649 : 0.83, 0.01);
   }
+}
+
+TEST(Ginkgo, WhatHasNoRoomIsCounted) {
+  const auto generator = make_generator(
+      "ginkgo", 1, {{"items", "8", {}}, {"t_cut", "100", {}}, {"frame", "rest", {}}});
+  SampleMaker maker(*generator, {Device::cpu(), 256, 0});
+  std::uint64_t jets = 0, samples = 0, items = 0;
+  maker.make({3, 0, 2000}, [&](const HostSamples& made) {
+    const auto width = static_cast<std::size_t>(generator->layout().latents);
+    for (std::size_t i = 0; i < made.label().size(); ++i, ++jets) {
+      const auto all = static_cast<std::uint64_t>(made.latents()[i * width + 5]);
+      ASSERT_EQ(made.items()[i], static_cast<std::int32_t>(std::min<std::uint64_t>(8, all)));
+      for (auto k = static_cast<std::size_t>(made.items()[i]) * 4; k < 32; ++k) {
+        ASSERT_EQ(made.x()[i * 32 + k], 0) << "behind the last constituent";
+      }
+      samples += all > 8 ? 1 : 0;
+      items += all > 8 ? all - 8 : 0;
+    }
+  });
+  EXPECT_EQ(jets, 2000u);
+  EXPECT_GT(samples, 0u);
+  EXPECT_EQ(maker.overflow().samples, samples);
+  EXPECT_EQ(maker.overflow().items, items);
 }
 
 TEST(Ginkgo, ImpossibleParametersAreRefused) {
