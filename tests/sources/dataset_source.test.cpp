@@ -1,7 +1,9 @@
-// Longer than 500 lines: resident, streamed, resumed and damaged data sets share one set of fixtures.
+// Longer than 500 lines: resident, streamed, resumed and damaged data sets share one set of
+// fixtures.
 #include "sources/dataset_source.h"
 
 #include "core/sha256.h"
+#include "kernels/ops/training.h"
 #include "kernels/step_graph.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
