@@ -39,7 +39,7 @@ if(WELLSPRING_CUDA_STAND_IN)
 elseif(NOT WELLSPRING_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
-  if(CMAKE_CUDA_COMPILER AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  if(CMAKE_CUDA_COMPILER AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     # Ampere (8.0 code runs on 8.6 and 8.9), Hopper, Blackwell of data centres and of desks. The whole
     # list costs three times the compile time of one; -DCMAKE_CUDA_ARCHITECTURES=90-real while working.
     execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --version OUTPUT_VARIABLE nvcc_version)
