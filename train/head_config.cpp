@@ -48,10 +48,9 @@ struct LossSection {
 const ParamTable<LossSection>& loss_table() {
   static const auto table =
       ParamTable<LossSection>("loss")
-          .choice(
-              "kind", &LossSection::kind,
-              {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
-              "in place of `heads`: a class head for each label space, or one regression")
+          .choice("kind", &LossSection::kind,
+                  {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
+                  "in place of `heads`: a class head for each label space, or one regression")
           .real("label_smoothing", &LossSection::label_smoothing, {0, 0.999}, "",
                 "share of the target spread over all classes", "Szegedy et al. 2016, section 7")
           .text_list("targets", &LossSection::targets, "of mse: the latents to predict, by name");

@@ -52,20 +52,20 @@ struct SourceReport {
   std::uint64_t samples = 0;
   double wanted_share = 0;  ///< of the window's samples, from the configured weights
   double achieved_share = 0;
-  double loss = 0;  ///< of all its heads, mean over its samples; 0 without samples
+  double loss = 0;                 ///< of all its heads, mean over its samples; 0 without samples
   std::optional<double> accuracy;  ///< of its first head that has one
   std::vector<HeadReport> heads = {};
 };
 
 /// The steps since the last report.
 struct StepReport {
-  std::uint64_t step = 0;    ///< steps done, this window included
-  std::uint64_t steps = 0;   ///< of the whole run
-  std::uint64_t window = 0;  ///< steps in the window
-  double loss = 0;           ///< mean over the window
+  std::uint64_t step = 0;          ///< steps done, this window included
+  std::uint64_t steps = 0;         ///< of the whole run
+  std::uint64_t window = 0;        ///< steps in the window
+  double loss = 0;                 ///< mean over the window
   std::optional<double> accuracy;  ///< over all sources that have one
-  float gradient_norm = 0;   ///< of the last step, before clipping
-  float learning_rate = 0;   ///< of the last step
+  float gradient_norm = 0;         ///< of the last step, before clipping
+  float learning_rate = 0;         ///< of the last step
   double samples_per_second = 0;
   bool clean = true;  ///< false when the window held an evaluation or a checkpoint
   std::vector<SourceReport> sources;
@@ -76,7 +76,7 @@ struct EvaluationResult {
   std::string name;
   std::string head;
   std::uint64_t samples = 0;
-  std::uint64_t trained_on = 0;  ///< of them at least; 0: none was found among the training data
+  std::uint64_t trained_on = 0;    ///< of them at least; 0: none was found among the training data
   double loss = 0;                 ///< of all its heads, mean over its samples
   std::optional<double> accuracy;  ///< of its first head that has one
   /// What no classifier can exceed, where the generator knows it in closed form.

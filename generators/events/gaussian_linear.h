@@ -15,16 +15,16 @@
 
 namespace wellspring {
 
-/// theta ~ N(0, I), x = A theta + noise N(0, I), with A_ij = mixing^(i - j) for j <= i and 0 beyond:
-/// every measurement sees one new parameter and a fading memory of those before. The posterior is
-/// normal with
+/// theta ~ N(0, I), x = A theta + noise N(0, I), with A_ij = mixing^(i - j) for j <= i and 0
+/// beyond: every measurement sees one new parameter and a fading memory of those before. The
+/// posterior is normal with
 ///
 ///     covariance S = (I + A^T A / noise^2)^-1,   mean m(x) = S A^T x / noise^2
 ///
 /// (C. Bishop, Pattern Recognition and Machine Learning, 2006, equations 2.116 and 2.117). What a
-/// network under squared error learns of theta_i and of theta_i^2 is therefore m_i and m_i^2 + S_ii.
-/// The task is that of J.-M. Lueckmann et al., "Benchmarking simulation-based inference", AISTATS
-/// 2021, section T.1, with a map that mixes the parameters.
+/// network under squared error learns of theta_i and of theta_i^2 is therefore m_i and m_i^2 +
+/// S_ii. The task is that of J.-M. Lueckmann et al., "Benchmarking simulation-based inference",
+/// AISTATS 2021, section T.1, with a map that mixes the parameters.
 struct GaussianLinear {
   static constexpr int kParameters = 4;
   static constexpr int kLatents = 2 * kParameters;
@@ -54,7 +54,8 @@ struct GaussianLinear {
     for (int i = 0; i < kParameters; ++i)
       info.latents.push_back({"theta" + std::to_string(i), "", -kLargest, kLargest});
     for (int i = 0; i < kParameters; ++i)
-      info.latents.push_back({"theta" + std::to_string(i) + "_squared", "", 0, kLargest * kLargest});
+      info.latents.push_back(
+          {"theta" + std::to_string(i) + "_squared", "", 0, kLargest * kLargest});
     double reach = params.noise;
     for (int i = 0; i < kParameters; ++i) {
       info.features.push_back({"x" + std::to_string(i), ""});

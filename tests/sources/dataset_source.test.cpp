@@ -2,6 +2,7 @@
 #include "sources/dataset_source.h"
 
 #include "core/sha256.h"
+#include "kernels/ops/training.h"
 #include "kernels/step_graph.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"

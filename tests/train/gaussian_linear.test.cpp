@@ -77,8 +77,9 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
 
 // A regression on N samples with p weights is off, in the mean square, by about p / N of the
 // variance V of what it regresses, given x (the excess of least squares: p V / N). Every sample is
-// seen once here, by an optimiser that forgets: three times that is allowed. V is S_ii of theta_i, and
-// Var(theta_i^2 | x) = 2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii in the mean, of its square.
+// seen once here, by an optimiser that forgets: three times that is allowed. V is S_ii of theta_i,
+// and Var(theta_i^2 | x) = 2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii in the mean, of its
+// square.
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
   const test::TemporaryFolder folder;
   const std::vector<std::string> on_the_cpu = {"device=cpu", "threads=1", "eval.every=0",
@@ -112,12 +113,12 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
     EXPECT_LT(square_error, excess * square_variance) << "theta" << i;
     // The variance, averaged over x, inherits the two errors' means, each no larger than its root
     // mean square; the mean's enters as 2 m times it, and E|m|^2 = 1 - s (Cauchy and Schwarz).
-    const double bound = std::sqrt(excess * square_variance) + 2 * std::sqrt((1 - s) * excess * s) +
-                         excess * s;
+    const double bound =
+        std::sqrt(excess * square_variance) + 2 * std::sqrt((1 - s) * excess * s) + excess * s;
     EXPECT_NEAR(variance, s, bound) << "theta" << i;
 
-    // What evaluation says: the posterior's own spread, the excess, and 200000 samples' scatter (five
-    // standard errors of a mean of squares: its terms' variance is 2 s^2).
+    // What evaluation says: the posterior's own spread, the excess, and 200000 samples' scatter
+    // (five standard errors of a mean of squares: its terms' variance is 2 s^2).
     const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
     EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
     const double scatter = 5 * s * std::sqrt(2.0 / 200000);
