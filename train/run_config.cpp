@@ -118,10 +118,11 @@ void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const Da
   if (static_cast<std::uint64_t>(train.steps) <= kIds / static_cast<std::uint64_t>(train.batch) ||
       !std::any_of(data.sources.begin(), data.sources.end(), generated))
     return;
-  node.refuse(fmt::format("{} steps of {} samples", train.steps, train.batch),
-              "generated samples from id 2^48 on are held out for evaluation, and these could reach "
-              "them",
-              "use fewer steps");
+  node.refuse(
+      fmt::format("{} steps of {} samples", train.steps, train.batch),
+      "generated samples from id 2^48 on are held out for evaluation, and these could reach "
+      "them",
+      "use fewer steps");
 }
 
 SourceContext context_of(const RunConfig& config, const SourceConfig& source) {
@@ -223,8 +224,7 @@ Mixture RunConfig::open_training() const {
   for (const SourceConfig& source : data.sources) {
     SourceSpec spec = source.spec;
     if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();
-    mixture.add(make_source(spec, context_of(*this, source)),
-                {spec.weight}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source)), {spec.weight}, spec.place);
   }
   mixture.set_schedule(data.schedule);
   return mixture;

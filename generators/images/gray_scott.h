@@ -44,9 +44,9 @@ struct GrayScottField {
 
   WS_INLINE Chain chain(SampleRng rng) const {
     constexpr float kFeed[kPatterns] = {0.012f, 0.020f, 0.024f, 0.042f, 0.018f, 0.026f,
-                                        0.034f, 0.038f, 0.046f, 0.058f, 0.030f, 0.050f};
+                                        0.034f, 0.038f, 0.046f, 0.058f, 0.028f, 0.050f};
     constexpr float kKill[kPatterns] = {0.0500f, 0.0470f, 0.0550f, 0.0590f, 0.0550f, 0.0590f,
-                                        0.0630f, 0.0610f, 0.0594f, 0.0630f, 0.0630f, 0.0650f};
+                                        0.0630f, 0.0610f, 0.0594f, 0.0630f, 0.0618f, 0.0650f};
     // Half the widths of a square that stays inside every region.
     constexpr float kSpreadFeed = 5e-4f, kSpreadKill = 2e-4f;
     Chain chain;

@@ -148,8 +148,8 @@ struct OptimizerSpec {
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
 
-/// Moves `average` [n] towards `weights` [n]: a decaying mean of the weights of all steps so far, see
-/// kernels/ops/averaging.h. After optimizer_step.
+/// Moves `average` [n] towards `weights` [n]: a decaying mean of the weights of all steps so far,
+/// see kernels/ops/averaging.h. After optimizer_step.
 void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
                      float* average, const StepState* state);
 /// Exchanges two arrays of n values.

@@ -1,6 +1,6 @@
 // Bad data and bad checkpoints as a user meets them: exit code and message of the command.
-#include "generators/generator.h"
 #include "core/npy.h"
+#include "generators/generator.h"
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"

@@ -1,5 +1,6 @@
 #include "generators/images/ifs.h"
 
+#include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
@@ -282,10 +283,7 @@ TEST(Ifs, CanvasesInScratchAndInThePlanMakeTheSameImages) {
     EmitCall call;
     call.slots = slots.data();
     call.seed = 21;
-    if (warped) {
-      call.view.rotate = 0.5f;
-      call.view.zoom_high = 1.5f;
-    }
+    call.augmentation = test::plan_of(warped ? "augment: [rotate: 30, zoom: [1, 1.5]]" : "", shape);
     test::HostBatch in_scratch(3, layout), in_plan(3, layout);
     for (const auto& [batch, room] :
          {std::pair{&in_scratch, std::size_t{1} << 17}, std::pair{&in_plan, std::size_t{0}}}) {

@@ -19,7 +19,7 @@ constexpr std::int64_t kRows = 3, kColumns = 5000;
 class DropoutTest : public test::OperationTest {
  protected:
   std::vector<float> dropped(std::uint64_t step, std::vector<Slot> slots, float rate = 0.25f,
-                             std::uint64_t seed = 1, const char* layer = "a") {
+                             std::uint64_t seed = 1, const std::string& layer = "a") {
     DropoutSpec spec;
     spec.rows = static_cast<std::int64_t>(slots.size());
     spec.columns = kColumns;

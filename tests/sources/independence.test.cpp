@@ -3,6 +3,7 @@
 #include "generators/generator.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
+#include "tests/support/augmentation.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
@@ -136,7 +137,7 @@ class IndependentFiles : public ::testing::Test {
     spec.params = {{"labels", "y.npy"}};
     SourceContext own = context();
     own.size = 0;
-    own.train_view.flip_x = 0.5f;
+    own.training = test::augmentations_of("augment: [flip_x: 0.5]");
     return make_source(spec, own);
   }
 

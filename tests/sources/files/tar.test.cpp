@@ -3,6 +3,7 @@
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,7 +60,7 @@ TEST_F(Tar, ListsMembersWithTheirBytes) {
 }
 
 TEST_F(Tar, ReadsLongNamesOfEveryDialect) {
-  const std::string path = std::string(90, 'd') + "/" + std::string(80, 'n') + ".jpg";
+  const std::string path = fmt::format("{:d>90}/{:n>80}.jpg", "", "");
   for (const auto dialect :
        {TarWriter::LongNames::ustar_prefix, TarWriter::LongNames::gnu, TarWriter::LongNames::pax}) {
     TarWriter writer;
