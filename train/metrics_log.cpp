@@ -85,6 +85,7 @@ Json to_json(const EvaluationReport& report) {
     results.push_back({{"name", result.name},
                        {"head", result.head},
                        {"samples", result.samples},
+                       {"trained_on", result.trained_on},
                        {"loss", result.loss},
                        {"heads", to_json(result.heads)}});
     add_accuracy(results.back(), result.accuracy);
@@ -123,6 +124,7 @@ EvaluationReport evaluation_from(const Json& line) {
     result.name = entry.at("name");
     result.head = entry.at("head");
     result.samples = entry.at("samples");
+    result.trained_on = entry.at("trained_on");
     result.loss = entry.at("loss");
     result.accuracy = accuracy_from(entry);
     result.heads = heads_from(entry.at("heads"));

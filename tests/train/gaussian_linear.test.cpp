@@ -75,11 +75,12 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
   return all;
 }
 
-// A regression on N samples with p weights is off, in the mean square, by about p / N of the
-// variance V of what it regresses, given x (the excess of least squares: p V / N). Every sample is
-// seen once here, by an optimiser that forgets: three times that is allowed. V is S_ii of theta_i,
-// and Var(theta_i^2 | x) = 2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii in the mean, of its
-// square.
+// How close is asked for, in the scale of the task: the network's mean lies within a fifth of the
+// posterior's standard deviation of the true mean (root mean square over x), so what it adds to the
+// squared error is below a 25th of S_ii; its mean square lies within half of the standard deviation
+// of theta_i^2 given x, whose variance is 2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on
+// average. The variance that the two give is averaged over x and held to half of S_ii. A network
+// that knew nothing but the prior would be off by (1 - S_ii) / S_ii = 4 times S_ii in the first.
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
   const test::TemporaryFolder folder;
   const std::vector<std::string> on_the_cpu = {"device=cpu", "threads=1", "eval.every=0",
@@ -94,9 +95,6 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
   ASSERT_EQ(result.heads.size(), 2u);
 
   const Posterior posterior({.mixing = 0.5, .noise = 0.5});
-  const double samples =
-      static_cast<double>(config.train.batch) * static_cast<double>(config.train.steps);
-  const double excess = 3 * static_cast<double>(trainer.plan().parameters) / samples;
   const Predictions predictions = predict(config, folder.path(), 20);
   const auto n = static_cast<double>(predictions.x.size());
   for (int i = 0; i < kN; ++i) {
@@ -109,27 +107,23 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
       square_error += std::pow(predictions.square[k](i) - (m * m + s), 2) / n;
       variance += (predictions.square[k](i) - std::pow(predictions.mean[k](i), 2)) / n;
     }
-    EXPECT_LT(mean_error, excess * s) << "theta" << i;
-    EXPECT_LT(square_error, excess * square_variance) << "theta" << i;
-    // The variance, averaged over x, inherits the two errors' means, each no larger than its root
-    // mean square; the mean's enters as 2 m times it, and E|m|^2 = 1 - s (Cauchy and Schwarz).
-    const double bound =
-        std::sqrt(excess * square_variance) + 2 * std::sqrt((1 - s) * excess * s) + excess * s;
-    EXPECT_NEAR(variance, s, bound) << "theta" << i;
+    EXPECT_LT(mean_error, s / 25) << "theta" << i;
+    EXPECT_LT(square_error, square_variance / 4) << "theta" << i;
+    EXPECT_NEAR(variance, s, s / 2) << "theta" << i;
 
-    // What evaluation says: the posterior's own spread, the excess, and 200000 samples' scatter
-    // (five standard errors of a mean of squares: its terms' variance is 2 s^2).
+    // What evaluation says: the posterior's own spread, what the network adds, and 200000 samples'
+    // scatter (five standard errors of a mean of squares: its terms' variance is 2 s^2).
     const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
     EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
     const double scatter = 5 * s * std::sqrt(2.0 / 200000);
     EXPECT_GT(rmse.value * rmse.value, s - scatter);
-    EXPECT_LT(rmse.value * rmse.value, s * (1 + excess) + scatter);
+    EXPECT_LT(rmse.value * rmse.value, s * (1 + 1.0 / 25) + scatter);
   }
 }
 
 // The generator follows its law: of N samples every product of two has the mean that the law gives.
-// A product of two normal numbers has a variance below 3 times that of both together; five and a
-// half standard errors fail falsely once in 26 million, 64 comparisons once in 400,000.
+// A product of two normal numbers has a variance below 3 times that of both together; six standard
+// errors fail falsely once in 500 million, 64 comparisons once in 8 million.
 TEST(GaussianLinearRun, SamplesHaveTheCovarianceOfTheLaw) {
   const RunConfig config = RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml",
                                            std::vector<std::string>{"device=cpu"});
@@ -165,7 +159,7 @@ TEST(GaussianLinearRun, SamplesHaveTheCovarianceOfTheLaw) {
   for (int i = 0; i < 2 * kN; ++i)
     for (int j = 0; j < 2 * kN; ++j)
       EXPECT_NEAR(found(i, j), law(i, j),
-                  5.5 * std::sqrt(3 * law(i, i) * law(j, j) / static_cast<double>(kRows)));
+                  6 * std::sqrt(3 * law(i, i) * law(j, j) / static_cast<double>(kRows)));
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   const TemporaryFolder folder;
   EvaluationReport evaluation;
   evaluation.step = 10;
-  evaluation.results = {{"held", "head", 50, 0.25, 0.9, 0.95}, {"other", "head", 5, 1, 0, {}}};
+  evaluation.results = {
+      {"held", "head", 50, 3, 0.25, 0.9, 0.95},
+      {"other", "head", 5, 0, 1, {}, {}, {{"place", 1, {{"rmse of x", 2, "mm"}}}}}};
   {
     MetricsLog log(folder.path(), 0);
     log.write(step_report(10));
@@ -46,7 +48,15 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   EXPECT_EQ(history.steps[0].sources[0].achieved_share, 0.8);
   ASSERT_EQ(history.evaluations.size(), 1u);
   EXPECT_EQ(history.evaluations[0].results[0].best_accuracy, 0.95);
-  EXPECT_FALSE(history.evaluations[0].results[1].best_accuracy.has_value());
+  EXPECT_EQ(history.evaluations[0].results[0].trained_on, 3u);
+  const EvaluationResult& regression = history.evaluations[0].results[1];
+  EXPECT_FALSE(regression.accuracy.has_value());
+  EXPECT_FALSE(regression.best_accuracy.has_value());
+  ASSERT_EQ(regression.heads.size(), 1u);
+  EXPECT_EQ(regression.heads[0].head, "place");
+  EXPECT_EQ(regression.heads[0].scores[0].what, "rmse of x");
+  EXPECT_EQ(regression.heads[0].scores[0].value, 2);
+  EXPECT_EQ(regression.heads[0].scores[0].unit, "mm");
 }
 
 TEST(MetricsLogTest, OpeningAtAStepDropsWhatFollows) {

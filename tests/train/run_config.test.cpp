@@ -90,7 +90,7 @@ TEST(RunConfigTest, ValuesAreChecked) {
   EXPECT_TRUE(contains(refusal({"optimizer.kind=adam"}), "adamw"));
   EXPECT_TRUE(contains(refusal({"data.sources.1.name=shapes"}), "second"));
   EXPECT_TRUE(contains(refusal({"model.blocks=[0]"}), "stages"));
-  EXPECT_TRUE(contains(refusal({"model.widths=[4.5, 8]"}), "whole"));
+  EXPECT_TRUE(contains(refusal({"model.widths=[4.5, 8]"}), "integers"));
   EXPECT_TRUE(contains(refusal({"loss.kind=mse"}), "targets"));
   EXPECT_TRUE(contains(refusal({"data.sources.0.params.classes=99"}), "out of range"));
   EXPECT_TRUE(contains(refusal({"data.augment=[zoom: [2, 1]]"}), "zoom"));
