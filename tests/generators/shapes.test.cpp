@@ -3,6 +3,7 @@
 #include "tests/generators/collect.h"
 #include "tests/support/statistics.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -245,9 +246,8 @@ TEST(Shapes, ZoomKeepsEdgesOnePixelWide) {
   const auto generator = make_generator(
       "shapes", kSide, {{"classes", "1"}, {"scale_low", "0.12"}, {"scale_high", "0.12"}});
   const auto partial = [&](float zoom) {
-    ViewSpec view;
-    view.zoom_low = view.zoom_high = zoom;
-    const auto x = test::emit_with_view<float>(*generator, view, 9, 0, 1);
+    const auto x = test::emit_augmented<float>(
+        *generator, fmt::format("augment: [zoom: [{0}, {0}]]", zoom), 9, 0, 1);
     const auto samples = test::collect(*generator, {9, 0, 1});
     int count = 0;
     for (std::size_t p = 0; p < x.size(); p += 3) {
