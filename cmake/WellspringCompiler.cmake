@@ -108,7 +108,8 @@ if(WELLSPRING_CUDA_STAND_IN)
   target_compile_definitions(wellspring_flags INTERFACE WELLSPRING_CUDA=1 WELLSPRING_CUDA_STAND_IN=1)
 elseif(WELLSPRING_HAS_CUDA)
   set(cuda_flags -fmad=false --expt-relaxed-constexpr -Werror=cross-execution-space-call
-      -Xcompiler=-Wall,-ffp-contract=off,-fno-math-errno,-fno-trapping-math,-fopenmp -lineinfo)
+      -Xcompiler=-Wall,-ffp-contract=off,-fno-math-errno,-fno-trapping-math,-fopenmp -lineinfo
+      --threads=2)  # architectures of one file side by side
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND WELLSPRING_MARCH)
     list(APPEND cuda_flags -Xcompiler=-march=${WELLSPRING_MARCH})
   endif()

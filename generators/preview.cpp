@@ -1,8 +1,9 @@
 #include "generators/preview.h"
 
+#include "core/drawing.h"
 #include "core/error.h"
+#include "core/font.h"
 #include "core/text.h"
-#include "generators/font.h"
 
 #include <fmt/format.h>
 
@@ -53,21 +54,9 @@ class Painter {
     }
   }
 
-  static int text_width(std::string_view text, int scale) {
-    return static_cast<int>(text.size()) * (font::kWidth + 1) * scale;
-  }
   /// The top left corner of the text at (x, y).
   void text(int x, int y, std::string_view words, Colour colour, int scale = 1) {
-    for (const char character : words) {
-      const font::Glyph& glyph = font::glyph(character);
-      for (int row = 0; row < font::kHeight; ++row) {
-        for (int column = 0; column < font::kWidth; ++column) {
-          if (((glyph.rows[row] >> (font::kWidth - 1 - column)) & 1) == 0) continue;
-          fill(x + column * scale, y + row * scale, scale, scale, colour);
-        }
-      }
-      x += (font::kWidth + 1) * scale;
-    }
+    draw_text(image_, x, y, words, {colour.r, colour.g, colour.b}, scale);
   }
   void text_centred(int x, int y, std::string_view words, Colour colour, int scale = 1) {
     text(x - text_width(words, scale) / 2, y, words, colour, scale);
@@ -107,7 +96,7 @@ void draw_header(Painter& painter, const Generator& generator, const SampleRange
   const std::string& name = generator.info().name;
   const int room = width - 2 * kMargin;
   painter.text(kMargin, kMargin, name, kInk, kTitleScale);
-  const int after = kMargin + Painter::text_width(name, kTitleScale) + 12;
+  const int after = kMargin + text_width(name, kTitleScale) + 12;
   const std::string ids = fmt::format("seed {}   ids {} to {}   {}", range.seed, range.first,
                                       range.first + range.count - 1, remark);
   painter.text(after, kMargin + 6, fit(ids, width - kMargin - after, 1), kPale);
@@ -232,7 +221,7 @@ void draw_legend(Painter& painter, int left, int top, const SampleInfo& info) {
   for (std::size_t c = 0; c < info.classes.size(); ++c) {
     painter.fill(left, top + 2, 14, 4, kLines[c % std::size(kLines)]);
     painter.text(left + 20, top, info.classes[c], kInk);
-    left += 20 + Painter::text_width(info.classes[c], 1) + 16;
+    left += 20 + text_width(info.classes[c], 1) + 16;
   }
 }
 

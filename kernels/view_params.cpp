@@ -46,7 +46,7 @@ double channel(const std::vector<double>& values, std::size_t c, const char* nam
                const Place& place) {
   if (values.size() == 1) return values[0];
   if (values.size() == 3) return values[c];
-  const std::string where = place.file.empty() ? "view" : place.to_string() + ": view";
+  const std::string where = place.prefix() + "view";
   fail(ErrorKind::config, {fmt::format("{}.{} has {} values", where, name, values.size()),
                            "images have one or three channels", "give one value, or three"});
 }
@@ -55,7 +55,7 @@ double channel(const std::vector<double>& values, std::size_t c, const char* nam
 
 ViewSpec to_view_spec(const ViewParams& params, const Place& place) {
   if (params.zoom_low > params.zoom_high) {
-    const std::string where = place.file.empty() ? "view" : place.to_string() + ": view";
+    const std::string where = place.prefix() + "view";
     fail(ErrorKind::config, {fmt::format("{}.zoom_low = {} is larger than zoom_high = {}", where,
                                          params.zoom_low, params.zoom_high),
                              "the scale is drawn between the two", "give zoom_low <= zoom_high"});

@@ -1,6 +1,6 @@
 #include "train/preview.h"
 
-#include "generators/font.h"
+#include "core/drawing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ constexpr int kColumns = 8;
 constexpr int kGap = 6;         ///< pixels between tiles
 constexpr int kLeastTile = 64;  ///< pixels: smaller images are enlarged to at least this
 constexpr int kLabelHeight = 12;
-constexpr std::uint8_t kInk = 38;
+constexpr RgbColour kInk = {38, 38, 38};
 
 /// An array of the device as `T` on the host.
 template <class T>
@@ -80,15 +80,8 @@ class Sheet {
                           3];
   }
   void write(int left, int top, std::string_view text) {
-    const auto room = static_cast<std::size_t>(tile_width() / (font::kWidth + 1));
-    for (const char character : text.substr(0, room)) {
-      const font::Glyph& glyph = font::glyph(character);
-      for (int row = 0; row < font::kHeight; ++row)
-        for (int column = 0; column < font::kWidth; ++column)
-          if ((glyph.rows[row] >> (font::kWidth - 1 - column) & 1) != 0)
-            std::fill_n(at(left + column, top + row), 3, kInk);
-      left += font::kWidth + 1;
-    }
+    const auto room = static_cast<std::size_t>(tile_width() / text_width(" "));
+    draw_text(image_, left, top, text.substr(0, room), kInk);
   }
 
   SampleShape shape_;

@@ -118,8 +118,8 @@ double density(double energy, double c) {
 }
 
 TEST(EeMumu, BestAccuracyIsTheIntegralOfTheLargestDensity) {
-  for (const auto& energies : std::vector<std::vector<double>>{
-           {80, 110}, {30, 200}, {30, 60, 91.1876, 110, 200}, {100}}) {
+  for (const auto& energies :
+       std::vector<std::vector<double>>{{80, 110}, {30, 200}, {30, 60, 91.1876, 110, 200}, {100}}) {
     std::string list = "[";
     for (const double e : energies) list += (list.size() > 1 ? ", " : "") + std::to_string(e);
     const auto generator = make_generator("ee_mumu", 1, {{"energies", list + "]"}});

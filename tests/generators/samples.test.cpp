@@ -2,9 +2,9 @@
 #include "generators/samples.h"
 
 #include "core/error.h"
+#include "core/font.h"
 #include "core/npy.h"
 #include "generators/export.h"
-#include "generators/font.h"
 #include "generators/preview.h"
 #include "tests/generators/collect.h"
 #include "tests/support/temporary_folder.h"
@@ -98,7 +98,7 @@ TEST(Preview, TheFontHasEveryCharacterOfTheNames) {
     const auto generator = make_generator(entry.name, 8);
     used += entry.name + generator->parameters_yaml();
     for (const std::string& name : generator->info().classes) used += name;
-    for (const ValueInfo& value : generator->info().features) used += value.name;
+    for (const ValueInfo& feature : generator->info().features) used += feature.name;
   }
   for (const char character : used) {
     if (character != '\n') {

@@ -42,9 +42,9 @@ std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
 // the sets offset by d in [-1/2, 1/2]: area + perimeter d + k d^2, k = sum of tan(turn / 2) over
 // the corners (or pi where smooth), so it is off by k / 12: 0.3 for discs, 1.3 px^2 for the star
 // (tips 144 degrees: 5 tan 72), whose tips' own rounding is as large. Summing over pixel centres
-// adds the error of the midpoint rule along the edge, below 0.01 px^2 a pixel of perimeter, of which
-// the star has most: 10 sides of 1.22 radii. A change of any constant by 1 % moves the area by 2 %,
-// which is 45 px^2 for the smallest shape, whose tolerance is 4.8.
+// adds the error of the midpoint rule along the edge, below 0.01 px^2 a pixel of perimeter, of
+// which the star has most: 10 sides of 1.22 radii. A change of any constant by 1 % moves the area
+// by 2 %, which is 45 px^2 for the smallest shape, whose tolerance is 4.8.
 TEST(Shapes, EveryShapeCoversItsArea) {
   const auto samples = test::collect(*make_generator("shapes", kSide), {3, 0, 300});
   std::map<int, int> seen;

@@ -28,10 +28,9 @@ struct Handful {
     int most = 9;
   };
   static const ParamTable<Params>& table() {
-    static const auto rows =
-        ParamTable<Params>("handful")
-            .integer("room", &Params::room, {1, 100}, "", "items of a row")
-            .integer("most", &Params::most, {0, 100}, "", "items of a sample");
+    static const auto rows = ParamTable<Params>("handful")
+                                 .integer("room", &Params::room, {1, 100}, "", "items of a row")
+                                 .integer("most", &Params::most, {0, 100}, "", "items of a sample");
     return rows;
   }
   static SampleInfo describe(const Params& params) {
@@ -58,7 +57,8 @@ struct Handful {
                                               static_cast<std::uint32_t>(params_.most + 1)));
     for (int i = 0; i < items; ++i) {
       row.set(i, 0, static_cast<float>(i));
-      row.set(i, 1, unit_float(key.rng.block(Purpose::texture, static_cast<std::uint32_t>(i)).word[0]));
+      row.set(i, 1,
+              unit_float(key.rng.block(Purpose::texture, static_cast<std::uint32_t>(i)).word[0]));
     }
     row.set_count(items);
     row.set_global(0, static_cast<float>(items));
@@ -77,8 +77,9 @@ struct Swatches {
     int colours = 5;
   };
   static const ParamTable<Params>& table() {
-    static const auto rows = ParamTable<Params>("swatches").integer(
-        "colours", &Params::colours, {1, 100}, "", "length of the table");
+    static const auto rows =
+        ParamTable<Params>("swatches")
+            .integer("colours", &Params::colours, {1, 100}, "", "length of the table");
     return rows;
   }
   static SampleInfo describe(const Params&) {
@@ -178,8 +179,8 @@ TEST(SetGenerator, ExportsRaggedArraysAndSaysWhatDidNotFit) {
   EXPECT_GT(overflow.items, 0u);
   EXPECT_EQ(report.overflow.samples, overflow.samples);
   EXPECT_EQ(report.overflow.items, overflow.items);
-  EXPECT_EQ(report.arrays, (std::vector<std::string>{"offsets", "x", "globals", "label", "latents",
-                                                     "weight"}));
+  EXPECT_EQ(report.arrays,
+            (std::vector<std::string>{"offsets", "x", "globals", "label", "latents", "weight"}));
   EXPECT_EQ(overflow_text({2, 5}, generator.layout()),
             "5 items of 2 samples did not fit into rows of 6 items");
   EXPECT_EQ(overflow_text({}, generator.layout()), "");

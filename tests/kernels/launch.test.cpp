@@ -56,7 +56,7 @@ TEST(Launch, LeagueOnTheHost) {
   }
 }
 
-constexpr std::int64_t kPainters = 64, kPoints = 2000;
+constexpr std::int64_t kPainters = 64, kPoints = 50'000;  // long enough for threads to meet
 
 /// What SharedCanvasPainter leaves, whatever the order of its teams.
 void expect_canvas(const std::int32_t* cells, std::int64_t sum) {

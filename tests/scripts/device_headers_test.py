@@ -18,7 +18,13 @@ DEVICE_HEADERS = """
 core/expect.h
 kernels/dtype.h
 kernels/emission/batch.h
+kernels/emission/emit_call.h
 kernels/emission/fields.h
+kernels/emission/lanes.h
+kernels/emission/pixel_run.h
+kernels/emission/sample.h
+kernels/emission/tiles.h
+kernels/emission/viewing.h
 kernels/kernel_handle.h
 kernels/macros.h
 kernels/math.h

@@ -1,3 +1,5 @@
+// Longer than 500 lines: resident, streamed, resumed and damaged data sets share one set of
+// fixtures.
 #include "sources/dataset_source.h"
 
 #include "core/sha256.h"

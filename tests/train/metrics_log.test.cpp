@@ -31,7 +31,8 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   const TemporaryFolder folder;
   EvaluationReport evaluation;
   evaluation.step = 10;
-  evaluation.results = {{"held", "head", 50, 0.25, 0.9, 0.95}, {"other", "head", 5, 1, 0, {}}};
+  evaluation.results = {{"held", "head", 50, 0, 0.25, 0.9, 0.95},
+                        {"other", "head", 5, 0, 1, 0, {}}};
   {
     MetricsLog log(folder.path(), 0);
     log.write(step_report(10));

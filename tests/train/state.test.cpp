@@ -7,6 +7,7 @@
 #include "train/snapshot.h"
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 namespace wellspring {

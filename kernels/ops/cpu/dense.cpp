@@ -31,46 +31,35 @@ using BackwardData = Problem::BackwardData;
 using BackwardWeights = Problem::BackwardWeights;
 
 #if DNNL_VERSION_MAJOR >= 3
-Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p,
-                                     Activation activation) {
-  return {engine,
-          dnnl::prop_kind::forward_training,
-          p.tensors.x,
-          p.weights,
-          p.tensors.bias,
-          p.tensors.y,
-          attributes(activation)};
+Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p) {
+  return {engine,         dnnl::prop_kind::forward_training,
+          p.tensors.x,    p.weights,
+          p.tensors.bias, p.tensors.y,
+          attributes()};
 }
 BackwardData::primitive_desc plan_data(const dnnl::engine& engine, const Problem& p,
                                        const Forward::primitive_desc& hint) {
-  return {engine, p.tensors.x, p.weights, p.tensors.y, hint, attributes(Activation::none)};
+  return {engine, p.tensors.x, p.weights, p.tensors.y, hint, attributes()};
 }
 BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const Problem& p,
                                              const Forward::primitive_desc& hint) {
-  return {engine,
-          p.tensors.x,
-          p.weights,
-          p.tensors.bias,
-          p.tensors.y,
-          hint,
-          attributes(Activation::none)};
+  return {engine, p.tensors.x, p.weights, p.tensors.bias, p.tensors.y, hint, attributes()};
 }
 #else
-Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p,
-                                     Activation activation) {
+Forward::primitive_desc plan_forward(const dnnl::engine& engine, const Problem& p) {
   const Forward::desc desc(dnnl::prop_kind::forward_training, p.tensors.x, p.weights,
                            p.tensors.bias, p.tensors.y);
-  return {desc, attributes(activation), engine};
+  return {desc, attributes(), engine};
 }
 BackwardData::primitive_desc plan_data(const dnnl::engine& engine, const Problem& p,
                                        const Forward::primitive_desc& hint) {
   const BackwardData::desc desc(p.tensors.x, p.weights, p.tensors.y);
-  return {desc, attributes(Activation::none), engine, hint};
+  return {desc, attributes(), engine, hint};
 }
 BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const Problem& p,
                                              const Forward::primitive_desc& hint) {
   const BackwardWeights::desc desc(p.tensors.x, p.weights, p.tensors.bias, p.tensors.y);
-  return {desc, attributes(Activation::none), engine, hint};
+  return {desc, attributes(), engine, hint};
 }
 #endif
 

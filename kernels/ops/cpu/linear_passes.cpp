@@ -1,6 +1,17 @@
 #include "kernels/ops/cpu/linear_passes.h"
 
+#include <cstdint>
+
 namespace wellspring::ops::cpu {
+namespace {
+
+/// max(y, 0), written so that a NaN passes through and is noticed; oneDNN's own does not.
+void apply_relu(float* y, std::int64_t n, int threads) {
+#pragma omp parallel for simd schedule(static) num_threads(threads)
+  for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? 0.0f : y[i];
+}
+
+}  // namespace
 
 void LinearPasses::forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                            Workspace workspace) {
@@ -14,6 +25,9 @@ void LinearPasses::forward(Stream& stream, const void* x, const void* w, const f
     } else {
       forward_.primitive.run({x, weights, y, scratchpad});
     }
+    if (activation_ == Activation::relu)
+      apply_relu(static_cast<float*>(y),
+                 static_cast<std::int64_t>(tensors_.y.get_size() / sizeof(float)), threads);
   });
 }
 

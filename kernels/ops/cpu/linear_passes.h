@@ -33,6 +33,9 @@ class LinearPasses {
     finish(forward_, plan.scratchpad_desc(), DNNL_ARG_BIAS, layout);
   }
 
+  /// What follows in the forward pass, in the same node.
+  void set_activation(Activation activation) { activation_ = activation; }
+
   template <class Primitive>
   void set_backward_data(const typename Primitive::primitive_desc& plan) {
     WorkspaceLayout layout;
@@ -91,6 +94,7 @@ class LinearPasses {
   std::shared_ptr<OneDnn> library_;
   LinearTensors tensors_;
   Pass forward_, data_, weights_;
+  Activation activation_ = Activation::none;
   std::size_t spare_bias_ = 0;  ///< receives dbias where the caller wants none
   std::size_t workspace_bytes_ = 0;
 };
@@ -126,16 +130,15 @@ class OneDnnLayer final : public Layer {
       : passes_(Problem::kName, library, problem.tensors) {
     const ThreadScope threads(stream.threads());
     const dnnl::engine& engine = library->engine;
-    passes_.template set_forward<typename Problem::Forward>(
-        plan_forward(engine, problem, spec.activation));
-    // The backward passes begin behind the activation, so their hint has none.
-    const auto hint = plan_forward(engine, problem, Activation::none);
+    const auto forward = plan_forward(engine, problem);  // also the hint of the backward passes
+    passes_.template set_forward<typename Problem::Forward>(forward);
+    passes_.set_activation(spec.activation);
     if (spec.input_gradient) {
       passes_.template set_backward_data<typename Problem::BackwardData>(
-          plan_data(engine, problem, hint));
+          plan_data(engine, problem, forward));
     }
     passes_.template set_backward_weights<typename Problem::BackwardWeights>(
-        plan_weights(engine, problem, hint));
+        plan_weights(engine, problem, forward));
   }
 
   LinearPasses passes_;

@@ -65,18 +65,9 @@ void Relayout::write_back(void* original, Workspace workspace) {
   reorder_.run({at(workspace, offset_), original, at(workspace, scratch_offset_)});
 }
 
-dnnl::primitive_attr attributes(Activation activation) {
+dnnl::primitive_attr attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (activation == Activation::relu) {
-    dnnl::post_ops post;
-#if DNNL_VERSION_MAJOR >= 3
-    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0.f, 0.f);
-#else
-    post.append_eltwise(1.f, dnnl::algorithm::eltwise_relu, 0.f, 0.f);
-#endif
-    attributes.set_post_ops(post);
-  }
   return attributes;
 }
 

@@ -96,8 +96,8 @@ inline void* at(Workspace workspace, std::size_t offset) {
   return static_cast<std::byte*>(workspace.data) + offset;
 }
 
-/// Scratchpads are ours, from the workspace; the activation runs as a post-op.
-dnnl::primitive_attr attributes(Activation activation);
+/// Scratchpads are ours, from the workspace. There are no post-ops: oneDNN's ReLU turns NaN into 0.
+dnnl::primitive_attr attributes();
 
 /// An empty description where there is no bias, as oneDNN expects.
 dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels);

@@ -20,13 +20,12 @@ inline constexpr std::uintptr_t kPointerAlignment = 16;
 inline constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
 /// Throws std::logic_error when a pointer is not aligned; null is.
-inline void require_aligned(std::string_view operation,
-                            std::initializer_list<const void*> pointers,
+inline void require_aligned(std::string_view operation, std::initializer_list<const void*> pointers,
                             std::uintptr_t alignment = kPointerAlignment) {
   for (const void* pointer : pointers) {
     if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) continue;
-    throw std::logic_error(fmt::format("{}: pointer {} is not aligned to {} bytes", operation,
-                                       pointer, alignment));
+    throw std::logic_error(
+        fmt::format("{}: pointer {} is not aligned to {} bytes", operation, pointer, alignment));
   }
 }
 

@@ -45,11 +45,12 @@ std::vector<float> formula_tensor(const ParameterTensor& tensor) {
 
 class Resnet18Test : public ops::test::OperationTest {};
 
-// Roundings of a sum of n terms grow as sqrt(n) u where their signs are random; the longest sums have
-// 512 * 9 terms, and 20 layers follow each other, whose errors add in quadrature: sqrt(4608 * 20) u =
-// 1.8e-5 of the largest logit. Eight times that is far beyond chance, and far below what a wrong
-// constant does: an epsilon of 1e-3 in place of 1e-5 moves the logits by 1e-3 and more. Gradients pass
-// the layers twice and are divided by each normalisation's deviation: eight times as much again.
+// Roundings of a sum of n terms grow as sqrt(n) u where their signs are random; the longest sums
+// have 512 * 9 terms, and 20 layers follow each other, whose errors add in quadrature: sqrt(4608 *
+// 20) u = 1.8e-5 of the largest logit. Eight times that is far beyond chance, and far below what a
+// wrong constant does: an epsilon of 1e-3 in place of 1e-5 moves the logits by 1e-3 and more.
+// Gradients pass the layers twice and are divided by each normalisation's deviation: eight times as
+// much again.
 TEST_P(Resnet18Test, AgreesWithPyTorch) {
   const double bound = 8 * std::sqrt(4608.0 * 20) * ops::test::rounding(DType::f32);
   for (const Resnet18Reference& expected : test::resnet18_reference()) {
@@ -71,8 +72,8 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
     arena.upload(stream(), master, arena.master());
     const auto upload = [&](void* to, const std::vector<double>& values) {
       const std::vector<float> floats(values.begin(), values.end());
-      stream().copy(to, floats.data(), floats.size() * sizeof(float),
-                    CopyDirection::host_to_device, "test");
+      stream().copy(to, floats.data(), floats.size() * sizeof(float), CopyDirection::host_to_device,
+                    "test");
       stream().synchronize();
     };
     upload(x.data(), formula("images", pixels));
@@ -112,8 +113,8 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
                                  bound * scale(expected.running_var), tensor.name);
       if (!tensor.trained()) continue;
       double square = 0;
-      for (const float g : read(arena.gradient({static_cast<int>(i)}),
-                                static_cast<std::size_t>(tensor.elements())))
+      for (const float g :
+           read(arena.gradient({static_cast<int>(i)}), static_cast<std::size_t>(tensor.elements())))
         square += double{g} * g;
       ASSERT_TRUE(expected.gradient_norms.contains(tensor.name)) << tensor.name;
       const double norm = expected.gradient_norms.at(tensor.name);

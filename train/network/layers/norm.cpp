@@ -53,8 +53,8 @@ class GroupNormLayer : public Layer {
   }
 
   void forward(const LayerRun& run) override {
-    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kWeight),
-                            run.value(kBias), residual(run), run.output, floats(run.saved[kMean]),
+    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kWeight), run.value(kBias),
+                            residual(run), run.output, floats(run.saved[kMean]),
                             floats(run.saved[kRstd]));
   }
 
@@ -62,8 +62,8 @@ class GroupNormLayer : public Layer {
     void* dx = run.input_gradient[0];
     if (dx == nullptr) dx = static_cast<std::byte*>(run.workspace.data) + unwanted_;
     ops::group_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
-                             run.value(kWeight), floats(run.saved[kMean]),
-                             floats(run.saved[kRstd]), dx, residual_gradient(run), run.value_gradient(kWeight),
+                             run.value(kWeight), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                             dx, residual_gradient(run), run.value_gradient(kWeight),
                              run.value_gradient(kBias), floats(run.workspace.data));
   }
 
@@ -96,9 +96,9 @@ class BatchNormLayer : public Layer {
   }
 
   void forward(const LayerRun& run) override {
-    const ops::BatchNormStatistics statistics{
-        floats(run.saved[kMean]), floats(run.saved[kRstd]), run.buffer(kRunningMean),
-        run.buffer(kRunningVariance)};
+    const ops::BatchNormStatistics statistics{floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                                              run.buffer(kRunningMean),
+                                              run.buffer(kRunningVariance)};
     if (run.pass.mode == PassMode::train) {
       ops::batch_norm_statistics(run.stream(), spec_, run.input[0], statistics,
                                  floats(run.workspace.data));
@@ -111,10 +111,10 @@ class BatchNormLayer : public Layer {
 
   void backward(const LayerRun& run) override {
     ops::batch_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
-                             run.value(kWeight), floats(run.saved[kMean]),
-                             floats(run.saved[kRstd]), run.input_gradient[0],
-                             residual_gradient(run), run.value_gradient(kWeight),
-                             run.value_gradient(kBias), floats(run.workspace.data));
+                             run.value(kWeight), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                             run.input_gradient[0], residual_gradient(run),
+                             run.value_gradient(kWeight), run.value_gradient(kBias),
+                             floats(run.workspace.data));
   }
 
  private:

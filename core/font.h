@@ -1,5 +1,5 @@
-// A bitmap font for labels in previews: 5 x 8 pixels a character, drawn for Wellspring. Called by
-// previews; host only.
+// A bitmap font for labels in pictures: 5 x 8 pixels a character, drawn for Wellspring. Used by
+// core/drawing; host only.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,209 @@
+// The shower of the Ginkgo toy model: a jet of mass m0 splits in two, and each part on, until every
+// part has a mass squared of at most t_cut. Everything a branching depends on is known, so that the
+// density of a shower is a product over its branchings.
+// For the generator `ginkgo` and its tests. Host and device.
+//
+// A branching of a parton of mass squared t, with a rate r and c = kLargestFraction:
+//
+//     a, b   exponential of rate r, cut off at c
+//     t1 = a t,  t2 = b (sqrt t - sqrt t1)^2                  so that sqrt t1 + sqrt t2 < sqrt t
+//     direction of part 1 uniform on the sphere, in the rest frame of the parton
+//
+// Which part was drawn first is not seen. Published (left and right exchanged at random) is
+//
+//     p(t_L, t_R, direction) = 1/(4 pi) 1/2 [g(t_L, t_R) + g(t_R, t_L)],
+//     g(u, v) = f(u; t) f(v; (sqrt t - sqrt u)^2),   f(u; s) = r exp(-r u / s) / (s (1 - exp(-r
+//     c)))
+//
+// where f is 0 from u = c s on. Densities are in GeV^-4 a branching. The masses of the final parts
+// are part of what is seen, so they enter with their density, like all others.
+//
+// The whole is worked out in the rest frame of the jet, where numbers are small; energies follow
+// from mass and momentum, so every parton is on its mass shell to rounding.
+//
+// Source: K. Cranmer, S. Macaluso, D. Pappadopulo, "Toy generative model for jets" (2019), and the
+// likelihood in S. Macaluso et al., "Cluster trellis", arXiv:2002.11661. In the authors' program
+// the random exchange moves the masses without the momenta, so that a parton's mass there is its
+// sibling's; here both go together.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cmath>
+#include <cstdint>
+
+namespace wellspring::ginkgo {
+
+/// Largest share of what is free that a part may take of it.
+inline constexpr float kLargestFraction = 0.999f;
+/// Most parts of a shower: a jet that comes to so many is left as it is, and says so.
+inline constexpr int kMostFinals = 128;
+/// Largest m0^2 / t_cut. At the published rates such a jet has 45 parts, 10 up or down.
+inline constexpr double kLargestSpan = 8192;
+/// Partons that wait at a time. The lighter part of a branching goes first and has less than a
+/// quarter of the mass squared (its mass is below half), so those that wait number at most
+/// log4(m0^2 / t_cut) + 1, which is below 8.
+inline constexpr int kMostWaiting = 9;
+
+struct Vector3 {
+  float x, y, z;
+};
+WS_INLINE float dot(const Vector3& a, const Vector3& b) {
+  return math::fma(a.x, b.x, math::fma(a.y, b.y, a.z * b.z));
+}
+/// a + s b.
+WS_INLINE Vector3 along(const Vector3& a, float s, const Vector3& b) {
+  return {math::fma(s, b.x, a.x), math::fma(s, b.y, a.y), math::fma(s, b.z, a.z)};
+}
+
+/// Mass squared in GeV^2 and momentum in GeV, in the rest frame of the jet.
+struct Parton {
+  float t;
+  Vector3 p;
+  /// GeV.
+  WS_INLINE float energy() const { return math::sqrt(dot(p, p) + t); }
+};
+
+/// `part`, seen where `frame`, of mass m, is at rest, from where `frame` is seen.
+WS_INLINE Parton boosted(const Parton& part, const Parton& frame, float m) {
+  const float share = (part.energy() + dot(frame.p, part.p) / (frame.energy() + m)) / m;
+  return {part.t, along(part.p, share, frame.p)};
+}
+
+struct Branching {
+  Parton parent;
+  Parton first, second;  ///< in the order drawn
+  float a, b;            ///< the numbers drawn for their masses
+};
+
+/// Host only: log(r / (1 - exp(-r c))), the scale of a cut-off exponential of rate r.
+inline double log_norm(double rate) {
+  return std::log(rate / -std::expm1(-rate * static_cast<double>(kLargestFraction)));
+}
+
+/// The law of the fractions a and b, and what the density of a branching takes of it.
+class Rate {
+ public:
+  Rate() = default;
+  /// Host only. `rate` in [0.01, 100].
+  static Rate of(double rate) {
+    Rate law;
+    law.rate_ = static_cast<float>(rate);
+    law.exp_cut_ = static_cast<float>(std::exp(-rate * static_cast<double>(kLargestFraction)));
+    law.log_norm_ = static_cast<float>(log_norm(rate));
+    return law;
+  }
+
+  /// In [0, c]: the distribution function of the cut-off exponential, inverted.
+  WS_INLINE float fraction(std::uint32_t word) const {
+    const float u = unit_float_open(word);
+    const float survival = math::fma(u, exp_cut_, 1.0f - u);  // in [exp(-rate c), 1]
+    return math::clamp(-math::log(survival) / rate_, 0.0f, kLargestFraction);
+  }
+
+  /// Log of the density of a branching; see the head of the file. Log of GeV^-4.
+  WS_HD float log_density(const Branching& b) const {
+    const float m = math::sqrt(b.parent.t);
+    const float rest = m - math::sqrt(b.first.t);
+    const float as_drawn = order(b.a + b.b, rest);
+    // The other order: part 2 from all of t, part 1 from what it leaves.
+    const float other_rest = m - math::sqrt(b.second.t);
+    const float other_b = b.first.t / (other_rest * other_rest);
+    const float other = order(b.second.t / b.parent.t + other_b, other_rest);
+    const bool possible = other_b < kLargestFraction;
+    const float larger = possible ? math::max(as_drawn, other) : as_drawn;
+    const float distance = math::abs(as_drawn - other);
+    const float both = possible ? math::log(1.0f + math::exp(-distance)) : 0.0f;
+    return ((2.0f * log_norm_ - kLog8Pi) - math::log(b.parent.t)) + (larger + both);
+  }
+
+ private:
+  static constexpr float kLog8Pi = 0x1.9cb1a6p+1f;  ///< log(8 pi)
+
+  WS_INLINE float order(float sum, float rest) const {
+    return -math::fma(rate_, sum, 2.0f * math::log(rest));
+  }
+
+  float rate_ = 1, exp_cut_ = 0, log_norm_ = 0;
+};
+
+/// A sum that keeps what its additions round away (D. Knuth, The Art of Computer Programming 2,
+/// 4.2.2, theorem B).
+struct ExactSum {
+  float sum = 0, lost = 0;
+  WS_INLINE void add(float x) {
+    const float next = sum + x;
+    const float part = next - sum;
+    lost += (sum - (next - part)) + (x - part);
+    sum = next;
+  }
+  WS_INLINE float value() const { return sum + lost; }
+};
+
+/// One branching of `parent` from four random words.
+WS_HD inline Branching branch(const Parton& parent, const Rate& rate, const Philox4& random) {
+  Branching result;
+  result.parent = parent;
+  const float t = parent.t, m = math::sqrt(t);
+  result.a = rate.fraction(random.word[0]);
+  result.b = rate.fraction(random.word[1]);
+  const float t1 = t * result.a, m1 = math::sqrt(t1);
+  const float rest = m - m1;
+  const float t2 = rest * rest * result.b, m2 = math::sqrt(t2);
+
+  // |q| = sqrt((m^2 - (m1 + m2)^2) (m^2 - (m1 - m2)^2)) / 2m, each factor without cancellation.
+  const float near = math::max(rest - m2, 0.0f) * (m + (m1 + m2));
+  const float far = (m + (m1 - m2)) * (m - (m1 - m2));
+  const float q = math::sqrt(near * far) / (2.0f * m);
+  const float u = unit_float(random.word[2]);
+  const float sine = 2.0f * math::sqrt(u * (1.0f - u));
+  const math::SinCos turn = math::sincos_turns(unit_float(random.word[3]));
+  const Vector3 own = {q * (sine * turn.cosine), q * (sine * turn.sine), q * (2.0f * u - 1.0f)};
+
+  result.first = boosted({t1, own}, parent, m);
+  result.second = {t2, along(parent.p, -1.0f, result.first.p)};
+  return result;
+}
+
+/// What became of a jet.
+struct ShowerCount {
+  int finals = 0;      ///< final partons
+  int unfinished = 0;  ///< of them, heavier than t_cut, because there were kMostFinals
+};
+
+/// Showers a jet of mass squared t0 > t_cut (GeV^2) at rest. Calls on_branching(Branching, at_root)
+/// and on_final(Parton), in an order that the random numbers alone decide; branching i takes block
+/// first_block + i of the sample's scene. `t0 / t_cut` at most kLargestSpan.
+template <class OnBranching, class OnFinal>
+WS_HD ShowerCount shower(const SampleRng& rng, std::uint32_t first_block, float t0, float t_cut,
+                         const Rate& root_rate, const Rate& rate, const OnBranching& on_branching,
+                         const OnFinal& on_final) {
+  Parton waiting[kMostWaiting];
+  int waiting_count = 0;
+  ShowerCount count;
+  std::uint32_t block = first_block;
+  Parton parton{t0, {0, 0, 0}};
+  for (;;) {
+    const bool heavy = parton.t > t_cut;
+    if (heavy && count.finals + waiting_count + 1 < kMostFinals) {
+      const bool at_root = block == first_block;
+      const Branching b =
+          branch(parton, at_root ? root_rate : rate, rng.block(Purpose::scene, block));
+      ++block;
+      on_branching(b, at_root);
+      const bool first_is_lighter = b.first.t < b.second.t;
+      waiting[waiting_count++] = first_is_lighter ? b.second : b.first;
+      parton = first_is_lighter ? b.first : b.second;
+    } else {
+      on_final(parton);
+      ++count.finals;
+      count.unfinished += heavy ? 1 : 0;
+      if (waiting_count == 0) return count;
+      parton = waiting[--waiting_count];
+    }
+  }
+}
+
+}  // namespace wellspring::ginkgo

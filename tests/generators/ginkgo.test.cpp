@@ -1,0 +1,272 @@
+#include "generators/events/ginkgo.h"
+
+#include "generators/generator.h"
+#include "generators/samples.h"
+#include "tests/generators/ginkgo_reference.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+constexpr double kEpsilon = 0x1p-24;  // a rounding to f32 is off by at most this, relatively
+
+/// What the functor gives a row.
+struct Row {
+  std::vector<std::array<float, 4>> items;
+  std::array<float, 4> jet{};
+  int count = 0;  ///< with those that have no room
+  Truth<Ginkgo::kLatents> truth;
+
+  void set(int item, int feature, float value) {
+    items.resize(std::max(items.size(), static_cast<std::size_t>(item) + 1));
+    items[static_cast<std::size_t>(item)][static_cast<std::size_t>(feature)] = value;
+  }
+  void set_global(int index, float value) { jet[static_cast<std::size_t>(index)] = value; }
+  void set_count(int all) { count = all; }
+};
+
+Row make_row(const Ginkgo::Params& params, std::uint64_t sample) {
+  Row row;
+  SampleKey key{};
+  key.rng = {17, sample};
+  Ginkgo(params).make(key, row, row.truth);
+  return row;
+}
+
+/// The settings of the shipped configuration.
+Ginkgo::Params few() {
+  Ginkgo::Params params;
+  params.w_root_rate = 6;
+  params.t_cut = 100;
+  return params;
+}
+
+struct Four {
+  double e = 0, x = 0, y = 0, z = 0;
+  explicit Four(const std::array<float, 4>& v) : e(v[0]), x(v[1]), y(v[2]), z(v[3]) {}
+  Four(double energy, double a, double b, double c) : e(energy), x(a), y(b), z(c) {}
+  /// Seen where `frame`, of mass m, is at rest, from where it is seen.
+  Four boosted(const Four& frame, double m) const {
+    const double k = ((frame.x * x + frame.y * y + frame.z * z) / (frame.e + m) + e) / m;
+    return {(frame.e * e + frame.x * x + frame.y * y + frame.z * z) / m, x + k * frame.x,
+            y + k * frame.y, z + k * frame.z};
+  }
+};
+
+// Beside the roundings of the shower in the rest frame (40 u m a branching, see the shower's
+// tests), which the boost multiplies by at most (E + p) / m, each constituent takes under 20 of its
+// own energy.
+TEST(Ginkgo, ConstituentsAddUpToTheJet) {
+  Ginkgo::Params params;
+  params.momentum_low = 0;
+  params.momentum_high = 1000;
+  params.unit = 10;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const Row row = make_row(params, i);
+    const double p = row.truth.latents[6], jet = std::sqrt(6400 + p * p);
+    const double tolerance =
+        kEpsilon * (40 * 80 * row.truth.latents[5] * (jet + p) / 80 + 20 * jet) / params.unit;
+    ASSERT_NEAR(row.jet[0], jet / params.unit, 3 * kEpsilon * jet / params.unit);
+    std::array<double, 4> sum{};
+    for (const auto& item : row.items)
+      for (std::size_t k = 0; k < 4; ++k) sum[k] += item[k];
+    for (std::size_t k = 0; k < 4; ++k) {
+      ASSERT_NEAR(sum[k], row.jet[k], tolerance) << "component " << k << " of jet " << i;
+      if (k > 0) {
+        ASSERT_NEAR(row.jet[k], p / std::sqrt(3) / params.unit, 4 * kEpsilon * jet);
+      }
+    }
+    ASSERT_EQ(row.count, static_cast<int>(row.items.size()));
+  }
+}
+
+TEST(Ginkgo, FramesShowTheSameJet) {
+  Ginkgo::Params lab = few(), rest = few();
+  lab.momentum_low = lab.momentum_high = 300;
+  rest.momentum_low = rest.momentum_high = 300;
+  rest.frame = Ginkgo::Frame::rest;
+  const double jet = std::hypot(80, 300), along = 300 / std::sqrt(3);
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const Row moving = make_row(lab, i), still = make_row(rest, i);
+    ASSERT_EQ(moving.items.size(), still.items.size());
+    ASSERT_EQ(moving.truth.label, still.truth.label);
+    ASSERT_EQ(moving.jet, still.jet);
+    std::vector<Four> expected;
+    for (const auto& item : still.items) {
+      expected.push_back(Four(item).boosted({jet, along, along, along}, 80));
+    }
+    std::sort(expected.begin(), expected.end(),
+              [](const Four& a, const Four& b) { return a.e > b.e; });
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      const Four seen(moving.items[k]);
+      // Under 20 roundings of numbers up to the jet's energy.
+      ASSERT_NEAR(seen.e, expected[k].e, 20 * kEpsilon * jet);
+      ASSERT_NEAR(seen.x, expected[k].x, 20 * kEpsilon * jet);
+      ASSERT_NEAR(seen.y, expected[k].y, 20 * kEpsilon * jet);
+      ASSERT_NEAR(seen.z, expected[k].z, 20 * kEpsilon * jet);
+    }
+  }
+}
+
+TEST(Ginkgo, ConstituentsFallInEnergyAndTheHardestAreKept) {
+  for (const Ginkgo::Frame frame : {Ginkgo::Frame::lab, Ginkgo::Frame::rest}) {
+    Ginkgo::Params all, some;
+    all.frame = some.frame = frame;
+    some.items = 12;
+    int overflowing = 0;
+    for (std::uint64_t i = 0; i < 500; ++i) {
+      const Row whole = make_row(all, i), cut = make_row(some, i);
+      for (std::size_t k = 1; k < whole.items.size(); ++k) {
+        ASSERT_GE(whole.items[k - 1][0], whole.items[k][0]);
+      }
+      ASSERT_EQ(cut.items.size(), std::min<std::size_t>(12, whole.items.size()));
+      ASSERT_EQ(cut.count, whole.count);
+      ASSERT_TRUE(std::equal(cut.items.begin(), cut.items.end(), whole.items.begin()));
+      ASSERT_EQ(cut.truth.latents[5], static_cast<float>(whole.items.size()));
+      overflowing += cut.count > 12 ? 1 : 0;
+    }
+    EXPECT_GT(overflowing, 100);
+    EXPECT_LT(overflowing, 490);
+  }
+}
+
+// The tree is made again, as the shower's tests have it: block 1 on, the rate of its kind at the
+// root. Tolerances of single branchings there; a sum keeps what it rounds away.
+TEST(Ginkgo, LogDensitiesAreSumsOverTheTree) {
+  const Ginkgo::Params params;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const Row row = make_row(params, i);
+    const auto& latents = row.truth.latents;
+    const bool is_w = row.truth.label == 0;
+    double log_density[2] = {0, 0}, tolerance = 0;
+    bool edge = false;
+    const ginkgo::ShowerCount count = ginkgo::shower(
+        {17, i}, 1, 6400, 16, ginkgo::Rate::of(is_w ? 3 : 1.5), ginkgo::Rate::of(1.5),
+        [&](const ginkgo::Branching& b, bool at_root) {
+          const double t = b.parent.t, t1 = b.first.t, t2 = b.second.t, m = std::sqrt(t);
+          for (int kind = 0; kind < 2; ++kind) {
+            log_density[kind] += std::log(
+                test::GinkgoReference::branching(at_root && kind == 0 ? 3 : 1.5, t, t1, t2));
+          }
+          tolerance += kEpsilon * (900 + 16 * (m / (m - std::sqrt(t1)) + m / (m - std::sqrt(t2))));
+          edge |= std::abs(t1 / std::pow(m - std::sqrt(t2), 2) - 0.999) < 1e-5;
+          if (at_root) {
+            ASSERT_EQ(latents[3], b.a);
+            ASSERT_EQ(latents[4], b.b);
+          }
+        },
+        [](const ginkgo::Parton&) {});
+    ASSERT_EQ(latents[5], static_cast<float>(count.finals));
+    if (edge) continue;
+    ASSERT_NEAR(latents[0], log_density[0], tolerance);
+    ASSERT_NEAR(latents[1], log_density[1], tolerance);
+    ASSERT_NEAR(latents[2], log_density[0] - log_density[1], 2e-4);
+    ASSERT_LT(tolerance, 0.1);
+  }
+}
+
+/// The area under the curve of the ratio of trees, by the distribution of (a, b): equal ratios lie
+/// on a grid of 1/2000 of their range.
+double tree_area(double w_rate, double qcd_rate) {
+  constexpr int kSteps = 600, kBins = 20000;
+  std::vector<double> weights[2] = {std::vector<double>(kBins), std::vector<double>(kBins)};
+  const double cut = test::GinkgoReference::kCut;
+  const auto log_ratio = [&](double t1, double t2) {
+    return std::log(test::GinkgoReference::branching(w_rate, 1, t1, t2) /
+                    test::GinkgoReference::branching(qcd_rate, 1, t1, t2));
+  };
+  const auto norm = [&](double rate) { return rate / -std::expm1(-rate * cut); };
+  const double highest = 2 * std::log(norm(w_rate) / norm(qcd_rate)) + 0.01;
+  const double lowest = highest - 2 * (w_rate - qcd_rate) - 0.02;
+  for (int i = 0; i < kSteps; ++i) {
+    for (int j = 0; j < kSteps; ++j) {
+      const double a = cut * (i + 0.5) / kSteps, b = cut * (j + 0.5) / kSteps;
+      const double t2 = b * std::pow(1 - std::sqrt(a), 2);
+      const auto bin =
+          static_cast<std::size_t>(kBins * (log_ratio(a, t2) - lowest) / (highest - lowest));
+      weights[1].at(bin) += std::exp(-w_rate * (a + b));
+      weights[0].at(bin) += std::exp(-qcd_rate * (a + b));
+    }
+  }
+  double area = 0, below = 0, ones = 0;
+  for (std::size_t k = 0; k < kBins; ++k) {
+    area += weights[1][k] * (below + 0.5 * weights[0][k]);
+    below += weights[0][k];
+    ones += weights[1][k];
+  }
+  return area / (below * ones);
+}
+
+// p(tree | W) / p(tree | QCD) has mean 1 over QCD jets, its inverse over W jets. The area under the
+// curve of 60,000 jets has a standard error below 0.5 / sqrt(30,000); a wrong ratio could only
+// lower it (J. Neyman, E. Pearson 1933).
+TEST(Ginkgo, LogRatioIsTheBestScoreOfTheTree) {
+  for (const double w_root_rate : {3.0, 6.0}) {
+    Ginkgo::Params params = few();
+    params.w_root_rate = w_root_rate;
+    std::vector<double> ratios[2];
+    std::vector<std::pair<double, int>> scores;
+    for (std::uint64_t i = 0; i < 60000; ++i) {
+      const Row row = make_row(params, i);
+      const double log_ratio = row.truth.latents[2];
+      ratios[row.truth.label].push_back(std::exp(row.truth.label == 0 ? -log_ratio : log_ratio));
+      scores.emplace_back(log_ratio, row.truth.label == 0 ? 1 : 0);
+    }
+    for (const auto& ratio : ratios) {
+      const test::Moments m = test::moments(ratio);
+      EXPECT_GT(test::normal_p((m.mean - 1) / std::sqrt(m.variance / static_cast<double>(m.count))),
+                test::kGate);
+    }
+    const double area = tree_area(w_root_rate, 1.5);
+    EXPECT_NEAR(test::area_under_curve(scores), area, 5 * 0.5 / std::sqrt(30000.));
+    EXPECT_NEAR(area, w_root_rate == 3.0 ? 0.649 : 0.83, 0.01);
+  }
+}
+
+TEST(Ginkgo, WhatHasNoRoomIsCounted) {
+  const auto generator = make_generator(
+      "ginkgo", 1, {{"items", "8", {}}, {"t_cut", "100", {}}, {"frame", "rest", {}}});
+  SampleMaker maker(*generator, {Device::cpu(), 256, 0});
+  std::uint64_t jets = 0, samples = 0, items = 0;
+  maker.make({3, 0, 2000}, [&](const HostSamples& made) {
+    const auto width = static_cast<std::size_t>(generator->layout().latents);
+    for (std::size_t i = 0; i < made.label().size(); ++i, ++jets) {
+      const auto all = static_cast<std::uint64_t>(made.latents()[i * width + 5]);
+      ASSERT_EQ(made.items()[i], static_cast<std::int32_t>(std::min<std::uint64_t>(8, all)));
+      for (auto k = static_cast<std::size_t>(made.items()[i]) * 4; k < 32; ++k) {
+        ASSERT_EQ(made.x()[i * 32 + k], 0) << "behind the last constituent";
+      }
+      samples += all > 8 ? 1 : 0;
+      items += all > 8 ? all - 8 : 0;
+    }
+  });
+  EXPECT_EQ(jets, 2000u);
+  EXPECT_GT(samples, 0u);
+  EXPECT_EQ(maker.overflow().samples, samples);
+  EXPECT_EQ(maker.overflow().items, items);
+}
+
+TEST(Ginkgo, ImpossibleParametersAreRefused) {
+  const auto refused = [](auto change) {
+    Ginkgo::Params params;
+    change(params);
+    return test::message_of(ErrorKind::config, [&] { Ginkgo{params}; });
+  };
+  test::expect_parts(refused([](auto& p) { p.t_cut = 0.1; }), {"w_mass", "64000", "8192"});
+  test::expect_parts(refused([](auto& p) { p.qcd_mass = 4; }), {"qcd_mass", "not branch"});
+  test::expect_parts(refused([](auto& p) { p.momentum_low = 500; }), {"momentum_low", "above"});
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,139 @@
+// The Ginkgo shower worked out a second time, in double precision and by other means: the density
+// of a branching as published, a recursion for how many parts there are, and the exact likelihood
+// of a set of constituents, summed over every tree that could have made it. For tests; host only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace wellspring::test {
+
+struct GinkgoReference {
+  static constexpr double kCut = 0.999;
+
+  /// Density of one branching into an unordered pair t1, t2, with left and right exchanged at
+  /// random, in GeV^-4 for the given direction.
+  static double branching(double rate, double t, double t1, double t2) {
+    return 0.5 * (ordered(rate, t, t1, t2) + ordered(rate, t, t2, t1)) / (4 * std::numbers::pi);
+  }
+  /// p(u, v) where u was drawn from all of t, v from what u left.
+  static double ordered(double rate, double t, double u, double v) {
+    const double left = std::pow(std::sqrt(t) - std::sqrt(u), 2);
+    return exponential(rate, u, t) * exponential(rate, v, left);
+  }
+  static double exponential(double rate, double u, double scale) {
+    if (u >= kCut * scale) return 0;
+    return rate * std::exp(-rate * u / scale) / (scale * (1 - std::exp(-rate * kCut)));
+  }
+
+  /// What an integration over the momenta of both parts gains for one over t1, t2 and the
+  /// direction: d4p1 d4p2 delta4(p - p1 - p2) = dt1 dt2 dOmega q / (4 m), q the momentum in the
+  /// rest frame.
+  static double momentum_jacobian(double t, double t1, double t2) {
+    const double m = std::sqrt(t), m1 = std::sqrt(t1), m2 = std::sqrt(t2);
+    const double q = std::sqrt((t - (m1 + m2) * (m1 + m2)) * (t - (m1 - m2) * (m1 - m2))) / (2 * m);
+    return 4 * m / q;
+  }
+
+  /// Number of parts of a shower, from masses alone, by recursion.
+  template <class Random>
+  static int count(Random& random, double t, double t_cut, double root_rate, double rate) {
+    if (t <= t_cut) return 1;
+    const double t1 = t * truncated(random, root_rate);
+    const double t2 = std::pow(std::sqrt(t) - std::sqrt(t1), 2) * truncated(random, root_rate);
+    return count(random, t1, t_cut, rate, rate) + count(random, t2, t_cut, rate, rate);
+  }
+  /// By rejection, as published.
+  template <class Random>
+  static double truncated(Random& random, double rate) {
+    std::exponential_distribution<double> law(rate);
+    for (;;) {
+      const double x = law(random);
+      if (x < kCut) return x;
+    }
+  }
+};
+
+/// A constituent in the rest frame of the jet: mass squared, and momentum with energy.
+struct GinkgoConstituent {
+  double t, e, x, y, z;
+};
+
+/// log p(set | rate_1 at the root) - log p(set | rate_2 at the root), exact: the sum over all
+/// binary trees above the constituents, each with its density in the momenta, by dynamic
+/// programming over subsets (the cluster trellis, S. Macaluso et al., arXiv:2002.11661): Z(S) is
+/// the sum over ways to part S in two of p(S -> A B) Z(A) Z(B). Time 3^n / 2; n <= 20. Factors that
+/// all trees share (orders of left and right, angles) are left out.
+class GinkgoSetLikelihood {
+ public:
+  GinkgoSetLikelihood(const std::vector<GinkgoConstituent>& set, double t0, double t_cut,
+                      double rate)
+      : rate_(rate), t_cut_(t_cut), t_(std::size_t{1} << set.size()), z_(t_.size()) {
+    std::vector<GinkgoConstituent> sum(t_.size(), GinkgoConstituent{0, 0, 0, 0, 0});
+    for (std::size_t s = 1; s < t_.size(); ++s) {
+      const auto lowest = static_cast<std::size_t>(__builtin_ctzll(s));
+      const GinkgoConstituent &a = sum[s & (s - 1)], &b = set[lowest];
+      sum[s] = {0, a.e + b.e, a.x + b.x, a.y + b.y, a.z + b.z};
+      const auto& p = sum[s];
+      t_[s] = (s & (s - 1)) == 0 ? b.t : p.e * p.e - (p.x * p.x + p.y * p.y + p.z * p.z);
+    }
+    t_.back() = t0;
+    for (std::size_t s = 1; s + 1 < z_.size(); ++s) {
+      const bool single = (s & (s - 1)) == 0;
+      z_[s] = single ? (t_[s] <= t_cut ? 1 : 0) : (t_[s] > t_cut ? sum_over_parts(s, rate_) : 0);
+    }
+  }
+
+  double log_ratio(double rate1, double rate2) const {
+    return std::log(sum_over_parts(z_.size() - 1, rate1) / sum_over_parts(z_.size() - 1, rate2));
+  }
+
+ private:
+  double sum_over_parts(std::size_t s, double rate) const {
+    // Part A holds the lowest constituent, so that each pair of parts comes once.
+    const std::size_t lowest = s & (~s + 1), others = s ^ lowest;
+    double sum = 0;
+    for (std::size_t some = (others - 1) & others;; some = (some - 1) & others) {
+      const std::size_t a = some | lowest, b = s ^ a;
+      if (z_[a] > 0 && z_[b] > 0) {
+        const double jacobian = GinkgoReference::momentum_jacobian(t_[s], t_[a], t_[b]);
+        // Rounding may leave masses of parts that do not fit in t: no such branching.
+        if (std::isfinite(jacobian)) {
+          // Units of t0 keep the product of many densities near 1.
+          sum += GinkgoReference::branching(rate, t_[s], t_[a], t_[b]) * t_.back() * t_.back() *
+                 jacobian * z_[a] * z_[b];
+        }
+      }
+      if (some == 0) return sum;
+    }
+  }
+
+  double rate_, t_cut_;
+  std::vector<double> t_, z_;
+};
+
+/// Area under the receiver operating curve: the chance that a score of class 1 is above one of
+/// class 0, equal ones counting half. `scores`: (score, class), sorted here.
+inline double area_under_curve(std::vector<std::pair<double, int>> scores) {
+  std::sort(scores.begin(), scores.end());
+  double above = 0, ones = 0, zeros = 0;
+  for (std::size_t i = 0; i < scores.size();) {
+    double equal_ones = 0, equal_zeros = 0;
+    const double score = scores[i].first;
+    for (; i < scores.size() && scores[i].first == score; ++i) {
+      (scores[i].second == 1 ? equal_ones : equal_zeros) += 1;
+    }
+    above += equal_ones * (zeros + 0.5 * equal_zeros);
+    ones += equal_ones;
+    zeros += equal_zeros;
+  }
+  return above / (ones * zeros);
+}
+
+}  // namespace wellspring::test
