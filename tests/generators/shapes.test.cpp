@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -245,9 +246,9 @@ TEST(Shapes, ZoomKeepsEdgesOnePixelWide) {
   const auto generator = make_generator(
       "shapes", kSide, {{"classes", "1"}, {"scale_low", "0.12"}, {"scale_high", "0.12"}});
   const auto partial = [&](float zoom) {
-    ViewSpec view;
-    view.zoom_low = view.zoom_high = zoom;
-    const auto x = test::emit_with_view<float>(*generator, view, 9, 0, 1);
+    const std::string scale = std::to_string(zoom);
+    const auto x = test::emit_augmented<float>(
+        *generator, "augment: [zoom: [" + scale + ", " + scale + "]]", 9, 0, 1);
     const auto samples = test::collect(*generator, {9, 0, 1});
     int count = 0;
     for (std::size_t p = 0; p < x.size(); p += 3) {
