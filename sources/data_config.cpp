@@ -253,21 +253,44 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
   });
 }
 
+namespace {
+
+/// What `place` ("data", "data.sources[]") says about how images are looked at.
+void append_looking(std::vector<ConfigSection>& sections, const std::string& place) {
+  std::vector<ParamRow> rows = padding_table().rows();
+  ParamRow list;
+  list.name = "augment";
+  list.type = ParamType::text_list;
+  list.default_text = "[]";
+  list.help = "operations in order: those of `wellspring describe augment`";
+  rows.push_back(std::move(list));
+  sections.push_back({place, "of images", std::move(rows), ""});
+  std::vector<ParamRow> short_forms;  // `flip_x: 0.3`
+  for (const AugmentEntry& entry : augmentation_table()) {
+    short_forms.push_back({});
+    short_forms.back().name = entry.name;
+    short_forms.back().type = ParamType::text;
+    short_forms.back().help = "a value sets " + entry.main;
+  }
+  sections.push_back({place + ".augment[]", "of images", std::move(short_forms), ""});
+  for (const AugmentEntry& entry : augmentation_table())
+    sections.push_back({place + ".augment[]." + entry.name, "", entry.rows(), ""});
+  sections.push_back({place + ".normalise", "of images", normalisation_table().rows(), ""});
+}
+
+}  // namespace
+
 std::vector<ConfigSection> data_sections() {
   std::vector<ConfigSection> sections = {
       {"data", "", data_table().rows(), ""},
-      {"data", "of images", padding_table().rows(), ""},
-      {"data.augment[]", "of images", {}, "those of `wellspring describe augment`"},
-      {"data.normalise", "of images", normalisation_table().rows(), ""},
       {"data.sources[]", "kind: generator", source_table(SourceKind::generator).rows(), ""},
       {"data.sources[].params", "kind: generator", {}, "those of `wellspring describe GENERATOR`"},
       {"data.sources[]", "kind: files", source_table(SourceKind::files).rows(), ""},
-      {"data.sources[]", "of images", padding_table().rows(), ""},
-      {"data.sources[].augment[]", "of images", {}, "those of `wellspring describe augment`"},
-      {"data.sources[].normalise", "of images", normalisation_table().rows(), ""},
       {"data.schedule[]", "", point_table().rows(), ""},
       {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},
   };
+  append_looking(sections, "data");
+  append_looking(sections, "data.sources[]");
   for (const DatasetFormat& format : format_registry()) {
     sections.push_back({"data.sources[]", "format: " + format.name, format.parameters, ""});
   }

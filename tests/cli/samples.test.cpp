@@ -37,7 +37,8 @@ TEST_P(EveryGenerator, DigestDependsOnTheSamplesAlone) {
   EXPECT_NE(digest(GetParam(), {"--count", "69"}), expected);
 }
 
-// The definition, computed from what export writes: for each sample x, label, latents, weight.
+// The definition, computed from what export writes: for each sample x, label, latents, weight; of a
+// set x with zeros in place of the items that it lacks, and its count and globals behind it.
 TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
   const TemporaryFolder folder;
   const auto part = [&](const std::string& first, const std::string& count) {
@@ -47,17 +48,34 @@ TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return file;
   };
+  const SampleLayout layout = make_generator(GetParam(), 24)->info().layout;
+  const bool is_set = layout.kind == SampleKind::set;
   Sha256 hash;
   for (const std::string& file : {part("0", "13"), part("13", "57")}) {
     const NpyArray x = read_npz(file, "x"), label = read_npz(file, "label");
+    const NpyArray offsets = is_set ? read_npz(file, "offsets") : NpyArray{};
+    const NpyArray globals = is_set ? read_npz(file, "globals") : NpyArray{};
     const NpyArray latents = read_npz(file, "latents"), weight = read_npz(file, "weight");
     const auto count = static_cast<std::size_t>(label.spec.shape.at(0));
     const auto row = [&](const NpyArray& array, std::size_t i) {
       const std::size_t bytes = array.data.size() / count;
       hash.update(std::span(array.data).subspan(i * bytes, bytes));
     };
+    const auto set = [&](std::size_t i) {
+      const auto features = static_cast<std::size_t>(layout.features);
+      const auto begin = static_cast<std::size_t>(offsets.as<std::int64_t>()[i]);
+      const auto end = static_cast<std::size_t>(offsets.as<std::int64_t>()[i + 1]);
+      const auto items = x.as<float>().subspan(begin * features, (end - begin) * features);
+      std::vector<float> padded(static_cast<std::size_t>(layout.elements()));
+      std::copy(items.begin(), items.end(), padded.begin());
+      hash.update(std::as_bytes(std::span(padded)));
+      const auto held = static_cast<std::int32_t>(end - begin);
+      hash.update(std::as_bytes(std::span(&held, 1)));
+      row(globals, i);
+    };
     for (std::size_t i = 0; i < count; ++i) {
-      for (const NpyArray* array : {&x, &label, &latents, &weight}) row(*array, i);
+      is_set ? set(i) : row(x, i);
+      for (const NpyArray* array : {&label, &latents, &weight}) row(*array, i);
     }
   }
   EXPECT_EQ(hash.hex(), digest(GetParam(), {"--count", "70"}));
@@ -73,7 +91,13 @@ TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
   const auto latents = static_cast<std::int64_t>(info.latents.size());
   const NpyArray x = read_npz(file, "x");
   EXPECT_EQ(x.spec.shape.size(), info.layout.kind == SampleKind::image ? 4u : 2u);
-  EXPECT_EQ(x.spec.shape.at(0), 9);
+  if (info.layout.kind == SampleKind::set) {
+    const NpyArray offsets = read_npz(file, "offsets");
+    EXPECT_EQ(offsets.spec.shape, std::vector<std::int64_t>({10}));
+    EXPECT_EQ(x.spec.shape.at(0), offsets.as<std::int64_t>().back());
+  } else {
+    EXPECT_EQ(x.spec.shape.at(0), 9);
+  }
   EXPECT_EQ(read_npz(file, "label").spec.shape, std::vector<std::int64_t>({9}));
   EXPECT_EQ(read_npz(file, "latents").spec.shape, std::vector<std::int64_t>({9, latents}));
   EXPECT_EQ(read_npz(file, "weight").spec.shape, std::vector<std::int64_t>({9}));

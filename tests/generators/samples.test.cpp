@@ -7,6 +7,7 @@
 #include "generators/export.h"
 #include "generators/preview.h"
 #include "tests/generators/collect.h"
+#include "tests/generators/golden.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -86,8 +87,9 @@ TEST(Preview, ImagesMakeASheetThatHoldsThemEnlarged) {
 
 TEST(Preview, EveryGeneratorHasAPicture) {
   for (const GeneratorEntry& entry : generator_registry()) {
-    const auto generator = make_generator(entry.name, 16);
-    EXPECT_GT(colours(preview(*generator, {1, 0, 40})), 6u) << entry.name;
+    const auto generator = make_generator(entry.name, 16, test::read_golden(entry.name).quick);
+    // Paper, ink and pale ink are the sheet's own; the plainest picture is grey on black.
+    EXPECT_GT(colours(preview(*generator, {1, 0, 40})), 4u) << entry.name;
     EXPECT_GT(colours(preview(*generator, {1, 0, 1})), 2u) << entry.name << ", one sample";
   }
 }
