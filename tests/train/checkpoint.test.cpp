@@ -129,8 +129,7 @@ TEST_F(Checkpoints, AnotherConfigurationIsRefusedWithWhatDiffers) {
   const std::string message =
       resume_refused(ErrorKind::config, {"train.batch=16", "data.sources.0.params.contrast=0.4"});
   EXPECT_TRUE(contains(message, "train.batch: 8 there, 16 here")) << message;
-  EXPECT_TRUE(contains(message, "data.sources[0].params.contrast: 0.3 there, 0.4 here"))
-      << message;
+  EXPECT_TRUE(contains(message, "data.sources[0].params.contrast: 0.3 there, 0.4 here")) << message;
 }
 
 TEST_F(Checkpoints, APathThatIsNoCheckpointIsRefused) {

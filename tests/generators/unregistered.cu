@@ -1,0 +1,7 @@
+#include "tests/generators/unregistered.h"
+
+#include "kernels/emission/device_code.h"
+#include "kernels/launch.cuh"
+
+WS_CUDA_GENERATOR(wellspring::test::Handful);
+WS_CUDA_GENERATOR(wellspring::test::Swatches);
