@@ -3,6 +3,7 @@
 #include "core/sha256.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
+#include "tests/generators/golden.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -14,10 +15,21 @@
 namespace wellspring::test {
 namespace {
 
-std::string digest(const std::string& generator, std::vector<std::string> more) {
-  std::vector<std::string> arguments = {"digest", generator, "--seed", "5", "--size", "24"};
+/// `command generator` with images of 24 pixels and, where its own defaults are slow, the
+/// parameters that the tests of every generator take.
+std::vector<std::string> arguments_of(const std::string& command, const std::string& generator,
+                                      const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {command, generator, "--size", "24"};
+  for (const ParamSetting& setting : read_golden(generator).quick) {
+    arguments.insert(arguments.end(), {"--param", setting.name + "=" + setting.value});
+  }
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const Outcome outcome = wellspring(arguments);
+  return arguments;
+}
+
+std::string digest(const std::string& generator, std::vector<std::string> more) {
+  more.insert(more.begin(), {"--seed", "5"});
+  const Outcome outcome = wellspring(arguments_of("digest", generator, more));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   return nlohmann::json::parse(outcome.out).at("sha256").get<std::string>();
 }
@@ -43,8 +55,8 @@ TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
   const TemporaryFolder folder;
   const auto part = [&](const std::string& first, const std::string& count) {
     const std::string file = (folder.path() / (first + ".npz")).string();
-    const Outcome outcome = wellspring({"export", GetParam(), "--seed", "5", "--size", "24",
-                                        "--first", first, "--count", count, "--out", file});
+    const Outcome outcome = wellspring(arguments_of(
+        "export", GetParam(), {"--seed", "5", "--first", first, "--count", count, "--out", file}));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return file;
   };
@@ -85,8 +97,7 @@ TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "samples.npz").string();
   ASSERT_EQ(
-      wellspring({"export", GetParam(), "--size", "24", "--count", "9", "--out", file}).exit_code,
-      0);
+      wellspring(arguments_of("export", GetParam(), {"--count", "9", "--out", file})).exit_code, 0);
   const SampleInfo info = make_generator(GetParam(), 24)->info();
   const auto latents = static_cast<std::int64_t>(info.latents.size());
   const NpyArray x = read_npz(file, "x");
@@ -117,7 +128,7 @@ TEST_P(EveryGenerator, IsListedAndDescribedWithEveryParameter) {
 TEST_P(EveryGenerator, PreviewShowsIt) {
   const TemporaryFolder folder;
   const Outcome outcome =
-      wellspring({"preview", GetParam(), "--count", "5", "--size", "24"}, folder.path());
+      wellspring(arguments_of("preview", GetParam(), {"--count", "5"}), folder.path());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(slurp(folder.path() / (GetParam() + ".png")).substr(1, 3), "PNG");
   if (find_generator(GetParam()).kind == SampleKind::event) {

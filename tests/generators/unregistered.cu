@@ -1,7 +1,6 @@
-#include "tests/generators/unregistered.h"
-
 #include "kernels/emission/device_code.h"
 #include "kernels/launch.cuh"
+#include "tests/generators/unregistered.h"
 
 WS_CUDA_GENERATOR(wellspring::test::Handful);
 WS_CUDA_GENERATOR(wellspring::test::Swatches);
