@@ -91,6 +91,7 @@ void TrainView::on_plan(const PlanReport& plan) {
   line("folder", plan.folder.string());
   if (plan.first_step > 0) line("resumed", fmt::format("at step {}", plan.first_step));
   for (const std::string& note : plan.notes) line("note", note);
+  line("activations", plan.activations);
   fmt::print("{}\n", plan.memory_table);
   std::fflush(stdout);
   Progress::Options options;
@@ -108,6 +109,17 @@ void TrainView::on_graph(const GraphCensus& census) {
 
 void TrainView::on_step_metrics(const StepReport& report) {
   if (progress_) progress_->update(report.step, status_text(report));
+  overflow_ = report.overflow;
+  if (told_overflow_.samples == 0) say_overflow();
+}
+
+void TrainView::say_overflow() {
+  if (overflow_.samples == told_overflow_.samples) return;
+  told_overflow_ = overflow_;
+  say(fmt::format(
+      "{} items of {} samples did not fit into the rows of their sets and were left out so "
+      "far; give the generator more items",
+      overflow_.items, overflow_.samples));
 }
 
 void TrainView::on_evaluation(const EvaluationReport& report) {
@@ -121,12 +133,9 @@ void TrainView::on_checkpoint(const CheckpointReport& report) {
                   human_duration(report.seconds)));
 }
 
-void TrainView::on_note(const std::string& note) {
-  say(note);
-}
-
 void TrainView::on_finish(const FinishReport& report) {
   progress_.reset();
+  say_overflow();
   if (report.status == RunStatus::interrupted) {
     fmt::print("\n{} at step {}; the run continues from there with\n  {} train {}\n",
                paint(Colour::bold, "stopped by a signal"), report.step, program_name(), arguments_);

@@ -20,14 +20,17 @@ class TrainView : public TrainObserver {
   void on_step_metrics(const StepReport& report) override;
   void on_evaluation(const EvaluationReport& report) override;
   void on_checkpoint(const CheckpointReport& report) override;
-  void on_note(const std::string& note) override;
   void on_finish(const FinishReport& report) override;
 
  private:
   void say(const std::string& line);  ///< above the bar, once there is one
+  /// Sets that are cut short teach something else than the generator's law: told when it is first
+  /// seen, and in all at the end.
+  void say_overflow();
 
   std::string arguments_;
   std::optional<Progress> progress_;  ///< from the plan to the finish
+  SetOverflow overflow_, told_overflow_;
 };
 
 /// "81.3 %".

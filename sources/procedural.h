@@ -29,6 +29,7 @@ class ProceduralSource final : public Source {
   SampleLayout layout() const override { return generator_->layout(); }
   void plan(MemoryPlan& memory, const Share& share) override;
   void load(Stream& stream) override { generator_->load(stream); }
+  std::vector<std::string> notes() const override { return generator_->notes(); }
   const std::vector<std::string>& classes() const override { return generator_->info().classes; }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   std::uint64_t size() const override { return 0; }

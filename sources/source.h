@@ -40,6 +40,8 @@ class Source {
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads what is resident. Blocks.
   virtual void load(Stream& /*stream*/) {}
+  /// What load() found worth telling: a table that was damaged and made anew.
+  virtual std::vector<std::string> notes() const { return {}; }
 
   /// Sample id of the source's n-th sample, as data: evaluated on the device by the assignment.
   virtual Order order() const = 0;

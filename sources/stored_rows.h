@@ -2,7 +2,7 @@
 // ring that threads keep filled. Used by data sets as sources; host and device.
 #pragma once
 
-#include "kernels/canvas.h"
+#include "kernels/emission/byte_images.h"
 
 #include <cstdint>
 
@@ -28,7 +28,7 @@ struct StoredRows {
 /// Rows of 8-bit pixels as an image functor.
 struct StoredImages {
   static constexpr int kLatents = 0;
-  using Scene = CanvasImages::Scene;
+  using Scene = ByteImages::Scene;
 
   StoredRows rows;
   SampleShape shape;
@@ -41,7 +41,7 @@ struct StoredImages {
 
   template <int N>
   WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
-    CanvasImages canvas;
+    ByteImages canvas;
     canvas.shape = shape;
     canvas.shade(scene, run, colour);
   }

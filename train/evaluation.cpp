@@ -2,6 +2,7 @@
 
 #include "generators/generator.h"
 #include "sources/overlap.h"
+#include "train/area_under_curve.h"
 #include "train/checkpoint.h"
 #include "train/rates.h"
 #include "train/source_truth.h"
@@ -42,6 +43,14 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   const auto sums = static_cast<std::size_t>(losses_->layout().sums());
   sums_ = memory.reserve<double>("evaluation", "sums", sums);
   host_sums_ = memory.reserve<double>("evaluation", "sums", sums, MemorySpace::host);
+  const std::uint64_t most = *std::max_element(samples_.begin(), samples_.end());
+  for (std::size_t h = 0; h < task.heads().size(); ++h) {
+    const HeadSpec& head = task.heads()[h];
+    if (head.loss != LossKind::class_label || head.outputs() != 2) continue;
+    rankings_.push_back(
+        {h, memory.reserve<ops::ScoredSample>("evaluation", "scores", most),
+         memory.reserve<ops::ScoredSample>("evaluation", "scores", most, MemorySpace::host)});
+  }
   mixture_.plan(memory, config.train.batch, 1);
 }
 
@@ -74,6 +83,7 @@ EvaluationReport Evaluator::evaluate(Stream& stream, SupervisedTask& task, std::
 EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task, int source) {
   const auto k = static_cast<std::size_t>(source);
   const BatchView batch = batch_.view();
+  const std::int32_t width = task.heads().back().begin + task.heads().back().outputs();
   stream.fill_zero(sums_.data(), sums_.bytes(), "sums of the evaluation");
   for (std::uint64_t first = 0; first < samples_[k];
        first += static_cast<std::uint64_t>(batch.size)) {
@@ -83,7 +93,13 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
     task.forward({stream, batch, mixture_.slots(), nullptr, PassMode::evaluate});
     losses_->enqueue(stream, batch, mixture_.slots(), task.outputs(), task.output_gradient());
     ops::accumulate_evaluation(stream, losses_->measures(), count, mixture_.slots(), sums_.data());
+    for (const Ranking& ranking : rankings_)
+      ops::collect_scores(stream, count, task.outputs(), width, task.heads()[ranking.head].begin,
+                          batch.label, ranking.device.data() + first);
   }
+  for (const Ranking& ranking : rankings_)
+    stream.copy(ranking.host.data(), ranking.device.data(), samples_[k] * sizeof(ops::ScoredSample),
+                CopyDirection::device_to_host, "scores of the evaluation");
   stream.copy(host_sums_.data(), sums_.data(), sums_.bytes(), CopyDirection::device_to_host,
               "sums of the evaluation");
   stream.synchronize();
@@ -93,6 +109,11 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   result.samples =
       static_cast<std::uint64_t>(samples_in(losses_->layout(), host_sums_.data(), source));
   result.heads = losses_->report(host_sums_.data(), source);
+  for (const Ranking& ranking : rankings_)
+    for (HeadReport& head : result.heads)
+      if (head.head == task.heads()[ranking.head].name)
+        if (const std::optional<double> area = area_under_curve({ranking.host.data(), samples_[k]}))
+          head.scores.push_back({"area under the curve", *area});
   for (const HeadReport& head : result.heads) result.loss += head.loss;
   result.accuracy = accuracy_of(result.heads);
   if (result.accuracy) result.best_accuracy = best_[k];

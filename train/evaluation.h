@@ -36,6 +36,13 @@ class Evaluator {
  private:
   EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source);
 
+  /// A head of two classes, and the samples of one source as it scores them, whose order tells the
+  /// area under the curve.
+  struct Ranking {
+    std::size_t head;
+    Planned<ops::ScoredSample> device, host;
+  };
+
   Mixture mixture_;
   std::vector<std::uint64_t> samples_;
   std::vector<std::uint64_t> trained_on_;  ///< of them, as far as compare() found
@@ -44,6 +51,7 @@ class Evaluator {
   std::optional<HeadLosses> losses_;  ///< none without sources
   BatchColumns batch_;
   Planned<double> sums_, host_sums_;
+  std::vector<Ranking> rankings_;
 };
 
 /// A trained network, made from a checkpoint alone or with another configuration's data: evaluates

@@ -75,6 +75,8 @@ Json to_json(const StepReport& report) {
                  {"sources", sources},
                  {"samples_per_second", report.samples_per_second},
                  {"clean", report.clean}};
+  if (report.overflow.samples > 0)
+    object["overflow"] = {{"samples", report.overflow.samples}, {"items", report.overflow.items}};
   add_accuracy(object, report.accuracy);
   return object;
 }
@@ -108,6 +110,8 @@ StepReport step_from(const Json& line) {
   report.learning_rate = line.at("learning_rate");
   report.samples_per_second = line.at("samples_per_second");
   report.clean = line.at("clean");
+  if (line.contains("overflow"))
+    report.overflow = {line["overflow"].at("samples"), line["overflow"].at("items")};
   for (const Json& source : line.at("sources"))
     report.sources.push_back({source.at("name"), source.at("samples"), source.at("wanted_share"),
                               source.at("achieved_share"), source.at("loss"), accuracy_from(source),

@@ -54,6 +54,7 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
   result.samples_per_second =
       window.seconds > 0 ? timed * static_cast<double>(batch) / window.seconds : 0;
   result.clean = window.clean;
+  result.overflow = last.overflow;
   return result;
 }
 

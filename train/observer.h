@@ -1,6 +1,7 @@
 // What a training run tells its owner while it goes: plain reports, no printing. Host only.
 #pragma once
 
+#include "kernels/emission/batch.h"
 #include "kernels/step_graph.h"
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct PlanReport {
   std::int64_t batch = 0;
   std::uint64_t steps = 0;
   std::uint64_t first_step = 0;  ///< not 0 after a resume
+  std::string activations;       ///< "31 tensors of 12.5 MiB in 6 blocks of 4.1 MiB"
   std::string memory_table;
   struct Input {
     std::string name, description, head;
@@ -69,6 +71,7 @@ struct StepReport {
   double samples_per_second = 0;
   bool clean = true;  ///< false when the window held an evaluation or a checkpoint
   std::vector<SourceReport> sources;
+  SetOverflow overflow = {};  ///< items of sets that were left out since the run began
 };
 
 /// One held-out source.
@@ -132,7 +135,6 @@ class TrainObserver {
   virtual void on_step_metrics(const StepReport&) {}
   virtual void on_evaluation(const EvaluationReport&) {}
   virtual void on_checkpoint(const CheckpointReport&) {}
-  virtual void on_note(const std::string&) {}
   virtual void on_finish(const FinishReport&) {}
 };
 

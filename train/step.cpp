@@ -69,7 +69,8 @@ void TrainingStep::optimize(Stream& stream) {
 
 /// A line of metrics into the ring, and the counter moves on.
 void TrainingStep::end(Stream& stream) {
-  ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), state_.data(), ring_.view());
+  ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), batch().overflow,
+                       state_.data(), ring_.view());
   ops::end_step(stream, state_.data());
 }
 

@@ -151,6 +151,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads()))
     plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
+  for (int i = 0; i < mixture_.size(); ++i)
+    for (std::string& note : mixture_.source(i).notes()) plan.notes.push_back(std::move(note));
   step_.load(stream_);
   evaluator_.load(stream_);
   set_weights();
@@ -220,6 +222,7 @@ void Trainer::Impl::describe_plan() {
   plan.batch = config.train.batch;
   plan.steps = steps();
   plan.first_step = step;
+  plan.activations = task_.network().memory_summary();
   plan.memory_table = memory_.table();
   double sum = 0;
   for (const double weight : config.data.schedule.front().weights) sum += weight;

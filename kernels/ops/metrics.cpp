@@ -10,9 +10,10 @@ constexpr TeamShape kMetricTeam{kMetricLanes, kMetricScratch};
 
 }  // namespace
 
-void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots, StepState* state,
-                     const MetricsRing& ring) {
-  league(stream, "collect_metrics", 1, kMetricTeam, CollectMetrics{measures, slots, state, ring});
+void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,
+                     const SetOverflow* overflow, StepState* state, const MetricsRing& ring) {
+  league(stream, "collect_metrics", 1, kMetricTeam,
+         CollectMetrics{measures, slots, overflow, state, ring});
 }
 
 void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_t valid,

@@ -58,6 +58,7 @@ WS_HD void sum_measures(Team& team, double* lanes, const Measures& measures, std
 struct CollectMetrics {
   Measures measures;
   const Slot* slots;
+  const SetOverflow* overflow;
   StepState* state;
   MetricsRing ring;
 
@@ -82,6 +83,7 @@ struct CollectMetrics {
     line.gradient_norm = state->gradient_norm;
     line.learning_rate = state->learning_rate;
     line.nonfinite = state->nonfinite;
+    line.overflow = overflow != nullptr ? *overflow : SetOverflow{};
   }
 };
 

@@ -83,6 +83,7 @@ struct StepMetrics {
   float gradient_norm = 0;
   float learning_rate = 0;
   std::uint32_t nonfinite = 0;
+  SetOverflow overflow;  ///< since the run began
 };
 
 /// What each sample of a batch measured: the losses of all heads, then their scores.
@@ -107,12 +108,22 @@ struct MetricsRing {
 };
 
 /// Sums the batch's measures by source in a fixed order: fills the step's line, state->loss (mean
-/// of the total loss) and the non-finite flag (sticky).
-void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots, StepState* state,
-                     const MetricsRing& ring);
+/// of the total loss) and the non-finite flag (sticky). `overflow` of the batch may be null.
+void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,
+                     const SetOverflow* overflow, StepState* state, const MetricsRing& ring);
 /// Adds the sums over the first `valid` rows to `sums` [metric_sums].
 void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_t valid,
                            const Slot* slots, double* sums);
+
+/// How far a head of two classes takes a sample for the second.
+struct ScoredSample {
+  float score = 0;  ///< the second class's logit less the first's
+  std::int32_t label = -1;
+};
+/// The scores of the first `rows` rows, for the head of two classes whose outputs are columns
+/// `begin` and begin + 1 of `outputs` [batch, width]: out[row].
+void collect_scores(Stream& stream, std::int64_t rows, const float* outputs, std::int32_t width,
+                    std::int32_t begin, const std::int32_t* labels, ScoredSample* out);
 
 /// Flat parameter arenas. Matrices (decayed) come first, then vectors (biases, normalisation; not
 /// decayed): the optimizer is one launch over both.

@@ -1,4 +1,5 @@
 // `train`, `eval` and `config` as a user meets them: exit codes, messages, signals, resumption.
+#include "core/files.h"
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
@@ -90,6 +91,20 @@ TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
                                "train.steps=3", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("(best possible "), std::string::npos) << outcome.out;
+}
+
+// Rows of 4 items for jets of about 8.
+TEST_F(Train, TellsWhatDidNotFitIntoASetAndTheAreaUnderTheCurve) {
+  const Outcome outcome = run({"train", (source_folder() / "configs/ginkgo.yaml").string(),
+                               "train.steps=3", "train.batch=64", "train.log_every=1",
+                               "data.sources.0.params.items=4", "eval.samples=64", "device=cpu"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::size_t told = outcome.out.find("did not fit into the rows of their sets");
+  ASSERT_NE(told, std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("did not fit", told + 1), std::string::npos) << "the sum at the end";
+  EXPECT_NE(outcome.out.find("area under the curve 0."), std::string::npos) << outcome.out;
+  EXPECT_NE(read_text(folder() / "runs/ginkgo/metrics.jsonl").find("\"overflow\":{\"samples\":"),
+            std::string::npos);
 }
 
 TEST_F(Train, EvaluatesItsCheckpoint) {

@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "kernels/canvas.h"
+#include "kernels/emission/byte_images.h"
 #include "kernels/emission/stage.h"
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/augmentation.h"
@@ -180,7 +180,7 @@ struct Canvases {
       bytes[i] = static_cast<std::uint8_t>((i / 3) * (2 * (i % 3) + 1) + 31 * (i / 768));
     }
   }
-  CanvasImages images() const { return {bytes.data(), labels.data(), shape, CanvasIndex::sample}; }
+  ByteImages images() const { return {bytes.data(), labels.data(), shape, ImageIndex::sample}; }
   float value(int image, int row, int column, int c) const {
     return static_cast<float>(
                bytes[static_cast<std::size_t>(((image * 16 + row) * 16 + column) * 3 + c)]) /
@@ -259,7 +259,7 @@ TEST(Canvas, ShiftsPadWithZeroOrTheEdge) {
 
 TEST(Canvas, CopyingEqualsInterpolatingOnTheGrid) {
   const Canvases canvases;
-  const CanvasImages images = canvases.images();
+  const ByteImages images = canvases.images();
   for (const Padding padding : {Padding::zero, Padding::edge}) {
     PixelRun<16> run;
     run.footprint = 1;
@@ -302,18 +302,18 @@ TEST(Canvas, InterpolatesBilinearly) {
 
 TEST(Canvas, LabelsAndRowsFollowTheIndex) {
   const Canvases canvases;
-  CanvasImages images = canvases.images();
-  for (const CanvasIndex index : {CanvasIndex::sample, CanvasIndex::row}) {
+  ByteImages images = canvases.images();
+  for (const ImageIndex index : {ImageIndex::sample, ImageIndex::row}) {
     images.index = index;
     const test::HostBatch batch(1, SampleLayout::image(images.shape));
     const std::vector<Slot> slots = {{1, 0, 0, 0}};  // sample 1 in row 0
     Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
-    Stage<CanvasImages> stage;
+    Stage<ByteImages> stage;
     stage.plan(memory, "test", 1, images, images.shape);
     memory.commit();
     stage.emit(stream, "test", images, images.shape, {slots.data(), 0, 5, {}, batch.view(), {}});
-    const int expected = index == CanvasIndex::sample ? 1 : 0;
+    const int expected = index == ImageIndex::sample ? 1 : 0;
     EXPECT_EQ(batch.label()[0], canvases.labels[static_cast<std::size_t>(expected)]);
     EXPECT_EQ(batch.weight()[0], 1);
     EXPECT_EQ(batch.x()[5], canvases.value(expected, 0, 1, 2));
@@ -324,7 +324,7 @@ TEST(Canvas, GreyImagesFillOneOrThreeChannels) {
   std::vector<std::uint8_t> bytes(64);
   for (std::size_t i = 0; i < 64; ++i) bytes[i] = static_cast<std::uint8_t>(4 * i);
   const std::int32_t label = 0;
-  const CanvasImages images = {bytes.data(), &label, {8, 8, 1}, CanvasIndex::sample};
+  const ByteImages images = {bytes.data(), &label, {8, 8, 1}, ImageIndex::sample};
   const auto one = emit(images, images.shape, {8, 8, 1}, "");
   const auto three = emit(images, images.shape, {8, 8, 3}, "");
   for (std::size_t i = 0; i < 64; ++i) {

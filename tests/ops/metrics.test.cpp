@@ -55,9 +55,10 @@ TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
   const Buffer<Slot> slots = buffer(batch.slots);
   const Buffer<float> values = buffer(batch.values);
   const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
+  const Buffer<SetOverflow> overflow = buffer(std::vector<SetOverflow>{{5, 1ull << 40}});
   const Buffer<StepMetrics> lines = buffer(std::vector<StepMetrics>(8));
   const Buffer<double> sums = buffer(std::vector<double>(8 * kSums, -1));
-  collect_metrics(stream(), measures_of(values), slots, device_state, {lines, sums, 8});
+  collect_metrics(stream(), measures_of(values), slots, overflow, device_state, {lines, sums, 8});
 
   const std::vector<double> expected = batch.sums(kBatch), found = sums.values();
   const StepMetrics line = lines.values()[1000003 % 8];
@@ -65,6 +66,8 @@ TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
   EXPECT_EQ(line.gradient_norm, 3);
   EXPECT_EQ(line.learning_rate, 0.5f);
   EXPECT_EQ(line.nonfinite, 0u);
+  EXPECT_EQ(line.overflow.samples, 5u);
+  EXPECT_EQ(line.overflow.items, 1ull << 40);
   double total = 0;
   for (std::size_t i = 0; i < 2 * kSources; ++i) total += expected[i] / kBatch;
   EXPECT_NEAR(line.loss, total, 8 * 0x1p-24);  // rounded to float once; below 8
@@ -87,13 +90,13 @@ TEST_P(MetricsTest, NonFiniteLossIsRememberedByItsFirstStep) {
   const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
   const Buffer<StepMetrics> lines = buffer(std::vector<StepMetrics>(4));
   const Buffer<double> sums = buffer<double>(4 * kSums);
-  collect_metrics(stream(), measures_of(values), slots, device_state, {lines, sums, 4});
+  collect_metrics(stream(), measures_of(values), slots, nullptr, device_state, {lines, sums, 4});
   EXPECT_EQ(device_state.values()[0].nonfinite, 42u);
   EXPECT_EQ(lines.values()[1].nonfinite, 42u);
   state = device_state.values()[0];
   state.step = 50;
   const Buffer<StepState> later = buffer(std::vector<StepState>{state});
-  collect_metrics(stream(), measures_of(values), slots, later, {lines, sums, 4});
+  collect_metrics(stream(), measures_of(values), slots, nullptr, later, {lines, sums, 4});
   EXPECT_EQ(later.values()[0].nonfinite, 42u) << "the first step must stay";
 }
 
@@ -106,7 +109,7 @@ TEST_P(MetricsTest, ScoresAreNotPartOfTheLoss) {
   const Buffer<StepState> state = buffer(std::vector<StepState>(1));
   const Buffer<StepMetrics> lines = buffer(std::vector<StepMetrics>(4));
   const Buffer<double> sums = buffer<double>(4 * kSums);
-  collect_metrics(stream(), measures_of(values), slots, state, {lines, sums, 4});
+  collect_metrics(stream(), measures_of(values), slots, nullptr, state, {lines, sums, 4});
   EXPECT_EQ(state.values()[0].nonfinite, 0u);
 }
 
@@ -132,8 +135,9 @@ TEST(MetricsTeams, SameBitsForAnyTeamSize) {
   using wellspring::test::bytes_of;
   const Measures measures = measures_of(batch.values.data());
   wellspring::test::expect_equal_for_all_team_sizes(
-      CollectMetrics{measures, batch.slots.data(), state.data(), {lines.data(), sums.data(), 2}}, 1,
-      {kMetricLanes, kMetricScratch}, {bytes_of(state), bytes_of(lines), bytes_of(sums)});
+      CollectMetrics{
+          measures, batch.slots.data(), nullptr, state.data(), {lines.data(), sums.data(), 2}},
+      1, {kMetricLanes, kMetricScratch}, {bytes_of(state), bytes_of(lines), bytes_of(sums)});
   wellspring::test::expect_equal_for_all_team_sizes(
       AccumulateEvaluation{measures, kBatch, batch.slots.data(), sums.data()}, 1,
       {kMetricLanes, kMetricScratch}, {bytes_of(sums)});

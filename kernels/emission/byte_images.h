@@ -9,7 +9,7 @@
 namespace wellspring {
 
 /// Which image belongs to a slot.
-enum class CanvasIndex : std::uint8_t {
+enum class ImageIndex : std::uint8_t {
   sample,  ///< number slot.sample of a resident data set
   row,     ///< number slot.row of a staging buffer
 };
@@ -26,13 +26,13 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
 /// flips and whole-pixel shifts copy them exactly. Other geometry reads bilinearly, or, where a
 /// pixel of the sample covers more than one of the image, the mean over the square it covers: at a
 /// footprint of 1 the two are the same, so there is no seam between them.
-struct CanvasImages {
+struct ByteImages {
   static constexpr int kLatents = 0;
 
   const std::uint8_t* pixels = nullptr;
   const std::int32_t* labels = nullptr;  ///< one an image
   SampleShape shape;
-  CanvasIndex index = CanvasIndex::sample;
+  ImageIndex index = ImageIndex::sample;
 
   struct Scene {
     const std::uint8_t* pixels;
@@ -41,7 +41,7 @@ struct CanvasImages {
   };
 
   WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen, Truth<0>& truth) const {
-    const std::uint64_t i = index == CanvasIndex::sample ? key.slot.sample : key.slot.row;
+    const std::uint64_t i = index == ImageIndex::sample ? key.slot.sample : key.slot.row;
     truth.label = labels[i];
     return {pixels + i * static_cast<std::uint64_t>(shape.elements()), seen.padding, seen.on_grid};
   }

@@ -1,0 +1,24 @@
+// Scores of the samples of an evaluation, kept one by one for measures that need their order. Host
+// and device.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/ops/training.h"
+
+#include <cstdint>
+
+namespace wellspring::ops {
+
+struct CollectScores {
+  const float* outputs;  ///< [rows, width]
+  std::int32_t width, begin;
+  const std::int32_t* labels;
+  ScoredSample* out;
+
+  WS_HD void operator()(std::int64_t row) const {
+    const float* logits = outputs + row * width + begin;
+    out[row] = {logits[1] - logits[0], labels[row]};
+  }
+};
+
+}  // namespace wellspring::ops
