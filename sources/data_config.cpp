@@ -160,6 +160,23 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
   check_schedule(node, data.schedule);
 }
 
+MixConfig read_mix(const ConfigNode& data) {
+  if (data.kind("mix") == ConfigKind::list)
+    data.at("mix").refuse("mix is no list", "either of the two is drawn, in no order",
+                          "write mix: {mixup: 0.8, cutmix: 1}");
+  const ConfigNode node = data.section("mix");
+  MixConfig mix = node.read(mix_table());
+  mix.place = node.place();
+  for (const double a : {mix.mixup, mix.cutmix})
+    if (a > 0 && a < 0.001)
+      node.refuse(fmt::format("a law Beta({0}, {0})", shortest(a)),
+                  "below 0.001 all shares are 0 or 1, as f32 has them", "use 0 for none");
+  if (node.has("probability") && !node.has("mixup") && !node.has("cutmix"))
+    node.refuse("a probability of nothing", "neither mixup nor cutmix is given",
+                "write mix: {mixup: 0.8, probability: 0.5}");
+  return mix;
+}
+
 void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   const SourceSpec& spec = source.spec;
   writer.table(source_table(spec.kind), spec, {"weight"});  // which the schedule says
@@ -209,7 +226,16 @@ DataConfig read_data(const ConfigNode& node) {
       source.refuse(fmt::format("a second source is called '{}'", names.back()));
   }
   read_schedule(node, nodes, data);
+  data.mix = read_mix(node);
+  expect_mixable(data);
   return data;
+}
+
+void expect_mixable(const DataConfig& data) {
+  for (const SourceConfig& source : data.sources)
+    if (source.spec.kind == SourceKind::generator)
+      expect_mixable(data.mix, find_generator(source.spec.generator).kind,
+                     fmt::format("source '{}'", source.spec.name));
 }
 
 void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets) {
@@ -250,6 +276,8 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
         writer.element(i, [&] { write_point(writer, data.schedule[i], data); });
       }
     });
+    // Runs without it are what they were before there was any.
+    if (data.mix.on()) writer.section("mix", [&] { writer.table(mix_table(), data.mix); });
   });
 }
 
@@ -288,6 +316,7 @@ std::vector<ConfigSection> data_sections() {
       {"data.sources[]", "kind: files", source_table(SourceKind::files).rows(), ""},
       {"data.schedule[]", "", point_table().rows(), ""},
       {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},
+      {"data.mix", "of images; mixup of events, too", mix_table().rows(), ""},
   };
   append_looking(sections, "data");
   append_looking(sections, "data.sources[]");

@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "core/config_values.h"
 #include "kernels/emission/augmentation_ops.h"
+#include "sources/batch_mix.h"
 #include "sources/schedule.h"
 #include "sources/source_spec.h"
 
@@ -26,6 +27,7 @@ struct DataConfig {
   std::int64_t limit_per_class = 0;     ///< of data sets that say none of their own; 0: all
   std::vector<SourceConfig> sources;    ///< at least one
   std::vector<SchedulePoint> schedule;  ///< never empty: one point where weights are constant
+  MixConfig mix;                        ///< of samples that are learnt from, with each other
 };
 
 /// Reads and checks the section, generators' parameters included. Errors (config).
@@ -41,6 +43,9 @@ void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>
 /// Error (config) where the augmentations of a source leave no value for a latent that is a target
 /// of a regression.
 void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets);
+
+/// Error (config) where samples of a generator cannot be mixed as `data.mix` says.
+void expect_mixable(const DataConfig& data);
 
 /// The names of the sources, in their order.
 std::vector<std::string> names_of(const DataConfig& data);

@@ -76,13 +76,14 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
   slice.gradient = gradient_;
   slice.sources = feed.sources;
   for (int s = 0; s < kMaxSources; ++s)
-    slice.weight[s] = mode_ == Mode::train ? feed.weight[s] : 1.0f;
-  const float smoothing = mode_ == Mode::train ? spec.label_smoothing : 0.0f;
+    slice.weight[s] = mode_ == Mode::evaluate ? 1.0f : feed.weight[s];
+  const float smoothing = mode_ == Mode::evaluate ? 0.0f : spec.label_smoothing;
   float* all = measures_.data();
   const ops::LossResult out = {all + static_cast<std::int64_t>(head) * share_.rows,
                                all + layout_.first_score(head) * share_.rows, gradient};
   const auto target_width = static_cast<std::int32_t>(batch.layout.targets);
-  switch (spec.loss) {
+  const bool mixed = mode_ == Mode::mixed && spec.loss == LossKind::class_label;
+  switch (mixed ? LossKind::soft_label : spec.loss) {
     case LossKind::class_label:
       ops::softmax_cross_entropy(stream, slice, in, batch.label, smoothing, out);
       break;

@@ -15,8 +15,10 @@ namespace wellspring {
 
 class HeadLosses {
  public:
-  /// train: as configured. evaluate: without smoothing, and every sample and head weighs 1.
-  enum class Mode : std::uint8_t { train, evaluate };
+  /// train: as configured. mixed: the same, but heads of classes learn the probabilities that
+  /// mixing left in `target`, see sources/batch_mix.h. evaluate: without smoothing, and every
+  /// sample and head weighs 1.
+  enum class Mode : std::uint8_t { train, mixed, evaluate };
 
   /// Plans for this rank's rows of batches whose slots name `sources` sources; `feeds` says what
   /// each of them teaches. `gradient`: type of the outputs' gradient. `heads` outlives it.

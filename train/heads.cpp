@@ -260,6 +260,32 @@ std::vector<HeadFeed> feed_heads(const std::vector<HeadSpec>& heads,
   return feeds;
 }
 
+std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
+                                      const std::vector<HeadFeed>& feeds, int sources) {
+  std::vector<MixedLabels> labels(static_cast<std::size_t>(sources));
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    for (std::size_t s = 0; s < labels.size(); ++s)
+      if (((feeds[h].sources >> s) & 1u) != 0)
+        labels[s] = {static_cast<std::int32_t>(h), heads[h].outputs(),
+                     heads[h].loss == LossKind::soft_label};
+  return labels;
+}
+
+void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) {
+  if (!mix.on()) return;
+  for (const HeadConfig& head : heads) {
+    if (head.loss == LossKind::class_label || head.loss == LossKind::soft_label) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{} learns by loss {}, and data.mix mixes samples", prefix_of(head),
+                      to_string(head.loss)),
+          head.loss == LossKind::regression
+              ? "a mixture of two samples has no latents: neither those of one nor their mean"
+              : "a mixture of two samples has the labels of both, each in part, which no yes or no "
+                "says",
+          "leave out data.mix, or train that head in a run of its own"});
+  }
+}
+
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads) {
   for (const HeadReport& head : heads)
     for (const Score& score : head.scores)

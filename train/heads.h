@@ -5,6 +5,7 @@
 #include "core/params.h"
 #include "kernels/emission/batch.h"
 #include "kernels/ops/training.h"
+#include "sources/batch_mix.h"
 #include "train/observer.h"
 
 #include <cstdint>
@@ -93,6 +94,13 @@ struct HeadFeed {
 std::vector<HeadFeed> feed_heads(const std::vector<HeadSpec>& heads,
                                  const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources);
+
+/// What mixing must know of the labels of each source. `heads` are of classes or soft labels, see
+/// expect_mixable.
+std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
+                                      const std::vector<HeadFeed>& feeds, int sources);
+/// Error (config) for a head whose truth cannot be mixed, where samples are.
+void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
 
 /// The accuracy of the first head that has one.
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);

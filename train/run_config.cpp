@@ -161,6 +161,8 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   config.optimizer = read_optimizer(root.section("optimizer"));
   config.train = root.section("train").read(train_table());
   check_sample_ids(root.section("train"), config.train, config.data);
+  expect_mixable(config.heads, config.data.mix);
+  expect_pairs(config.data.mix, config.train.batch, "a batch");
   config.init = root.section("init").read(init_table());
   document.finish();
   return config;

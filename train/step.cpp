@@ -2,6 +2,7 @@
 
 #include "train/source_truth.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace wellspring {
@@ -32,9 +33,13 @@ void TrainingStep::begin(Stream& stream) {
   ops::begin_step(stream, schedule_, state_.data());
 }
 
-/// Which source and sample fill each slot, and then the samples.
+/// Which source and sample fill each slot, the samples, and what mixing makes of them.
 void TrainingStep::data(Stream& stream) {
-  mixture_.emit(stream, state_.data(), batch());
+  const BatchView batch = this->batch();
+  BatchView emitted = batch;
+  if (task_.layout().targets == 0) emitted.target = nullptr;  // there for the mixing alone
+  mixture_.emit(stream, state_.data(), emitted);
+  if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
 }
 
 void TrainingStep::forward(Stream& stream) {
@@ -81,8 +86,17 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
       schedule_(learning_rate_schedule(config)),
       losses_(task.heads(), feed_heads(task.heads(), config.heads, training_truth(config, mixture)),
               mixture.size(), Share::whole(config.train.batch), task.compute(),
-              HeadLosses::Mode::train, memory, "activations") {
-  batch_.plan_state(memory, "data", config.train.batch, task.layout(), task.compute());
+              config.data.mix.on() ? HeadLosses::Mode::mixed : HeadLosses::Mode::train, memory,
+              "activations") {
+  SampleLayout layout = task.layout();
+  if (config.data.mix.on()) {
+    const auto feeds = feed_heads(task.heads(), config.heads, training_truth(config, mixture));
+    expect_mixable(config.heads, config.data.mix);
+    mix_.emplace(config.data.mix, config.seed, mixed_labels(task.heads(), feeds, mixture.size()));
+    mix_->plan(memory, Share::whole(config.train.batch), layout);
+    layout.targets = std::max(layout.targets, mix_->targets());
+  }
+  batch_.plan_state(memory, "data", config.train.batch, layout, task.compute());
   state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
   // Two windows: one is copied out while the other is filled.
   const auto lines = static_cast<std::size_t>(2 * config.train.log_every);

@@ -8,11 +8,14 @@
 #include "kernels/ops/training.h"
 #include "kernels/step_state.h"
 #include "kernels/stream.h"
+#include "sources/batch_mix.h"
 #include "sources/mixture.h"
 #include "train/head_losses.h"
 #include "train/metrics_windows.h"
 #include "train/run_config.h"
 #include "train/supervised_task.h"
+
+#include <optional>
 
 namespace wellspring {
 
@@ -52,6 +55,7 @@ class TrainingStep {
   ops::ScheduleSpec schedule_;
   SingleRank ranks_;
   HeadLosses losses_;
+  std::optional<BatchMix> mix_;
   BatchColumns batch_;
   Planned<StepState> state_;
   PlannedRing ring_;

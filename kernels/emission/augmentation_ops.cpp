@@ -229,11 +229,21 @@ double channel(const std::vector<double>& values, std::size_t c, const char* nam
         "images have one or three channels", "give one value, or three"});
 }
 
+/// Operations on several samples, which people know as augmentations.
+void expect_no_mixing(const std::string& name, const Place& place) {
+  if (name != "mixup" && name != "cutmix") return;
+  fail(ErrorKind::config,
+       {fmt::format("{}augment: {} mixes samples with each other", place.prefix(), name),
+        "augment says what is done to each by itself",
+        fmt::format("write mix: {{{}: 1}} under data; see describe config", name)});
+}
+
 AugmentSetting read_operation(const ConfigNode& element) {
   AugmentSetting setting;
   setting.place = element.place();
   if (element.kind() == ConfigKind::scalar) {
     const ParamSetting name = element.scalar();
+    expect_no_mixing(name.value, name.place);
     std::vector<std::string> names;
     for (const AugmentEntry& entry : augmentation_table()) {
       names.push_back(entry.name);
@@ -251,6 +261,7 @@ AugmentSetting read_operation(const ConfigNode& element) {
   if (element.kind() != ConfigKind::map)
     element.refuse("this is no operation", "an operation is a name, or a name and its parameters",
                    "write flip_x: 0.5");
+  for (const std::string& key : element.keys()) expect_no_mixing(key, element.place());
   const AugmentEntry* found = nullptr;
   for (const AugmentEntry& entry : augmentation_table()) {
     if (!element.has(entry.name)) continue;

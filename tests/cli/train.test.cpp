@@ -318,6 +318,25 @@ INSTANTIATE_TEST_SUITE_P(
                 {"eval.sources.0.path=no/such/other"},
                 3,
                 {"no/such/folder"}},
+        Refusal{
+            "MixupAmongAugmentations",
+            "  size: 16",
+            "  size: 16\n  augment: [mixup: 0.8]",
+            {},
+            2,
+            {"augment: mixup mixes samples with each other", "write mix: {mixup: 1} under data"}},
+        Refusal{"MixingOfAnOddBatch",
+                "  size: 16",
+                "  size: 16\n  mix: {mixup: 0.8}",
+                {"train.batch=9"},
+                2,
+                {"small.yaml:6:8", "data.mix beside a batch of 9 samples", "as 10"}},
+        Refusal{"MixingBesideARegression",
+                "  size: 16",
+                "  size: 16\n  mix: {mixup: 0.8}",
+                {"loss.kind=mse", "loss.targets=[x, y]"},
+                2,
+                {"head 'regression' learns by loss regression, and data.mix", "no latents"}},
         Refusal{"LossThatIsNotFinite",
                 "  lr: 0.01",
                 "  lr: 1000",
@@ -325,6 +344,16 @@ INSTANTIATE_TEST_SUITE_P(
                 1,
                 {"not finite"}}),
     [](const auto& test) { return test.param.what; });
+
+TEST_F(Train, MixesSamplesAndSaysHow) {
+  const Outcome outcome = run({"train", "small.yaml", "data.mix={mixup: 0.8, cutmix: 1}"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(slurp(folder() / "runs/small/config.resolved.yaml").find("cutmix: 1\n"),
+            std::string::npos);
+  const Outcome keys = run({"describe", "config"});
+  EXPECT_NE(keys.out.find("data.mix"), std::string::npos);
+  EXPECT_NE(keys.out.find("cutmix"), std::string::npos);
+}
 
 TEST_F(Train, MissingConfigurationIsNamed) {
   const Outcome outcome = run({"train", "nowhere.yaml"});

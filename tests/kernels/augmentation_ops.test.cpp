@@ -145,6 +145,12 @@ TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
   expect_refused("normalise: {std: [0]}", "a.yaml:1", "std");
 }
 
+TEST(AugmentationOps, WhatMixesSamplesBelongsElsewhere) {
+  expect_refused("augment:\n  - flip_x\n  - mixup: 0.8\n", "a.yaml:3",
+                 "mix: {mixup: 1} under data");
+  expect_refused("augment: [cutmix]", "a.yaml:1:11", "mix: {cutmix: 1} under data");
+}
+
 TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
   expect_refused("augment:\n  - blur\n  - rotate: 10\n", "a.yaml:3", "in front of blur");
   expect_refused("augment:\n  - erase: 4\n  - grey\n", "a.yaml:3", "in front of erase");

@@ -19,6 +19,7 @@ core/expect.h
 kernels/dtype.h
 kernels/emission/augmentation.h
 kernels/emission/batch.h
+kernels/emission/beta.h
 kernels/emission/colour.h
 kernels/emission/emit_call.h
 kernels/emission/fields.h
