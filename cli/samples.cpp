@@ -34,10 +34,9 @@ void refuse_old_spellings(CLI::App& app) {
     app.add_option_function<std::string>(
            name,
            [name](const std::string& setting) {
-             fail(ErrorKind::config,
-                  {fmt::format("command line: there is no {}", name),
-                   "settings stand behind the name, as for train",
-                   fmt::format("write {} without {}", setting, name)});
+             fail(ErrorKind::config, {fmt::format("command line: there is no {}", name),
+                                      "settings stand behind the name, as for train",
+                                      fmt::format("write {} without {}", setting, name)});
            })
         ->group("");  // not in the help
   }
@@ -45,8 +44,8 @@ void refuse_old_spellings(CLI::App& app) {
 
 [[noreturn]] void refuse(const std::string& option, const std::string& why,
                          const std::string& advice) {
-  fail(ErrorKind::config, {fmt::format("command line: {} does not go with {}", option, why), "",
-                           advice});
+  fail(ErrorKind::config,
+       {fmt::format("command line: {} does not go with {}", option, why), "", advice});
 }
 
 std::vector<std::string> generator_names() {
@@ -82,8 +81,8 @@ ParamSetting parse_setting(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1), {"command line"}};
 }
 
-std::unique_ptr<SampleFeed> open_generator(
-    const SampleOptions& options, const std::function<std::uint64_t(SampleKind)>& count) {
+std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
+                                           const std::function<std::uint64_t(SampleKind)>& count) {
   const std::string generator = fmt::format("the generator '{}'", options.what);
   if (options.split)
     refuse("--split", generator, "its samples are not split: --first names the first one");
@@ -91,8 +90,8 @@ std::unique_ptr<SampleFeed> open_generator(
     refuse("--step", generator, "it knows no steps: --first names the first sample");
   std::vector<ParamSetting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
-  auto made = make_generator(options.what, options.size.value_or(kDefaultSize), settings,
-                             {"command line"});
+  auto made =
+      make_generator(options.what, options.size.value_or(kDefaultSize), settings, {"command line"});
   SampleMaking making;
   making.device = Device::parse(options.device.value_or("cpu"));
   making.batch = options.batch.value_or(making.batch);
@@ -191,8 +190,7 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
 
 std::unique_ptr<SampleFeed> open_samples(const SampleOptions& options,
                                          const std::function<std::uint64_t(SampleKind)>& count) {
-  const bool named_as_file =
-      options.what.ends_with(".yaml") || options.what.ends_with(".yml");
+  const bool named_as_file = options.what.ends_with(".yaml") || options.what.ends_with(".yml");
   if (!named_as_file && is_generator(options.what)) return open_generator(options, count);
   if (!is_configuration(options.what)) refuse_name(options.what);
   return open_configuration(options, count);

@@ -19,10 +19,10 @@ namespace wellspring {
 
 /// One of those that the samples come from.
 struct SampleOrigin {
-  std::string name;  ///< of the source, or of the generator where there is no configuration
-  SampleInfo info;   ///< of a data set: layout, classes and the names of its latents
-  bool has_range = false;        ///< whether low and high of `info` are known
-  AugmentationPlan augmentation; ///< whose normalisation a picture undoes
+  std::string name;        ///< of the source, or of the generator where there is no configuration
+  SampleInfo info;         ///< of a data set: layout, classes and the names of its latents
+  bool has_range = false;  ///< whether low and high of `info` are known
+  AugmentationPlan augmentation;  ///< whose normalisation a picture undoes
 };
 
 /// What stands over a picture of samples.

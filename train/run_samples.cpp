@@ -18,9 +18,9 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
   origin.name = source.name();
   const SourceSpec& spec = configured.spec;
   if (spec.kind == SourceKind::generator) {
-    origin.info = make_generator(spec.generator, static_cast<int>(config.data.size), spec.params,
-                                 spec.place)
-                      ->info();
+    origin.info =
+        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place)
+            ->info();
     origin.has_range = true;
   } else {
     origin.info.name = source.name();
@@ -31,8 +31,7 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
     }
   }
   origin.info.classes = source.classes();
-  origin.augmentation =
-      plan_augmentation(configured.augmentations.without_list(), {1, 1}, {1, 1});
+  origin.augmentation = plan_augmentation(configured.augmentations.without_list(), {1, 1}, {1, 1});
   return origin;
 }
 
@@ -70,14 +69,14 @@ RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
                              fmt::format("the run has {} steps", config_.train.steps),
                              "name an earlier step, or set train.steps"});
   if (count_ > most)
-    fail(ErrorKind::config,
-         {held_out() ? fmt::format("{} samples of the {} held out by {}", count_, most,
-                                   config_.name)
-                     : fmt::format("{} samples of the {} that {} has from step {} on", count_, most,
-                                   config_.name, range.step),
-          "there are not as many",
-          held_out() ? "ask for fewer; eval.samples says how many of a generator are held out"
-                     : "ask for fewer, or set train.steps"});
+    fail(
+        ErrorKind::config,
+        {held_out() ? fmt::format("{} samples of the {} held out by {}", count_, most, config_.name)
+                    : fmt::format("{} samples of the {} that {} has from step {} on", count_, most,
+                                  config_.name, range.step),
+         "there are not as many",
+         held_out() ? "ask for fewer; eval.samples says how many of a generator are held out"
+                    : "ask for fewer, or set train.steps"});
   rows_ = std::min(count_, static_cast<std::uint64_t>(config_.train.batch));
 }
 
@@ -246,8 +245,7 @@ Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& s
   shown.x = x.data();
   shown.label = label.data();
   return contact_sheet({config.name, fmt::format("seed {}", config.seed), ""},
-                       training_origins(config, mixture),
-                       {shown, std::span(slots).first(rows)});
+                       training_origins(config, mixture), {shown, std::span(slots).first(rows)});
 }
 
 }  // namespace wellspring

@@ -155,8 +155,8 @@ TEST_F(OfAConfiguration, PreviewShowsWhatTheNetworkSees) {
 // A preview that hides something says so (tests/generators/samples.test.cpp). Colour operations
 // clamp for themselves, so that the strongest of them leave nothing to hide.
 TEST_F(OfAConfiguration, PreviewOfStrongColoursHidesNothing) {
-  const Outcome outcome = run({"preview", "mixed.yaml",
-                               "data.augment=[brightness: 0.9, contrast: 0.9, saturation: 0.9]"});
+  const Outcome outcome = run(
+      {"preview", "mixed.yaml", "data.augment=[brightness: 0.9, contrast: 0.9, saturation: 0.9]"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
 }
@@ -273,14 +273,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"PreviewThatIsNoPng", {"preview", "mixed.yaml", "--out", "a.gif"}, 2, {".png"}}),
     [](const auto& test) { return test.param.what; });
 
-// ---- files ---------------------------------------------------------------------------------------
+// ---- files
+// ---------------------------------------------------------------------------------------
 
 TEST_F(OfAConfiguration, AnUnwritableFolderIsRefusedBeforeAnythingIsMade) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   fs::create_directory(folder() / "closed");
   fs::permissions(folder() / "closed", fs::perms::owner_read | fs::perms::owner_exec);
-  const Outcome outcome =
-      run({"export", "mixed.yaml", "--count", "9", "--out", "closed/a.npz"});
+  const Outcome outcome = run({"export", "mixed.yaml", "--count", "9", "--out", "closed/a.npz"});
   EXPECT_EQ(outcome.exit_code, 1);
   expect_parts(outcome.err, {"closed/a.npz: cannot create", "a folder that you may write to"});
 }

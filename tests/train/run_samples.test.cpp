@@ -32,7 +32,7 @@ device: cpu
 threads: 2
 data:
   size: 12
-  augment: [{shift: 0.2}, {flip_x: 0.5}, {brightness: 0.4}, {blur: {p: 0.5}}]
+  augment: [{shift: 0.2}, {flip_x: 0.5}, {brightness: 0.4}, {blur: {probability: 0.5}}]
   normalise: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4]}
   sources:
     - {name: shapes, kind: generator, generator: shapes, params: {classes: 4}}
@@ -225,14 +225,15 @@ TEST_F(RunSamplesTest, HeldOutOnesAreThoseOfTheEvaluationInItsOrder) {
   AugmentationPlan plan = feed.origins()[0].augmentation;
   plan.source = plan.out = {12, 12};
   std::uint64_t row = 0;
-  maker.make({source_seed(run.data.sources[0].spec, run.seed), std::uint64_t{1} << 48, 9},
-             [&](const HostSamples& samples) {
-               for (std::int64_t i = 0; i < samples.count(); ++i, ++row) {
-                 EXPECT_EQ(made.slots[row].sample, (std::uint64_t{1} << 48) + row);
-                 EXPECT_TRUE(made.rows[row] == row_of(samples.rows, i)) << row;
-               }
-             },
-             plan);
+  maker.make(
+      {source_seed(run.data.sources[0].spec, run.seed), std::uint64_t{1} << 48, 9},
+      [&](const HostSamples& samples) {
+        for (std::int64_t i = 0; i < samples.count(); ++i, ++row) {
+          EXPECT_EQ(made.slots[row].sample, (std::uint64_t{1} << 48) + row);
+          EXPECT_TRUE(made.rows[row] == row_of(samples.rows, i)) << row;
+        }
+      },
+      plan);
   // The files' as they lie: value / 255, normalised.
   const NpyArray x = read_npy(folder_.path() / "held.npy");
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(x.data.data());
@@ -260,9 +261,9 @@ TEST_F(RunSamplesTest, DigestDoesNotDependOnHowTheyAreMade) {
   const auto mixed = digest(config(), {Split::train, 0, 40});
   EXPECT_EQ(digest(config(kMixed, {"threads=1"}), {Split::train, 0, 40})["sha256"],
             mixed["sha256"]);
-  EXPECT_EQ(digest(config(kMixed, {"data.sources.1.storage=streamed"}),
-                   {Split::train, 0, 40})["columns"],
-            mixed["columns"]);
+  EXPECT_EQ(
+      digest(config(kMixed, {"data.sources.1.storage=streamed"}), {Split::train, 0, 40})["columns"],
+      mixed["columns"]);
   EXPECT_NE(digest(config(kMixed, {"seed=8"}), {Split::train, 0, 40})["sha256"], mixed["sha256"]);
   EXPECT_NE(digest(config(), {Split::train, 1, 40})["sha256"], mixed["sha256"]);
 
@@ -294,9 +295,9 @@ TEST_F(RunSamplesTest, DigestSaysWhichVersionsMadeThem) {
   EXPECT_EQ(report["sources"][1]["rows"], 15);
   EXPECT_EQ(report["columns"].size(), 6u) << report["columns"];
   // What it says reads back to the same samples.
-  const RunConfig again = RunConfig::parse(report["configuration"].get<std::string>(), "again.yaml",
-                                           std::vector<std::string>{"data.root=" +
-                                                                    folder_.path().string()});
+  const RunConfig again =
+      RunConfig::parse(report["configuration"].get<std::string>(), "again.yaml",
+                       std::vector<std::string>{"data.root=" + folder_.path().string()});
   EXPECT_EQ(digest(again, {Split::train, 2, 10})["sha256"], report["sha256"]);
 }
 
@@ -340,8 +341,7 @@ TEST_F(RunSamplesTest, MoreThanTheRunHasIsRefused) {
   EXPECT_EQ(refused({Split::train, 1, 41}, config()),
             "41 samples of the 40 that mixed has from step 1 on (there are not as many)\n"
             "  ask for fewer, or set train.steps");
-  EXPECT_NE(refused({Split::train, 6, 1}, config()).find("mixed has no step 6"),
-            std::string::npos);
+  EXPECT_NE(refused({Split::train, 6, 1}, config()).find("mixed has no step 6"), std::string::npos);
   EXPECT_NE(refused({Split::evaluation, 0, 37}, config()).find("of the 36 held out by mixed"),
             std::string::npos);
   EXPECT_NE(refused({Split::evaluation, 0, {}}, config(kMixed, {"eval.sources=[]"}))
