@@ -137,17 +137,17 @@ std::unique_ptr<SampleFeed> open_configuration(
     overrides.push_back(text);
   }
   const RunConfig config = RunConfig::load(options.what, overrides);
-  if (options.count) return std::make_unique<RunSamples>(config, range);
-  auto all = std::make_unique<RunSamples>(config, range);
-  const std::uint64_t wanted = count(all->layout().kind);
-  if (wanted == 0 && range.split == RunSampleRange::Split::train)
+  auto feed = std::make_unique<RunSamples>(config, range);
+  if (options.count) return feed;
+  const std::uint64_t most = count(feed->layout().kind);
+  if (most > 0) {
+    feed->limit(most);
+  } else if (range.split == RunSampleRange::Split::train) {
     fail(ErrorKind::config, {"command line: --count is missing",
-                             fmt::format("the whole run has {} samples", all->count()),
+                             fmt::format("the whole run has {} samples", feed->count()),
                              "say how many: --count 1000; or --split eval for what is held out"});
-  if (wanted == 0 || wanted >= all->count()) return all;
-  range.count = wanted;
-  all.reset();  // before the data is opened again
-  return std::make_unique<RunSamples>(config, range);
+  }
+  return feed;
 }
 
 }  // namespace
@@ -158,7 +158,8 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
                  "mixture as training sees it")
       ->required();
   app.add_option("settings", options.settings,
-                 "key=value: parameters of the generator, or overrides of the configuration");
+                 "key=value: parameters of the generator, or overrides of the configuration, whose "
+                 "samples are made on the CPU unless device= says otherwise");
   add_optional_whole(app, "--count", options.count, 1, kAnyWhole, count_help);
   add_optional_whole(app, "--first", options.first, 0, kAnyWhole,
                      "of a generator: id of the first sample (default: 0)");
@@ -198,21 +199,23 @@ std::unique_ptr<SampleFeed> open_samples(const SampleOptions& options,
 
 bool watch(const std::string& title, SampleFeed& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make) {
-  const SignalGuard signals;
-  Progress::Options options;
-  options.title = title;
-  options.total = feed.count();
-  Progress progress(options);
-  try {
-    make([&progress](std::uint64_t done) {
-      progress.update(done);
-      if (interrupt_requested()) throw Interrupted{};
-    });
-  } catch (const Interrupted&) {
-    progress.say("interrupted: nothing is kept");
-    return false;
+  {
+    const SignalGuard signals;
+    Progress::Options options;
+    options.title = title;
+    options.total = feed.count();
+    Progress progress(options);
+    try {
+      make([&progress](std::uint64_t done) {
+        progress.update(done);
+        if (interrupt_requested()) throw Interrupted{};
+      });
+    } catch (const Interrupted&) {
+      progress.say("interrupted: nothing is kept");
+      return false;
+    }
   }
-  print_notes(feed.notes());
+  print_notes(feed.notes());  // below the bar
   return true;
 }
 

@@ -77,6 +77,11 @@ RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
          "there are not as many",
          held_out() ? "ask for fewer; eval.samples says how many of a generator are held out"
                     : "ask for fewer, or set train.steps"});
+  limit(count_);
+}
+
+void RunSamples::limit(std::uint64_t most) {
+  count_ = std::min(count_, most);
   rows_ = std::min(count_, static_cast<std::uint64_t>(config_.train.batch));
 }
 

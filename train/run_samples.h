@@ -34,6 +34,9 @@ class RunSamples final : public SampleFeed {
   /// data as RunConfig::open_training.
   RunSamples(RunConfig config, const RunSampleRange& range);
 
+  /// Before make(): no more than `most` samples.
+  void limit(std::uint64_t most);
+
   std::uint64_t count() const override { return count_; }
   SampleLayout layout() const override { return mixture_.layout(); }
   const std::vector<SampleOrigin>& origins() const override { return origins_; }
