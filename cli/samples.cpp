@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <signal.h>
 
 namespace wellspring::cli {
 namespace {
@@ -18,6 +19,25 @@ namespace {
 constexpr int kDefaultSize = 64;  ///< pixels
 
 struct Interrupted {};
+
+/// While it lives, a terminal that goes away interrupts, unless somebody ignores that (nohup).
+class HangUpGuard {
+ public:
+  HangUpGuard() {
+    ::sigaction(SIGHUP, nullptr, &previous_);
+    if (previous_.sa_handler == SIG_IGN) return;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { request_interrupt(); };
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGHUP, &action, nullptr);
+  }
+  ~HangUpGuard() { ::sigaction(SIGHUP, &previous_, nullptr); }
+  HangUpGuard(const HangUpGuard&) = delete;
+  HangUpGuard& operator=(const HangUpGuard&) = delete;
+
+ private:
+  struct sigaction previous_ = {};
+};
 
 /// An option that may be left out.
 template <class Whole>
@@ -201,6 +221,7 @@ bool watch(const std::string& title, SampleFeed& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make) {
   {
     const SignalGuard signals;
+    const HangUpGuard terminal;
     Progress::Options options;
     options.title = title;
     options.total = feed.count();

@@ -311,9 +311,13 @@ bool began(Process& process, const TemporaryFolder& folder) {
 }
 
 TEST_F(OfAConfiguration, ASignalEndsAnExportThatLeavesNothing) {
+  std::vector<int> signals = {SIGINT, SIGTERM};
+  struct sigaction hang_up = {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) signals.push_back(SIGHUP);  // under nohup it is to be ignored
   for (const std::vector<std::string>& of :
        {std::vector<std::string>{"mixed.yaml", "train.steps=1000000"}, {"shapes"}}) {
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : signals) {
       std::vector<std::string> arguments = {wellspring_path(), "export"};
       arguments.insert(arguments.end(), of.begin(), of.end());
       arguments.insert(arguments.end(), {"--count", "4000000", "--out", "a.npz"});
