@@ -2,7 +2,7 @@
 #include "generators/digest.h"
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/samples.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,24 +10,27 @@
 #include <memory>
 
 namespace wellspring::cli {
+namespace {
+
+int run(const SampleOptions& options) {
+  const auto feed = open_samples(options, [](SampleKind) { return 0; });
+  nlohmann::ordered_json report;
+  const bool done = watch("digest", *feed,
+                          [&](const auto& progress) { report = digest_report(*feed, progress); });
+  if (!done) return kInterrupted;
+  fmt::print("{}\n", report.dump(2));
+  return 0;
+}
+
+}  // namespace
 
 Command add_digest(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "digest", "print the SHA-256 of samples as JSON; equal on every machine and device");
   auto options = std::make_shared<SampleOptions>();
-  app->add_option("generator", options->generator, "a name from 'wellspring list generators'")
-      ->required();
-  add_whole_option(*app, "--count", options->range.count, 1, kAnyWhole, "how many samples")
-      ->required();
-  add_sample_options(*app, *options);
-  add_making_options(*app, *options);
-  return {app, [options] {
-            const std::unique_ptr<Generator> generator = options->make_generator();
-            const auto report = digest_report(*generator, options->range, options->making());
-            print_notes(generator->notes());
-            fmt::print("{}\n", report.dump(2));
-            return 0;
-          }};
+  add_sample_options(*app, *options,
+                     "how many samples; of what is held out all, where it is not given");
+  return {app, [options] { return run(*options); }};
 }
 
 }  // namespace wellspring::cli

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/samples.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,39 +12,39 @@
 #include <string>
 
 namespace wellspring::cli {
+namespace {
+
+struct Options {
+  SampleOptions samples;
+  std::string out;
+};
+
+int run(const Options& options) {
+  const auto feed = open_samples(options.samples, [](SampleKind) { return 0; });
+  ExportReport report;
+  const bool done = watch("export", *feed, [&](const auto& progress) {
+    report = export_samples(*feed, options.out, progress);
+  });
+  if (!done) return kInterrupted;
+  if (report.overflow.samples > 0) {
+    print_notes({overflow_text(report.overflow, feed->layout()) +
+                 "; they are left out, and counted in metadata.json"});
+  }
+  fmt::print("{}: {}, arrays {}\n", options.out, feed->summary(), fmt::join(report.arrays, ", "));
+  return 0;
+}
+
+}  // namespace
 
 Command add_export(CLI::App& parent) {
-  struct Options {
-    SampleOptions samples;
-    std::string out;
-  };
   CLI::App* app =
       parent.add_subcommand("export", "write samples as NumPy arrays, with the truth beside them");
   auto options = std::make_shared<Options>();
-  app->add_option("generator", options->samples.generator,
-                  "a name from 'wellspring list generators'")
-      ->required();
-  add_whole_option(*app, "--count", options->samples.range.count, 1, kAnyWhole, "how many samples")
-      ->required();
-  add_sample_options(*app, options->samples);
-  add_making_options(*app, options->samples);
+  add_sample_options(*app, options->samples,
+                     "how many samples; of what is held out all, where it is not given");
   app->add_option("--out", options->out, "the file; its ending names the format: NAME.npz")
       ->required();
-  return {app, [options] {
-            const std::unique_ptr<Generator> generator = options->samples.make_generator();
-            const SampleRange& range = options->samples.range;
-            const ExportReport report =
-                export_samples(*generator, range, options->samples.making(), options->out);
-            print_notes(report.notes);
-            if (report.overflow.samples > 0) {
-              print_notes({overflow_text(report.overflow, generator->layout()) +
-                           "; they are left out, and counted in metadata.json"});
-            }
-            fmt::print("{}: {} samples of {} (version {}), arrays {}\n", options->out, range.count,
-                       generator->info().name, generator->info().version,
-                       fmt::join(report.arrays, ", "));
-            return 0;
-          }};
+  return {app, [options] { return run(*options); }};
 }
 
 }  // namespace wellspring::cli

@@ -44,7 +44,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_line());
   app.footer(
       "Exit codes: 0 done, 1 run-time failure, 2 usage or configuration, 3 data, 4 device,\n"
-      "75 checkpointed on a signal, 130 interrupted twice.");
+      "75 checkpointed on a signal, 130 interrupted with nothing kept.");
   const std::vector<Command> commands = {
       add_train(app), add_eval(app),     add_preview(app), add_export(app), add_digest(app),
       add_list(app),  add_describe(app), add_bench(app),   add_config(app), add_doctor(app)};

@@ -74,35 +74,32 @@ std::vector<std::int64_t> parse_shape(std::string_view text, const std::string& 
   return shape;
 }
 
+/// The header with blanks at its end up to `least` bytes, a multiple of 64.
+std::string header_of_size(const ArraySpec& spec, std::size_t least) {
+  std::string shape;
+  for (const std::int64_t extent : spec.shape) shape += fmt::format("{}, ", extent);
+  // Python's tuples: "()", "(2,)", "(2, 3)".
+  if (spec.shape.size() == 1) shape.pop_back();
+  if (spec.shape.size() > 1) shape.resize(shape.size() - 2);
+  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                       descriptor_of(spec.type), shape);
+  const std::size_t before = kMagic.size() + 2;
+  const std::size_t total = std::max(least, (before + dictionary.size() + 1 + 63) / 64 * 64);
+  dictionary.resize(total - before - 1, ' ');
+  std::string header(kMagic);
+  append_number<std::uint16_t>(header, static_cast<std::uint16_t>(total - before));
+  return header + dictionary + '\n';
+}
+
 // ---- .npz: PKWARE's APPNOTE 6.3, sections 4.3 and 4.5.3 ----
 
 constexpr std::uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50,
                         kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
 constexpr std::uint64_t kLocalHeaderSize = 30, kCentralHeaderSize = 46, kEndSize = 22;
-constexpr std::uint64_t kLocalCrcOffset = 14;
 constexpr std::uint32_t kIn64 = 0xFFFFFFFF;        ///< "see the 64-bit field"
 constexpr std::uint16_t kPlain = 20, kZip64 = 45;  ///< version needed, times ten
 constexpr std::uint16_t kFirstDate = 0x0021;       ///< 1 January 1980, the earliest there is
 constexpr std::uint32_t kFileMode = 0100644u << 16;
-
-bool needs64(std::uint64_t value) {
-  return value >= kIn64;
-}
-std::uint32_t field32(std::uint64_t value) {
-  return needs64(value) ? kIn64 : static_cast<std::uint32_t>(value);
-}
-
-/// The fields that local and central headers share: version needed to uncompressed size.
-void append_common(std::string& out, std::uint16_t version, std::uint32_t crc, std::uint64_t size) {
-  append_number<std::uint16_t>(out, version);
-  append_number<std::uint16_t>(out, 0x0800);  // flags: names are UTF-8
-  append_number<std::uint16_t>(out, 0);       // method: stored
-  append_number<std::uint16_t>(out, 0);       // time
-  append_number<std::uint16_t>(out, kFirstDate);
-  append_number<std::uint32_t>(out, crc);
-  append_number<std::uint32_t>(out, field32(size));  // compressed
-  append_number<std::uint32_t>(out, field32(size));
-}
 
 std::string extra64(std::span<const std::uint64_t> values) {
   std::string out;
@@ -207,19 +204,7 @@ std::uint64_t ArraySpec::count() const {
 }
 
 std::string npy_header(const ArraySpec& spec) {
-  std::string shape;
-  for (const std::int64_t extent : spec.shape) shape += fmt::format("{}, ", extent);
-  // Python's tuples: "()", "(2,)", "(2, 3)".
-  if (spec.shape.size() == 1) shape.pop_back();
-  if (spec.shape.size() > 1) shape.resize(shape.size() - 2);
-  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                       descriptor_of(spec.type), shape);
-  const std::size_t before = kMagic.size() + 2;
-  const std::size_t total = (before + dictionary.size() + 1 + 63) / 64 * 64;
-  dictionary.resize(total - before - 1, ' ');
-  std::string header(kMagic);
-  append_number<std::uint16_t>(header, static_cast<std::uint16_t>(total - before));
-  return header + dictionary + '\n';
+  return header_of_size(spec, 0);
 }
 
 void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes data) {
@@ -230,68 +215,142 @@ void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes d
   file.commit();
 }
 
-void NpzWriter::begin_member(const std::string& name, std::uint64_t size) {
-  if (left_) throw std::logic_error("an array of the archive is still open");
-  for (const Member& member : members_) {
-    if (member.name == name) throw std::logic_error("the archive has two members '" + name + "'");
-  }
-  members_.push_back({name, file_.file().written(), size, 0});
+std::uint32_t NpzWriter::field32(std::uint64_t value) const {
+  return needs64(value) ? kIn64 : static_cast<std::uint32_t>(value);
+}
+
+/// The fields that local and central headers share: version needed to uncompressed size.
+void NpzWriter::append_common(std::string& out, const Member& member, bool wide) const {
+  const std::uint32_t size = member.wide ? kIn64 : static_cast<std::uint32_t>(member.size);
+  append_number<std::uint16_t>(out, wide ? kZip64 : kPlain);
+  append_number<std::uint16_t>(out, 0x0800);  // flags: names are UTF-8
+  append_number<std::uint16_t>(out, 0);       // method: stored
+  append_number<std::uint16_t>(out, 0);       // time
+  append_number<std::uint16_t>(out, kFirstDate);
+  append_number<std::uint32_t>(out, member.crc);
+  append_number<std::uint32_t>(out, size);  // compressed
+  append_number<std::uint32_t>(out, size);
+}
+
+std::string NpzWriter::local_header(const Member& member) const {
   std::string header, extra;
-  if (needs64(size)) extra = extra64(std::array{size, size});
+  if (member.wide) extra = extra64(std::array{member.size, member.size});
   append_number<std::uint32_t>(header, kLocalHeader);
-  append_common(header, extra.empty() ? kPlain : kZip64, 0, size);
-  append_number<std::uint16_t>(header, static_cast<std::uint16_t>(name.size()));
+  append_common(header, member, member.wide);
+  append_number<std::uint16_t>(header, static_cast<std::uint16_t>(member.name.size()));
   append_number<std::uint16_t>(header, static_cast<std::uint16_t>(extra.size()));
-  file_.write(header + name + extra);
-  left_ = size;
+  return header + member.name + extra;
 }
 
-void NpzWriter::begin(const std::string& name, const ArraySpec& spec) {
+NpzWriter::Array NpzWriter::begin_member(Member member) {
+  for (const Member& other : members_) {
+    if (other.name == member.name)
+      throw std::logic_error("the archive has two members '" + member.name + "'");
+    if (other.open && other.growing)
+      throw std::logic_error("'" + other.name + "' of the archive still grows");
+  }
+  member.wide = member.growing || needs64(member.size);
+  member.offset = end_;
+  const std::string header = local_header(member);  // its checksum comes when it is closed
+  file_.file().patch(end_, bytes_of(header));
+  member.data = end_ + header.size();
+  end_ = member.data + member.size;
+  members_.push_back(std::move(member));
+  return members_.size() - 1;
+}
+
+NpzWriter::Member& NpzWriter::open_member(Array array) {
+  if (array >= members_.size() || !members_[array].open)
+    throw std::logic_error("no such array of the archive is open");
+  return members_[array];
+}
+
+NpzWriter::Array NpzWriter::open(const std::string& name, const ArraySpec& spec) {
   const std::string header = npy_header(spec);
-  begin_member(name + ".npy", header.size() + spec.bytes());
-  append(bytes_of(header));
+  Member member;
+  member.name = name + ".npy";
+  member.size = header.size() + spec.bytes();
+  const Array array = begin_member(std::move(member));
+  append(array, bytes_of(header));
+  return array;
 }
 
-void NpzWriter::append(Bytes data) {
-  if (!left_ || data.size() > *left_) throw std::logic_error("an array of the archive is too full");
-  file_.write(data);
-  members_.back().crc = crc32_of(data, members_.back().crc);
-  *left_ -= data.size();
+NpzWriter::Array NpzWriter::open_growing(const std::string& name, const ArraySpec& spec) {
+  Member member;
+  member.name = name + ".npy";
+  member.growing = spec;
+  member.growing->shape.at(0) = std::numeric_limits<std::int64_t>::max();
+  const std::string header = npy_header(*member.growing);  // as long as any of its kind
+  const Array array = begin_member(std::move(member));
+  append(array, bytes_of(header));
+  members_[array].crc = 0;  // of the data alone, until the header is known
+  return array;
 }
 
-void NpzWriter::end() {
-  if (!left_ || *left_ != 0) throw std::logic_error("an array of the archive is not full");
-  std::string crc;
-  append_number<std::uint32_t>(crc, members_.back().crc);
-  file_.file().patch(members_.back().offset + kLocalCrcOffset, bytes_of(crc));
-  left_.reset();
+void NpzWriter::append(Array array, Bytes data) {
+  Member& member = open_member(array);
+  if (!member.growing && data.size() > member.size - member.filled)
+    throw std::logic_error("an array of the archive is too full");
+  file_.file().patch(member.data + member.filled, data);
+  member.filled += data.size();
+  member.crc = crc32_of(data, member.crc);
+  if (member.growing) {
+    member.size = member.filled;
+    end_ = member.data + member.size;
+  }
+}
+
+/// Puts the header right, for the rows that came.
+void NpzWriter::close_growing(Member& member) {
+  ArraySpec& spec = *member.growing;
+  const std::size_t header_size = npy_header(spec).size();
+  spec.shape[0] = 1;
+  const std::uint64_t row = spec.bytes(), data = member.filled - header_size;
+  if (row == 0 ? data != 0 : data % row != 0)
+    throw std::logic_error("an array of the archive ends within a row");
+  spec.shape[0] = row == 0 ? 0 : static_cast<std::int64_t>(data / row);
+  const std::string header = header_of_size(spec, header_size);
+  file_.file().patch(member.data, bytes_of(header));
+  member.crc = static_cast<std::uint32_t>(
+      crc32_combine(crc32_of(bytes_of(header)), member.crc, static_cast<z_off_t>(data)));
+}
+
+void NpzWriter::close(Array array) {
+  Member& member = open_member(array);
+  if (member.filled != member.size) throw std::logic_error("an array of the archive is not full");
+  if (member.growing) close_growing(member);
+  file_.file().patch(member.offset, bytes_of(local_header(member)));
+  member.open = false;
 }
 
 void NpzWriter::add(const std::string& name, const ArraySpec& spec, Bytes data) {
   check_size(spec, data);
-  begin(name, spec);
-  append(data);
-  end();
+  const Array array = open(name, spec);
+  append(array, data);
+  close(array);
 }
 
 void NpzWriter::add_file(const std::string& name, Bytes data) {
-  begin_member(name, data.size());
-  append(data);
-  end();
+  Member member;
+  member.name = name;
+  member.size = data.size();
+  const Array array = begin_member(std::move(member));
+  append(array, data);
+  close(array);
 }
 
 void NpzWriter::commit() {
-  if (left_) throw std::logic_error("an array of the archive is still open");
-  const std::uint64_t directory = file_.file().written();
+  const std::uint64_t directory = end_;
   std::string out;
   for (const Member& member : members_) {
+    if (member.open) throw std::logic_error("an array of the archive is still open");
     std::vector<std::uint64_t> wide;
-    if (needs64(member.size)) wide = {member.size, member.size};
+    if (member.wide) wide = {member.size, member.size};
     if (needs64(member.offset)) wide.push_back(member.offset);
     const std::string extra = extra64(wide);
     append_number<std::uint32_t>(out, kCentralHeader);
     append_number<std::uint16_t>(out, (3 << 8) | kZip64);  // made by: Unix
-    append_common(out, extra.empty() ? kPlain : kZip64, member.crc, member.size);
+    append_common(out, member, !extra.empty());
     append_number<std::uint16_t>(out, static_cast<std::uint16_t>(member.name.size()));
     append_number<std::uint16_t>(out, static_cast<std::uint16_t>(extra.size()));
     append_number<std::uint16_t>(out, 0);  // comment
@@ -325,7 +384,7 @@ void NpzWriter::commit() {
   append_number<std::uint32_t>(out, field32(size));
   append_number<std::uint32_t>(out, field32(directory));
   append_number<std::uint16_t>(out, 0);  // comment
-  file_.write(out);
+  file_.file().patch(end_, bytes_of(out));
   file_.commit();
 }
 

@@ -29,35 +29,58 @@ std::string npy_header(const ArraySpec& spec);
 /// One array as a file, written whole or not at all.
 void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes data);
 
-/// Writes a .npz archive array by array; the file appears at `commit`. Members are stored, not
-/// compressed, so that readers may map them; dates are fixed, so that equal arrays make equal
-/// files.
+/// Sizes and offsets from here on stand in 64-bit fields (PKWARE's APPNOTE 6.3, 4.4.8).
+inline constexpr std::uint64_t kZip64From = 0xFFFFFFFF;
+
+/// Writes a .npz archive; the file appears at `commit`. Members are stored, not compressed, so that
+/// readers may map them; dates are fixed, so that equal arrays make equal files. Arrays may be
+/// filled side by side: a place as large as each lies ready for it, and nothing is kept in memory.
 class NpzWriter {
  public:
-  explicit NpzWriter(const std::filesystem::path& path) : file_(path) {}
+  using Array = std::size_t;  ///< one that is open
+
+  /// `zip64_from`: for tests, which then need no file of 4 GiB; at most kZip64From.
+  explicit NpzWriter(const std::filesystem::path& path, std::uint64_t zip64_from = kZip64From)
+      : file_(path), zip64_from_(zip64_from) {}
 
   /// A whole array.
   void add(const std::string& name, const ArraySpec& spec, Bytes data);
   /// A member that is no array, such as metadata.json; numpy.load gives its bytes.
   void add_file(const std::string& name, Bytes data);
-  /// An array in pieces: begin, append until it is full, end.
-  void begin(const std::string& name, const ArraySpec& spec);
-  void append(Bytes data);
-  void end();
+  /// An array in pieces: open, append until it is full, close.
+  Array open(const std::string& name, const ArraySpec& spec);
+  /// The same of an array whose first extent is known when it is closed; the one in `spec` is not
+  /// read. Nothing can be opened or added behind it before that.
+  Array open_growing(const std::string& name, const ArraySpec& spec);
+  void append(Array array, Bytes data);
+  void close(Array array);
+  /// Adds the directory. Every array must be closed.
   void commit();
 
  private:
   struct Member {
     std::string name;
     std::uint64_t offset = 0;  ///< of its local header
-    std::uint64_t size = 0;
+    std::uint64_t data = 0;    ///< where its bytes begin
+    std::uint64_t size = 0;    ///< as announced; what there is, of one that grows
+    std::uint64_t filled = 0;
     std::uint32_t crc = 0;
+    bool wide = false;  ///< has 64-bit sizes
+    bool open = true;
+    std::optional<ArraySpec> growing;
   };
-  void begin_member(const std::string& name, std::uint64_t size);
+  bool needs64(std::uint64_t value) const { return value >= zip64_from_; }
+  std::uint32_t field32(std::uint64_t value) const;
+  void append_common(std::string& out, const Member& member, bool wide) const;
+  std::string local_header(const Member& member) const;
+  Array begin_member(Member member);
+  Member& open_member(Array array);
+  void close_growing(Member& member);
 
   AtomicFile file_;
+  std::uint64_t zip64_from_;
+  std::uint64_t end_ = 0;  ///< of what is written or has its place
   std::vector<Member> members_;
-  std::optional<std::uint64_t> left_;  ///< bytes the open member still wants
 };
 
 /// A .npy file or a member of a .npz archive, read back.

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <cstddef>
 
 namespace wellspring {
@@ -17,37 +18,84 @@ Bytes row_of(const BatchColumn& column, std::int64_t row) {
           bytes};
 }
 
+/// Sample by sample, so that the batch leaves no mark.
+void update(Sha256& hash, const HostSamples& samples) {
+  const auto columns = columns_of(samples.rows);
+  for (std::int64_t row = 0; row < samples.count(); ++row) {
+    for (const BatchColumn& column : columns) hash.update(row_of(column, row));
+  }
+}
+
+template <class T>
+void update_with(Sha256& hash, T value) {
+  hash.update(std::as_bytes(std::span(&value, 1)));
+}
+
+/// Of every column alone.
+class ColumnDigests {
+ public:
+  void update(const HostSamples& samples) {
+    const auto columns = columns_of(samples.rows);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      hashes_[i].update({static_cast<const std::byte*>(columns[i].data),
+                         static_cast<std::size_t>(samples.count()) * columns[i].row_bytes()});
+    }
+    for (const Slot& slot : samples.slots) {
+      update_with(source_, static_cast<std::int32_t>(slot.source));
+      update_with(sample_, static_cast<std::int64_t>(slot.sample));
+    }
+  }
+
+  nlohmann::ordered_json report(const SampleLayout& layout) {
+    BatchView none;
+    none.layout = layout;
+    const auto columns = columns_of(none);
+    nlohmann::ordered_json list;
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (columns[i].width > 0) list[columns[i].name] = hashes_[i].hex();
+    list["source"] = source_.hex();
+    list["sample"] = sample_.hex();
+    return list;
+  }
+
+ private:
+  std::array<Sha256, kBatchColumns> hashes_;
+  Sha256 source_, sample_;
+};
+
 }  // namespace
 
-std::string sample_digest(Generator& generator, const SampleRange& range,
-                          const SampleMaking& making) {
+std::string sample_digest(SampleFeed& feed) {
   Sha256 hash;
-  SampleMaker maker(generator, making, range.count);
-  // Sample by sample, so that the batch leaves no mark.
-  maker.make(range, [&](const HostSamples& samples) {
-    const auto columns = columns_of(samples.rows);
-    for (std::int64_t row = 0; row < samples.count(); ++row) {
-      for (const BatchColumn& column : columns) hash.update(row_of(column, row));
-    }
-  });
+  feed.make([&](const HostSamples& samples) { update(hash, samples); });
   return hash.hex();
 }
 
-nlohmann::ordered_json digest_report(Generator& generator, const SampleRange& range,
-                                     const SampleMaking& making) {
-  const SampleShape shape = generator.layout().shape();
-  std::string digest = sample_digest(generator, range, making);
-  return {{"generator", generator.info().name},
-          {"generator_version", generator.info().version},
-          {"parameters", generator.parameters_yaml()},
-          {"seed", range.seed},
-          {"first", range.first},
-          {"count", range.count},
-          {"shape", {shape.height, shape.width, shape.channels}},
-          {"device", making.device.to_string()},
-          {"batch", making.batch},
-          {"version", kVersion},
-          {"sha256", std::move(digest)}};
+std::string sample_digest(Generator& generator, const SampleRange& range,
+                          const SampleMaking& making) {
+  GeneratorFeed feed(generator, range, making);
+  return sample_digest(feed);
+}
+
+nlohmann::ordered_json digest_report(SampleFeed& feed,
+                                     const std::function<void(std::uint64_t)>& progress) {
+  Sha256 hash;
+  ColumnDigests columns;
+  std::uint64_t done = 0;
+  feed.make([&](const HostSamples& samples) {
+    update(hash, samples);
+    columns.update(samples);
+    done += static_cast<std::uint64_t>(samples.count());
+    if (progress) progress(done);
+  });
+  const SampleShape shape = feed.layout().shape();
+  nlohmann::ordered_json report = feed.identity();
+  report["shape"] = {shape.height, shape.width, shape.channels};
+  report.update(feed.making());
+  report["version"] = kVersion;
+  report["columns"] = columns.report(feed.layout());
+  report["sha256"] = hash.hex();
+  return report;
 }
 
 }  // namespace wellspring

@@ -10,44 +10,43 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string>
+#include <optional>
 #include <string_view>
-#include <vector>
 
 namespace wellspring {
 namespace {
 
-nlohmann::ordered_json metadata(const Generator& generator, const SampleRange& range,
-                                const SetOverflow& overflow) {
-  const SampleInfo& info = generator.info();
+nlohmann::ordered_json values(const std::vector<ValueInfo>& columns) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const ValueInfo& value : columns)
+    list.push_back({{"name", value.name}, {"unit", value.unit}});
+  return list;
+}
+
+/// What the numbers of the columns mean where a sample is of this origin.
+nlohmann::ordered_json meaning(const SampleOrigin& origin) {
+  const SampleInfo& info = origin.info;
   nlohmann::ordered_json latents = nlohmann::ordered_json::array();
   for (const LatentInfo& latent : info.latents) {
     latents.push_back(
         {{"name", latent.name}, {"unit", latent.unit}, {"low", latent.low}, {"high", latent.high}});
   }
-  const auto values = [](const std::vector<ValueInfo>& columns) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const ValueInfo& value : columns) {
-      list.push_back({{"name", value.name}, {"unit", value.unit}});
-    }
-    return list;
-  };
-  nlohmann::ordered_json data = {{"generator", info.name},
-                                 {"generator_version", info.version},
-                                 {"reference", info.reference},
-                                 {"parameters", generator.parameters_yaml()},
-                                 {"seed", range.seed},
-                                 {"first", range.first},
-                                 {"count", range.count},
-                                 {"classes", info.classes},
-                                 {"features", values(info.features)},
-                                 {"globals", values(info.globals)},
-                                 {"targets", values(info.targets)},
-                                 {"latents", std::move(latents)}};
-  if (info.layout.kind == SampleKind::set) {
-    data["most_items"] = info.layout.items;
-    data["overflow"] = {{"samples", overflow.samples}, {"items", overflow.items}};
+  return {{"name", origin.name},
+          {"reference", info.reference},
+          {"classes", info.classes},
+          {"features", values(info.features)},
+          {"globals", values(info.globals)},
+          {"targets", values(info.targets)},
+          {"latents", std::move(latents)}};
+}
+
+nlohmann::ordered_json metadata(const SampleFeed& feed) {
+  nlohmann::ordered_json data = feed.identity();
+  for (std::size_t i = 0; i < feed.origins().size(); ++i)
+    data["sources"][i].update(meaning(feed.origins()[i]));
+  if (feed.layout().kind == SampleKind::set) {
+    data["most_items"] = feed.layout().items;
+    data["overflow"] = {{"samples", feed.overflow().samples}, {"items", feed.overflow().items}};
   }
   data["version"] = kVersion;
   return data;
@@ -63,102 +62,125 @@ std::vector<std::int64_t> extents(const BatchColumn& column, const SampleLayout&
   return {count, layout.height, layout.width, layout.channels};
 }
 
-Bytes bytes_of_rows(const BatchColumn& column, std::int64_t first, std::int64_t count) {
-  return {static_cast<const std::byte*>(column.data) +
-              static_cast<std::size_t>(first) * column.row_bytes(),
-          static_cast<std::size_t>(count) * column.row_bytes()};
-}
-
-/// Where the items of each set begin among those of all, and behind them how many there are. Makes
-/// the samples for their counts alone: x is written as it is made, and its extent comes before it.
-std::vector<std::int64_t> offsets_of(SampleMaker& maker, const SampleRange& range) {
-  std::vector<std::int64_t> offsets = {0};
-  maker.make(range, [&](const HostSamples& samples) {
-    for (const std::int32_t items : samples.items()) offsets.push_back(offsets.back() + items);
-  });
-  return offsets;
-}
-
-/// The items of a batch of sets that exist, one set after another.
-void append_items(NpzWriter& file, const HostSamples& samples) {
-  const auto features = static_cast<std::size_t>(samples.rows.layout.features);
-  const auto width = static_cast<std::size_t>(samples.rows.layout.elements());
-  const auto items = samples.items();
-  for (std::size_t row = 0; row < items.size(); ++row) {
-    file.append(std::as_bytes(
-        samples.x().subspan(row * width, static_cast<std::size_t>(items[row]) * features)));
-  }
-}
-
 /// Not more than any disk holds, and within all integers used here.
-void expect_storable(const Generator& generator, std::uint64_t count) {
+void expect_storable(const SampleFeed& feed) {
   constexpr double kMostBytes = 0x1p60;
-  const auto row_bytes = static_cast<double>(generator.layout().elements()) * sizeof(float);
-  if (static_cast<double>(count) * row_bytes <= kMostBytes) return;
+  const auto row_bytes = static_cast<double>(feed.layout().elements()) * sizeof(float);
+  if (static_cast<double>(feed.count()) * row_bytes <= kMostBytes) return;
   fail(ErrorKind::config,
-       {fmt::format("an export of {} samples does not fit into any file", count),
-        "it would have more than 2^60 bytes", "export fewer at a time: --first and --count"});
+       {fmt::format("an export of {} samples does not fit into any file", feed.count()),
+        "it would have more than 2^60 bytes", "export fewer at a time"});
 }
 
-ExportReport write_npz(Generator& generator, const SampleRange& range, const SampleMaking& making,
-                       const std::filesystem::path& path) {
-  expect_storable(generator, range.count);
-  const auto count = static_cast<std::int64_t>(range.count);
-  const SampleLayout& layout = generator.layout();
-  const bool ragged = layout.kind == SampleKind::set;
-  BatchView rows;  // no memory: what there will be
-  rows.layout = layout;
-  const auto columns = columns_of(rows);
+/// The arrays of the archive while they are filled. Every array has its place in the file from the
+/// beginning, but for the items of sets: how many there are is known when the last one is made, and
+/// they lie behind all others.
+class NpzArrays {
+ public:
+  NpzArrays(const SampleLayout& layout, std::uint64_t rows, const std::filesystem::path& path)
+      : layout_(layout), file_(path) {
+    const auto count = static_cast<std::int64_t>(rows);
+    BatchView none;  // no memory: what there will be
+    none.layout = layout;
+    const auto columns = columns_of(none);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::string name = columns[i].name;
+      if (ragged() && (name == "x" || name == "count")) continue;  // items and offsets
+      if (columns[i].width == 0 && name != "latents") continue;
+      columns_[i] = open(name, {columns[i].type, extents(columns[i], layout, count)});
+    }
+    source_ = open("source", {ElementType::i32, {count}});
+    sample_ = open("sample", {ElementType::i64, {count}});
+    if (!ragged()) return;
+    offsets_ = open("offsets", {ElementType::i64, {count + 1}});
+    file_.append(offsets_, std::as_bytes(std::span(&items_, 1)));
+    columns_[0] = file_.open_growing("x", {ElementType::f32, {0, layout.features}});
+    names_.push_back("x");
+  }
 
-  ExportReport report;
-  SampleMaker maker(generator, making, range.count);
-  NpzWriter file(path);
-  const auto add = [&](const std::string& name, const ArraySpec& spec, Bytes bytes) {
-    file.add(name, spec, bytes);
-    report.arrays.push_back(name);
-  };
-  if (ragged) {
-    const std::vector<std::int64_t> offsets = offsets_of(maker, range);
-    report.overflow = maker.overflow();
-    add("offsets", {ElementType::i64, {count + 1}}, bytes_of(offsets));
-    file.begin("x", {ElementType::f32, {offsets.back(), layout.features}});
-  } else {
-    file.begin("x", {ElementType::f32, extents(columns[0], layout, count)});
-  }
-  report.arrays.push_back("x");
-  // x is by far the largest and goes to the file as it is made; the truth beside it is kept.
-  std::array<std::vector<std::byte>, kBatchColumns> kept;
-  maker.make(range, [&](const HostSamples& samples) {
+  void append(const HostSamples& samples) {
     const auto made = columns_of(samples.rows);
-    if (ragged) {
-      append_items(file, samples);
-    } else {
-      file.append(bytes_of_rows(made[0], 0, samples.count()));
+    for (std::size_t i = ragged() ? 1 : 0; i < made.size(); ++i) {
+      if (!columns_[i]) continue;
+      file_.append(*columns_[i], {static_cast<const std::byte*>(made[i].data),
+                                  static_cast<std::size_t>(samples.count()) * made[i].row_bytes()});
     }
-    for (std::size_t i = 1; i < made.size(); ++i) {
-      const Bytes bytes = bytes_of_rows(made[i], 0, samples.count());
-      kept[i].insert(kept[i].end(), bytes.begin(), bytes.end());
+    if (ragged()) append_items(samples);
+    std::vector<std::int32_t> source;
+    std::vector<std::int64_t> sample;
+    for (const Slot& slot : samples.slots) {
+      source.push_back(static_cast<std::int32_t>(slot.source));
+      sample.push_back(static_cast<std::int64_t>(slot.sample));
     }
-  });
-  file.end();
-  for (std::size_t i = 1; i < columns.size(); ++i) {
-    const std::string name = columns[i].name;
-    if (name == "count") continue;  // what offsets say
-    if (columns[i].width == 0 && name != "latents") continue;
-    add(name, {columns[i].type, extents(columns[i], layout, count)}, kept[i]);
+    file_.append(source_, bytes_of(source));
+    file_.append(sample_, bytes_of(sample));
   }
-  file.add_file("metadata.json", bytes_of(metadata(generator, range, report.overflow).dump(2)));
-  file.commit();
-  report.notes = maker.notes();
+
+  std::vector<std::string> finish(const std::string& metadata) {
+    for (const auto& column : columns_)
+      if (column) file_.close(*column);
+    file_.close(source_);
+    file_.close(sample_);
+    if (ragged()) file_.close(offsets_);
+    file_.add_file("metadata.json", bytes_of(metadata));
+    file_.commit();
+    return names_;
+  }
+
+ private:
+  bool ragged() const { return layout_.kind == SampleKind::set; }
+
+  NpzWriter::Array open(const std::string& name, const ArraySpec& spec) {
+    names_.push_back(name);
+    return file_.open(name, spec);
+  }
+
+  /// The items of a batch of sets that exist, one set after another.
+  void append_items(const HostSamples& samples) {
+    const auto features = static_cast<std::size_t>(layout_.features);
+    const auto width = static_cast<std::size_t>(layout_.elements());
+    std::vector<float> x;
+    std::vector<std::int64_t> offsets;
+    for (std::size_t row = 0; row < samples.items().size(); ++row) {
+      const auto items = static_cast<std::size_t>(samples.items()[row]);
+      const auto values = samples.x().subspan(row * width, items * features);
+      x.insert(x.end(), values.begin(), values.end());
+      offsets.push_back(items_ += samples.items()[row]);
+    }
+    file_.append(*columns_[0], bytes_of(x));
+    file_.append(offsets_, bytes_of(offsets));
+  }
+
+  SampleLayout layout_;
+  NpzWriter file_;
+  std::array<std::optional<NpzWriter::Array>, kBatchColumns> columns_;  ///< as columns_of
+  NpzWriter::Array source_ = 0, sample_ = 0, offsets_ = 0;
+  std::int64_t items_ = 0;  ///< of all sets so far
+  std::vector<std::string> names_;
+};
+
+ExportReport write_npz(SampleFeed& feed, const std::filesystem::path& path,
+                       const std::function<void(std::uint64_t)>& progress) {
+  expect_storable(feed);
+  NpzArrays arrays(feed.layout(), feed.count(), path);
+  std::uint64_t done = 0;
+  feed.make([&](const HostSamples& samples) {
+    arrays.append(samples);
+    done += static_cast<std::uint64_t>(samples.count());
+    if (progress) progress(done);
+  });
+  ExportReport report;
+  report.overflow = feed.overflow();
+  report.arrays = arrays.finish(metadata(feed).dump(2));
   return report;
 }
 
 }  // namespace
 
-ExportReport export_samples(Generator& generator, const SampleRange& range,
-                            const SampleMaking& making, const std::filesystem::path& path) {
+ExportReport export_samples(SampleFeed& feed, const std::filesystem::path& path,
+                            const std::function<void(std::uint64_t)>& progress) {
   const std::string ending = path.extension().string();
-  if (ending == ".npz") return write_npz(generator, range, making, path);
+  if (ending == ".npz") return write_npz(feed, path, progress);
   fail(ErrorKind::config, {fmt::format("cannot export to '{}'", path.string()),
                            ending.empty() ? "the ending names the format, and there is none"
                                           : fmt::format("the ending names the format, and '{}' is "

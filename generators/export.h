@@ -1,11 +1,11 @@
-// Samples as files: x, label, latents and weight with their metadata. Called by the command line;
-// host only.
+// Samples as files: every column with its metadata. Called by the command line; host only.
 #pragma once
 
-#include "generators/generator.h"
-#include "generators/samples.h"
+#include "generators/feed.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,16 +14,18 @@ namespace wellspring {
 struct ExportReport {
   std::vector<std::string> arrays;  ///< that were written
   SetOverflow overflow;             ///< what did not fit into the rows of a set, and was left out
-  std::vector<std::string> notes;   ///< of the generator: what the user should know
 };
 
-/// Writes the samples; the ending of `path` names the format. `.npz`: NumPy arrays, a column each:
-/// x [count, height, width, channels] or [count, features], label [count], latents [count,
-/// latents], weight [count], further columns of the layout, and metadata.json with names, units,
-/// parameters, versions and seed. Sets are ragged: x [items of all, features], those of sample i
-/// from offsets[i] to offsets[i + 1], offsets [count + 1]. Errors: config for an unknown ending,
-/// runtime when the file cannot be written.
-ExportReport export_samples(Generator& generator, const SampleRange& range,
-                            const SampleMaking& making, const std::filesystem::path& path);
+/// Writes the samples as they are made, each once; memory does not grow with their number. The
+/// ending of `path` names the format. `.npz`: NumPy arrays, a column each: x [count, height, width,
+/// channels] or [count, features], further columns of the layout [count] or [count, width], source
+/// [count] (index into `sources` of the metadata), sample [count] (its id there), and metadata.json
+/// with names, units, parameters, versions and seed. Sets are ragged: x [items of all, features],
+/// those of sample i from offsets[i] to offsets[i + 1], offsets [count + 1].
+/// `progress`: called with how many samples are written; what it throws ends the export. The file
+/// appears when it is complete. Errors: config for an unknown ending or more than a file holds,
+/// runtime when the file cannot be written, and what the feed throws.
+ExportReport export_samples(SampleFeed& feed, const std::filesystem::path& path,
+                            const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace wellspring

@@ -3,13 +3,13 @@
 #include "core/drawing.h"
 #include "core/error.h"
 #include "core/font.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,35 +78,21 @@ std::string fit(std::string text, int width, int scale) {
   return text.substr(0, room - 2) + "..";
 }
 
-/// "a: 1, b: 2" of YAML lines.
-std::string one_line(const std::string& yaml) {
-  std::string line;
-  for (const char character : yaml) {
-    if (character != '\n') {
-      line += character;
-    } else if (!line.empty() && line.back() != '\n') {
-      line += "   ";
-    }
-  }
-  return std::string(trim(line));
+void draw_heading(Painter& painter, const SampleHeading& heading, int width) {
+  painter.text(kMargin, kMargin, heading.title, kInk, kTitleScale);
+  const int after = kMargin + text_width(heading.title, kTitleScale) + 12;
+  painter.text(after, kMargin + 6, fit(heading.remark, width - kMargin - after, 1), kPale);
+  painter.text(kMargin, kMargin + 10 * kTitleScale, fit(heading.line, width - 2 * kMargin, 1),
+               kPale);
 }
 
-void draw_header(Painter& painter, const Generator& generator, const SampleRange& range, int width,
-                 const std::string& remark) {
-  const std::string& name = generator.info().name;
-  const int room = width - 2 * kMargin;
-  painter.text(kMargin, kMargin, name, kInk, kTitleScale);
-  const int after = kMargin + text_width(name, kTitleScale) + 12;
-  const std::string ids = fmt::format("seed {}   ids {} to {}   {}", range.seed, range.first,
-                                      range.first + range.count - 1, remark);
-  painter.text(after, kMargin + 6, fit(ids, width - kMargin - after, 1), kPale);
-  painter.text(kMargin, kMargin + 10 * kTitleScale,
-               fit(one_line(generator.parameters_yaml()), room, 1), kPale);
-}
-
-std::string class_name(const SampleInfo& info, std::int32_t label) {
+/// The class of a sample, with its source where there are several.
+std::string class_name(const std::vector<SampleOrigin>& origins, std::size_t origin,
+                       std::int32_t label) {
+  const std::vector<std::string>& classes = origins.at(origin).info.classes;
   const auto index = static_cast<std::size_t>(label);
-  return index < info.classes.size() ? info.classes[index] : std::to_string(label);
+  const std::string name = index < classes.size() ? classes[index] : std::to_string(label);
+  return origins.size() > 1 ? origins[origin].name + ": " + name : name;
 }
 
 // ---- images -------------------------------------------------------------------------------------
@@ -135,51 +121,75 @@ struct Sheet {
   }
 };
 
-std::uint8_t byte_of(float value) {
-  return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0f, 1.0f) * 255));
-}
-
 /// Errors (config) where the picture would be larger than viewers take.
-void expect_drawable(const SampleRange& range, SampleShape shape) {
+void expect_drawable(std::uint64_t count, SampleShape shape) {
   constexpr double kMostPixels = 1 << 28;
   const auto side = static_cast<double>(std::max(shape.width, kLeastTile));
-  if (static_cast<double>(range.count) * side * side <= kMostPixels) return;
-  fail(ErrorKind::config, {fmt::format("a preview of {} images of {}x{} pixels is too large",
-                                       range.count, shape.width, shape.height),
+  if (static_cast<double>(count) * side * side <= kMostPixels) return;
+  fail(ErrorKind::config, {fmt::format("a preview of {} images of {}x{} pixels is too large", count,
+                                       shape.width, shape.height),
                            "it would have more than 2^28 pixels",
-                           "lower --count or --size; export writes any number of samples"});
+                           "lower --count or the size; export writes any number of samples"});
 }
 
-RgbImage contact_sheet(Generator& generator, const SampleRange& range, const SampleMaking& making) {
-  const SampleShape shape = generator.layout().shape();
-  expect_drawable(range, shape);
-  const Sheet sheet(range.count, shape);
-  Painter painter(sheet.width(), sheet.height());
-  draw_header(painter, generator, range, sheet.width(),
-              fmt::format("{} x {}", shape.width, shape.height));
-  SampleMaker maker(generator, making, range.count);
-  maker.make(range, [&](const HostSamples& samples) {
-    for (std::int64_t i = 0; i < samples.count(); ++i) {
-      const std::uint64_t index = samples.first + static_cast<std::uint64_t>(i) - range.first;
-      const int left = sheet.left(index), top = sheet.top(index);
-      const float* const x = samples.x().data() + i * shape.elements();
-      for (int row = 0; row < shape.height; ++row) {
-        for (int column = 0; column < shape.width; ++column) {
-          const float* const p = x + (row * shape.width + column) * shape.channels;
-          const Colour colour = {byte_of(p[0]), byte_of(p[shape.channels == 3 ? 1 : 0]),
-                                 byte_of(p[shape.channels == 3 ? 2 : 0])};
-          painter.fill(left + column * sheet.factor, top + row * sheet.factor, sheet.factor,
-                       sheet.factor, colour);
-        }
-      }
-      const std::string name =
-          class_name(generator.info(), samples.label()[static_cast<std::size_t>(i)]);
-      painter.text_centred(left + sheet.tile_width / 2, top + sheet.tile_height + 3,
-                           fit(name, sheet.tile_width, 1), kInk);
+/// A contact sheet while it is drawn.
+class ContactSheet {
+ public:
+  ContactSheet(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
+               SampleShape shape, std::uint64_t count)
+      : origins_(origins),
+        shape_(shape),
+        sheet_(count, shape),
+        painter_(sheet_.width(), sheet_.height()) {
+    draw_heading(painter_, heading, sheet_.width());
+  }
+
+  void draw(const HostSamples& samples) {
+    for (std::int64_t i = 0; i < samples.count(); ++i, ++drawn_) {
+      const auto row = static_cast<std::size_t>(i);
+      const std::size_t origin = samples.slots[row].source;
+      draw_image(samples.x().data() + i * shape_.elements(), origins_.at(origin).augmentation);
+      const std::string name = class_name(origins_, origin, samples.label()[row]);
+      painter_.text_centred(sheet_.left(drawn_) + sheet_.tile_width / 2,
+                            sheet_.top(drawn_) + sheet_.tile_height + 3,
+                            fit(name, sheet_.tile_width, 1), kInk);
     }
-  });
-  return painter.take();
-}
+  }
+
+  Preview take() {
+    result_.image = painter_.take();
+    return std::move(result_);
+  }
+
+ private:
+  void draw_image(const float* x, const AugmentationPlan& plan) {
+    const int left = sheet_.left(drawn_), top = sheet_.top(drawn_);
+    for (int row = 0; row < shape_.height; ++row) {
+      for (int column = 0; column < shape_.width; ++column, x += shape_.channels) {
+        std::array<std::uint8_t, 3> colour{};
+        for (int c = 0; c < std::min(3, shape_.channels); ++c)
+          colour[static_cast<std::size_t>(c)] = byte_of(x[c] / plan.inv_std[c] + plan.mean[c]);
+        if (shape_.channels < 3) colour[1] = colour[2] = colour[0];
+        painter_.fill(left + column * sheet_.factor, top + row * sheet_.factor, sheet_.factor,
+                      sheet_.factor, {colour[0], colour[1], colour[2]});
+      }
+    }
+  }
+
+  std::uint8_t byte_of(float intensity) {
+    const float value = 255 * intensity;
+    ++result_.values;
+    if (!(value >= -0.5f && value <= 255.5f)) ++result_.clamped;  // what is no number, too
+    return static_cast<std::uint8_t>(value > 0 ? std::lround(std::min(value, 255.f)) : 0);
+  }
+
+  const std::vector<SampleOrigin>& origins_;
+  SampleShape shape_;
+  Sheet sheet_;
+  Painter painter_;
+  std::uint64_t drawn_ = 0;
+  Preview result_;
+};
 
 // ---- events -------------------------------------------------------------------------------------
 
@@ -189,8 +199,13 @@ constexpr int kAxisHeight = 40;
 /// Sums of weights, by class and bin.
 using Histogram = std::vector<std::array<double, kBins>>;
 
+/// Of the values of all features.
+struct ValueRange {
+  double low = 0, high = 0;
+};
+
 void draw_panel(Painter& painter, int left, int top, const std::string& name,
-                const SampleInfo& info, const Histogram& histogram) {
+                const ValueRange& range, const Histogram& histogram) {
   double highest = 0;
   for (const auto& bins : histogram) highest = std::max(highest, *std::ranges::max_element(bins));
   const double scale = highest > 0 ? 0.92 * kPanelHeight / highest : 0;
@@ -198,7 +213,7 @@ void draw_panel(Painter& painter, int left, int top, const std::string& name,
   for (int tick = 0; tick <= 4; ++tick) {
     const int x = left + tick * kPanelWidth / 4;
     painter.fill(x, top, 1, kPanelHeight + 4, tick == 0 ? kPale : kGrid);
-    const double value = info.low + (info.high - info.low) * tick / 4;
+    const double value = range.low + (range.high - range.low) * tick / 4;
     painter.text_centred(x, bottom + 8, fmt::format("{:g}", value), kInk);
   }
   for (std::size_t c = 0; c < histogram.size(); ++c) {
@@ -217,54 +232,143 @@ void draw_panel(Painter& painter, int left, int top, const std::string& name,
   painter.text_centred(left + kPanelWidth / 2, bottom + 24, name, kInk);
 }
 
-void draw_legend(Painter& painter, int left, int top, const SampleInfo& info) {
-  for (std::size_t c = 0; c < info.classes.size(); ++c) {
-    painter.fill(left, top + 2, 14, 4, kLines[c % std::size(kLines)]);
-    painter.text(left + 20, top, info.classes[c], kInk);
-    left += 20 + text_width(info.classes[c], 1) + 16;
+/// Histograms of all features while they are filled. Where no origin says in which range its values
+/// lie, that of the first ones is taken; values beyond are counted at its ends.
+class Histograms {
+ public:
+  explicit Histograms(const SampleFeed& feed) : origins_(feed.origins()), layout_(feed.layout()) {
+    for (const SampleOrigin& origin : origins_) {
+      first_line_.push_back(lines_.size());
+      const auto source = first_line_.size() - 1;
+      for (std::size_t c = 0; c < origin.info.classes.size(); ++c)
+        lines_.push_back(class_name(origins_, source, static_cast<std::int32_t>(c)));
+      if (!origin.has_range) continue;
+      range_ = range_ ? ValueRange{std::min<double>(range_->low, origin.info.low),
+                                   std::max<double>(range_->high, origin.info.high)}
+                      : ValueRange{origin.info.low, origin.info.high};
+    }
+    histogram_.assign(features(), Histogram(lines_.size()));
   }
-}
 
-RgbImage histograms(Generator& generator, const SampleRange& range, const SampleMaking& making) {
-  const SampleInfo& info = generator.info();
-  const std::size_t features = info.features.size();
-  std::vector<Histogram> histogram(features, Histogram(info.classes.size()));
-  SampleMaker maker(generator, making, range.count);
-  maker.make(range, [&](const HostSamples& samples) {
-    const auto width = static_cast<std::size_t>(samples.rows.layout.elements());
+  void add(const HostSamples& samples) {
+    const auto width = static_cast<std::size_t>(layout_.elements());
     for (std::size_t i = 0; i < static_cast<std::size_t>(samples.count()); ++i) {
-      const auto label = static_cast<std::size_t>(samples.label()[i]);
+      const std::size_t line =
+          first_line_.at(samples.slots[i].source) + static_cast<std::size_t>(samples.label()[i]);
       const std::size_t items =
           samples.items().empty() ? 1 : static_cast<std::size_t>(samples.items()[i]);
-      for (std::size_t v = 0; v < items * features; ++v) {
-        const float value = samples.x()[i * width + v];
-        const auto bin = static_cast<int>((value - info.low) / (info.high - info.low) * kBins);
-        histogram[v % features][label][static_cast<std::size_t>(std::clamp(bin, 0, kBins - 1))] +=
-            samples.weight()[i];
-      }
+      for (std::size_t v = 0; v < items * features(); ++v)
+        add({v % features(), line, samples.x()[i * width + v], samples.weight()[i]});
     }
-  });
-  const int panels = static_cast<int>(features);
-  const int width = 2 * kMargin + panels * kPanelWidth + (panels - 1) * kPanelGap + 2 * kMargin;
-  const int top = kHeaderHeight + 24;
-  Painter painter(width, top + kPanelHeight + kAxisHeight + kMargin);
-  const auto best = generator.best_accuracy();
-  draw_header(painter, generator, range, width,
-              best ? fmt::format("best possible accuracy {:.4f}", *best) : std::string());
-  draw_legend(painter, 2 * kMargin, kHeaderHeight, info);
-  for (int f = 0; f < panels; ++f) {
-    const auto index = static_cast<std::size_t>(f);
-    draw_panel(painter, 2 * kMargin + f * (kPanelWidth + kPanelGap), top, info.features[index].name,
-               info, histogram[index]);
   }
-  return painter.take();
-}
+
+  RgbImage draw(const SampleHeading& heading) {
+    settle();
+    const int panels = static_cast<int>(features());
+    const int width = 2 * kMargin + panels * kPanelWidth + (panels - 1) * kPanelGap + 2 * kMargin;
+    const int top = kHeaderHeight + 24;
+    Painter painter(width, top + kPanelHeight + kAxisHeight + kMargin);
+    draw_heading(painter, heading, width);
+    draw_legend(painter, 2 * kMargin, kHeaderHeight);
+    for (int f = 0; f < panels; ++f) {
+      const auto index = static_cast<std::size_t>(f);
+      draw_panel(painter, 2 * kMargin + f * (kPanelWidth + kPanelGap), top, feature_name(index),
+                 *range_, histogram_[index]);
+    }
+    return painter.take();
+  }
+
+ private:
+  struct Entry {
+    std::size_t feature, line;
+    float value, weight;
+  };
+  static constexpr std::size_t kFirstEntries = std::size_t{1} << 18;
+
+  std::size_t features() const { return static_cast<std::size_t>(layout_.features); }
+
+  std::string feature_name(std::size_t feature) const {
+    for (const SampleOrigin& origin : origins_)
+      if (feature < origin.info.features.size()) return origin.info.features[feature].name;
+    return fmt::format("feature {}", feature);
+  }
+
+  void add(const Entry& entry) {
+    if (range_) {
+      count(entry);
+      return;
+    }
+    first_.push_back(entry);
+    if (first_.size() == kFirstEntries) settle();
+  }
+
+  /// Takes the range of what came so far, where none is known.
+  void settle() {
+    if (range_) return;
+    range_ = ValueRange{0, 1};
+    const auto [low, high] = std::ranges::minmax_element(first_, {}, &Entry::value);
+    if (low != first_.end() && low->value < high->value) range_ = {low->value, high->value};
+    for (const Entry& entry : first_) count(entry);
+    first_.clear();
+  }
+
+  void count(const Entry& entry) {
+    const double place = (entry.value - range_->low) / (range_->high - range_->low) * kBins;
+    const auto bin = static_cast<std::size_t>(std::clamp(place, 0.0, kBins - 1.0));
+    histogram_[entry.feature][entry.line][bin] += entry.weight;
+  }
+
+  void draw_legend(Painter& painter, int left, int top) const {
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+      painter.fill(left, top + 2, 14, 4, kLines[line % std::size(kLines)]);
+      painter.text(left + 20, top, lines_[line], kInk);
+      left += 20 + text_width(lines_[line], 1) + 16;
+    }
+  }
+
+  const std::vector<SampleOrigin>& origins_;
+  SampleLayout layout_;
+  std::optional<ValueRange> range_;
+  std::vector<std::size_t> first_line_;  ///< of each origin: a line a class
+  std::vector<std::string> lines_;
+  std::vector<Histogram> histogram_;  ///< of each feature
+  std::vector<Entry> first_;          ///< until the range is known
+};
 
 }  // namespace
 
-RgbImage preview(Generator& generator, const SampleRange& range, const SampleMaking& making) {
-  if (generator.layout().kind != SampleKind::image) return histograms(generator, range, making);
-  return contact_sheet(generator, range, making);
+Preview contact_sheet(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
+                      const HostSamples& samples) {
+  ContactSheet sheet(heading, origins, samples.rows.layout.shape(),
+                     static_cast<std::uint64_t>(samples.count()));
+  sheet.draw(samples);
+  return sheet.take();
+}
+
+Preview preview(SampleFeed& feed, const std::function<void(std::uint64_t)>& progress) {
+  std::uint64_t done = 0;
+  const auto each = [&](auto draw) {
+    feed.make([&](const HostSamples& samples) {
+      draw(samples);
+      done += static_cast<std::uint64_t>(samples.count());
+      if (progress) progress(done);
+    });
+  };
+  if (feed.layout().kind == SampleKind::image) {
+    const SampleShape shape = feed.layout().shape();
+    expect_drawable(feed.count(), shape);
+    ContactSheet sheet(feed.heading(), feed.origins(), shape, feed.count());
+    each([&](const HostSamples& samples) { sheet.draw(samples); });
+    return sheet.take();
+  }
+  Histograms histograms(feed);
+  each([&](const HostSamples& samples) { histograms.add(samples); });
+  return {histograms.draw(feed.heading()), 0, 0};
+}
+
+RgbImage preview(Generator& generator, const SampleRange& range) {
+  GeneratorFeed feed(generator, range);
+  return preview(feed).image;
 }
 
 }  // namespace wellspring

@@ -1,17 +1,33 @@
 // Pictures of samples: contact sheets of images, histograms of events. Called by the command line
-// and by run reports; host only.
+// and by the trainer for reports of runs; host only.
 #pragma once
 
 #include "core/png.h"
-#include "generators/generator.h"
-#include "generators/samples.h"
+#include "generators/feed.h"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace wellspring {
 
-/// Images: the samples side by side, each over its class, values clamped to [0, 1]; small images
-/// are enlarged by a whole factor. Events and
-/// sets: the distribution of every feature, of all items, a line a class.
-/// Headed by name, seed, ids and parameters.
-RgbImage preview(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
+struct Preview {
+  RgbImage image;
+  std::uint64_t values = 0;   ///< of images, that were drawn
+  std::uint64_t clamped = 0;  ///< of them: too dark or too bright for a picture, see preview()
+};
+
+/// Images: the samples side by side, each over its class (and source, where there are several),
+/// normalisation undone; small images are enlarged by a whole factor. A picture shows intensities
+/// from 0 to 1: values beyond are drawn as the nearer end and counted, where that shows (by more
+/// than half a step of 8 bits). Events and sets: the distribution of every feature, of all items,
+/// a line a class. Under the feed's heading. Error (config) where the picture would be too large.
+Preview preview(SampleFeed& feed, const std::function<void(std::uint64_t)>& progress = {});
+/// The same of a generator, which is left as it was.
+RgbImage preview(Generator& generator, const SampleRange& range);
+
+/// Images that are there already. `origins`: by Slot::source.
+Preview contact_sheet(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
+                      const HostSamples& samples);
 
 }  // namespace wellspring

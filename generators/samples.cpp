@@ -6,6 +6,45 @@
 
 namespace wellspring {
 
+void HostBatch::plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+                     const SampleLayout& layout) {
+  made_.plan(memory, group, rows, layout, DType::f32);
+  host_ = made_;
+  if (memory.device().is_cuda())
+    host_.plan(memory, group, rows, layout, DType::f32, MemorySpace::host);
+}
+
+BatchView HostBatch::begin(Stream& stream, std::int64_t rows) {
+  BatchView batch = made_.view();
+  batch.size = rows;
+  if (batch.overflow != nullptr)
+    stream.fill_zero(batch.overflow, sizeof(SetOverflow), "overflow of sets");
+  return batch;
+}
+
+BatchView HostBatch::end(Stream& stream, std::int64_t rows) {
+  const BatchView made = made_.view();
+  BatchView host = host_.view();
+  host.size = rows;
+  if (host.x != made.x) {
+    const auto from = columns_of(made), to = columns_of(host);
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (from[i].data == nullptr) continue;
+      stream.copy(to[i].data, from[i].data, static_cast<std::size_t>(rows) * from[i].row_bytes(),
+                  CopyDirection::device_to_host, "samples");
+    }
+    if (made.overflow != nullptr)
+      stream.copy(host.overflow, made.overflow, sizeof(SetOverflow), CopyDirection::device_to_host,
+                  "overflow of sets");
+  }
+  stream.synchronize();
+  if (host.overflow != nullptr) {
+    overflow_.samples += host.overflow->samples;
+    overflow_.items += host.overflow->items;
+  }
+  return host;
+}
+
 SampleMaker::SampleMaker(Generator& generator, const SampleMaking& making, std::uint64_t most_rows)
     : generator_(generator), stream_(making.device, making.threads), memory_(making.device) {
   std::int64_t rows = making.batch;
@@ -13,14 +52,11 @@ SampleMaker::SampleMaker(Generator& generator, const SampleMaking& making, std::
     rows = static_cast<std::int64_t>(most_rows);
   }
   const auto slots = static_cast<std::size_t>(rows);
-  batch_.plan(memory_, "samples", rows, generator.layout(), DType::f32);
+  batch_.plan(memory_, "samples", rows, generator.layout());
   slots_ = memory_.reserve<Slot>("samples", "slots", slots);
-  host_batch_ = batch_;
   host_slots_ = slots_;
-  if (making.device.is_cuda()) {
-    host_batch_.plan(memory_, "samples", rows, generator.layout(), DType::f32, MemorySpace::host);
+  if (making.device.is_cuda())
     host_slots_ = memory_.reserve<Slot>("samples", "slots", slots, MemorySpace::host);
-  }
   generator_.plan(memory_, rows);
   memory_.commit();
   generator_.load(stream_);
@@ -41,35 +77,13 @@ HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std
   for (std::uint32_t row = 0; row < host_slots_.size(); ++row) {
     host_slots_.data()[row] = {first + row, first + row, 0, row};
   }
-  const bool on_device = stream_.device().is_cuda();
-  if (on_device) {
+  if (stream_.device().is_cuda()) {
     stream_.copy(slots_.data(), host_slots_.data(), slots_.bytes(), CopyDirection::host_to_device,
                  "slots");
   }
-  BatchView batch = batch_.view(), host = host_batch_.view();
-  batch.size = host.size = count;
-  if (batch.overflow != nullptr) {
-    stream_.fill_zero(batch.overflow, sizeof(SetOverflow), "overflow of sets");
-  }
-  generator_.emit(stream_, {slots_.data(), 0, seed, augmentation, batch, {}});
-  if (on_device) {
-    const auto from = columns_of(batch), to = columns_of(host);
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      if (from[i].data == nullptr) continue;
-      stream_.copy(to[i].data, from[i].data, static_cast<std::size_t>(count) * from[i].row_bytes(),
-                   CopyDirection::device_to_host, "samples");
-    }
-    if (batch.overflow != nullptr) {
-      stream_.copy(host.overflow, batch.overflow, sizeof(SetOverflow),
-                   CopyDirection::device_to_host, "overflow of sets");
-    }
-  }
-  stream_.synchronize();
-  if (host.overflow != nullptr) {
-    overflow_.samples += host.overflow->samples;
-    overflow_.items += host.overflow->items;
-  }
-  return {first, host};
+  generator_.emit(stream_,
+                  {slots_.data(), 0, seed, augmentation, batch_.begin(stream_, count), {}});
+  return {batch_.end(stream_, count), {host_slots_.data(), static_cast<std::size_t>(count)}};
 }
 
 std::string overflow_text(const SetOverflow& overflow, const SampleLayout& layout) {

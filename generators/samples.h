@@ -1,5 +1,5 @@
-// Samples of a generator on the host, a batch at a time: plans, loads and emits. For digests,
-// exports, previews and tests. Host only.
+// Samples on the host, a batch at a time, and those of a generator: plans, loads and emits. For
+// digests, exports, previews and tests. Host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -31,8 +31,8 @@ struct SampleMaking {
 
 /// Some consecutive samples in host memory; rows are samples.
 struct HostSamples {
-  std::uint64_t first = 0;  ///< sample id of row 0
-  BatchView rows;           ///< f32
+  BatchView rows;               ///< f32
+  std::span<const Slot> slots;  ///< [rows] which sample each row is
 
   std::int64_t count() const { return rows.size; }
   std::span<const float> x() const {
@@ -59,6 +59,23 @@ struct HostSamples {
   }
 };
 
+/// A batch where it is made and on the host, which are one and the same on the CPU.
+class HostBatch {
+ public:
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+            const SampleLayout& layout);
+  /// To be filled: its first `rows` rows. Forgets what did not fit into the sets before.
+  BatchView begin(Stream& stream, std::int64_t rows);
+  /// What was made since, on the host, and what did not fit into it. Blocks.
+  BatchView end(Stream& stream, std::int64_t rows);
+  /// Of all batches so far.
+  const SetOverflow& overflow() const { return overflow_; }
+
+ private:
+  BatchColumns made_, host_;
+  SetOverflow overflow_;
+};
+
 class SampleMaker {
  public:
   /// Plans and loads `generator`, which it must have to itself while it lives. Batches are never
@@ -72,7 +89,7 @@ class SampleMaker {
             const AugmentationPlan& augmentation = {});
 
   /// What did not fit into the rows of a set, of all samples made so far.
-  SetOverflow overflow() const { return overflow_; }
+  SetOverflow overflow() const { return batch_.overflow(); }
   /// Of the generator: what the user should know.
   const std::vector<std::string>& notes() const { return generator_.notes(); }
 
@@ -83,9 +100,8 @@ class SampleMaker {
   Generator& generator_;
   Stream stream_;
   MemoryPlan memory_;
-  BatchColumns batch_, host_batch_;  ///< one and the same on the CPU
-  Planned<Slot> slots_, host_slots_;
-  SetOverflow overflow_;
+  HostBatch batch_;
+  Planned<Slot> slots_, host_slots_;  ///< one and the same on the CPU
 };
 
 /// "5 items of 3 samples did not fit into rows of 30"; "" where all did.

@@ -3,9 +3,9 @@
 #include "core/text.h"
 #include "train/evaluation.h"
 #include "train/metrics_windows.h"
-#include "train/preview.h"
 #include "train/rates.h"
 #include "train/run_folder.h"
+#include "train/run_samples.h"
 #include "train/signals.h"
 #include "train/source_truth.h"
 #include "train/step.h"
@@ -367,8 +367,9 @@ CheckpointReport Trainer::Impl::write_checkpoint() {
 void Trainer::Impl::save_preview() {
   if (step_.batch().layout.kind != SampleKind::image) return;
   stream_.synchronize();
-  folder_->write_preview(batch_sheet(stream_, step_.batch(), mixture_.host_slots(0),
-                                     preview_sources(config, mixture_)));
+  const Preview picture =
+      preview_batch(config, mixture_, stream_, step_.batch(), mixture_.host_slots(0));
+  folder_->write_preview(picture.image);
 }
 
 std::vector<std::uint8_t> Trainer::Impl::state_bytes() {

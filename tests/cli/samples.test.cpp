@@ -19,10 +19,11 @@ namespace {
 /// parameters that the tests of every generator take.
 std::vector<std::string> arguments_of(const std::string& command, const std::string& generator,
                                       const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {command, generator, "--size", "24"};
+  std::vector<std::string> arguments = {command, generator};
   for (const ParamSetting& setting : read_golden(generator).quick) {
-    arguments.insert(arguments.end(), {"--param", setting.name + "=" + setting.value});
+    arguments.push_back(setting.name + "=" + setting.value);
   }
+  arguments.insert(arguments.end(), {"--size", "24"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -137,25 +138,6 @@ TEST_P(EveryGenerator, PreviewShowsIt) {
   }
 }
 
-TEST(Preview, OfAConfigurationTakesItsSettings) {
-  const TemporaryFolder folder;
-  const std::string config = (source_folder() / "configs/quickstart.yaml").string();
-  const auto picture = [&](std::vector<std::string> settings) {
-    std::vector<std::string> arguments = {"preview", config, "train.batch=9", "--out", "a.png"};
-    arguments.insert(arguments.end(), settings.begin(), settings.end());
-    const Outcome outcome = wellspring(arguments, folder.path());
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return slurp(folder.path() / "a.png");
-  };
-  const std::string plain = picture({});
-  EXPECT_EQ(plain.substr(1, 3), "PNG");
-  EXPECT_NE(picture({"seed=2"}), plain);
-  EXPECT_EQ(picture({"seed=2"}), picture({"--param", "seed=2"}));
-  const Outcome wrong = wellspring({"preview", config, "data.sise=16"}, folder.path());
-  EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_NE(wrong.err.find("did you mean 'size'"), std::string::npos) << wrong.err;
-}
-
 TEST(Preview, OfAGeneratorTakesItsParameters) {
   const TemporaryFolder folder;
   for (const auto& [file, setting] :
@@ -204,16 +186,44 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownGenerator", {"digest", "shpes", "--count", "1"}, 2, "did you mean 'shapes'"},
         Refusal{"UnknownName", {"describe", "shpes"}, 2, "did you mean 'shapes'"},
-        Refusal{"UnknownParameter",
-                {"preview", "shapes", "--param", "sofness=1"},
+        Refusal{
+            "UnknownParameter", {"preview", "shapes", "sofness=1"}, 2, "did you mean 'softness'"},
+        Refusal{"ParameterOutOfRange", {"preview", "shapes", "classes=11"}, 2, "classes"},
+        Refusal{"ParameterNotANumber", {"preview", "shapes", "classes=many"}, 2, "classes"},
+        Refusal{"ParameterWithoutValue",
+                {"preview", "shapes", "classes"},
                 2,
-                "did you mean 'softness'"},
-        Refusal{
-            "ParameterOutOfRange", {"preview", "shapes", "--param", "classes=11"}, 2, "classes"},
-        Refusal{
-            "ParameterNotANumber", {"preview", "shapes", "--param", "classes=many"}, 2, "classes"},
-        Refusal{
-            "ParameterWithoutValue", {"preview", "shapes", "--param", "classes"}, 2, "name=value"},
+                "command line: 'classes' is not key=value"},
+        Refusal{"ParameterWithoutName", {"preview", "shapes", "=3"}, 2, "is not key=value"},
+        Refusal{"OldSpellingOfParameters",
+                {"preview", "shapes", "--param", "classes=3"},
+                2,
+                "there is no --param (settings stand behind the name, as for train)\n"
+                "  write classes=3 without --param"},
+        Refusal{"OtherSpellingOfParameters",
+                {"digest", "shapes", "--count", "1", "--set", "classes=3"},
+                2,
+                "write classes=3 without --set"},
+        Refusal{"NoCount", {"export", "shapes", "--out", "a.npz"}, 2, "--count is missing"},
+        Refusal{"NoCountOfADigest", {"digest", "shapes"}, 2, "--count is missing"},
+        Refusal{"SplitOfAGenerator",
+                {"digest", "shapes", "--count", "1", "--split", "eval"},
+                2,
+                "--split does not go with the generator 'shapes'"},
+        Refusal{"StepOfAGenerator",
+                {"preview", "shapes", "--step", "3"},
+                2,
+                "--step does not go with the generator 'shapes'"},
+        Refusal{"NeitherGeneratorNorConfiguration",
+                {"export", "shpes", "--count", "1", "--out", "a.npz"},
+                2,
+                "'shpes' is no generator, and no file (samples come from a generator or from a "
+                "configuration)\n  did you mean 'shapes'? known: dead_leaves, "},
+        Refusal{"FolderInPlaceOfAConfiguration", {"preview", "."}, 2, "'.' is no generator"},
+        Refusal{"ConfigurationThatIsNotThere",
+                {"preview", "configs/nowhere.yaml"},
+                2,
+                "configs/nowhere.yaml"},
         Refusal{"NoSamples",
                 {"export", "shapes", "--count", "0", "--out", "a.npz"},
                 2,
@@ -257,14 +267,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"PreviewBeyondAnyViewer",
                 {"preview", "shapes", "--count", "1000000"},
                 2,
-                "lower --count or --size"},
+                "lower --count or the size"},
         Refusal{"PreviewThatIsNoPng", {"preview", "shapes", "--out", "a.gif"}, 2, ".png"},
         Refusal{"PreviewIntoNoFolder",
                 {"preview", "shapes", "--out", "no/such/a.png"},
                 1,
                 "no/such/a.png: cannot create (no/such is not there)"},
         Refusal{"ParametersThatContradict",
-                {"digest", "shapes", "--count", "1", "--param", "scale_low=0.29"},
+                {"digest", "shapes", "scale_low=0.29", "--count", "1"},
                 2,
                 "command line: shapes: scale_low is larger than scale_high"},
         Refusal{"UnknownFormat", {"export", "shapes", "--count", "1", "--out", "a.csv"}, 2, ".npz"},

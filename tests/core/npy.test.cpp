@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace wellspring {
@@ -20,10 +21,10 @@ const std::vector<std::int32_t> kInts = {7, -8};
 
 void write_archive(const std::filesystem::path& path) {
   NpzWriter archive(path);
-  archive.begin("x", {ElementType::f32, {2, 3}});
-  archive.append(bytes_of(kFloats).first(8));
-  archive.append(bytes_of(kFloats).subspan(8));
-  archive.end();
+  const NpzWriter::Array x = archive.open("x", {ElementType::f32, {2, 3}});
+  archive.append(x, bytes_of(kFloats).first(8));
+  archive.append(x, bytes_of(kFloats).subspan(8));
+  archive.close(x);
   archive.add("label", {ElementType::i32, {2}}, bytes_of(kInts));
   archive.add_file("metadata.json", bytes_of("{}"));
   archive.commit();
@@ -154,16 +155,102 @@ TEST(Npz, DamagedArchivesAreRefused) {
             std::string::npos);
 }
 
+/// Three arrays filled side by side, one of them of unknown length, and the same from `zip64_from`
+/// bytes on in 64-bit fields.
+void write_side_by_side(const std::filesystem::path& path, std::uint64_t zip64_from = kZip64From) {
+  NpzWriter archive(path, zip64_from);
+  const auto label = archive.open("label", {ElementType::i32, {2}});
+  const auto weight = archive.open("weight", {ElementType::f32, {2}});
+  const auto x = archive.open_growing("x", {ElementType::f32, {0, 3}});
+  archive.append(x, bytes_of(kFloats).first(12));
+  for (std::size_t row = 0; row < 2; ++row) {
+    archive.append(weight, bytes_of(kFloats).subspan(4 * row, 4));
+    archive.append(label, bytes_of(kInts).subspan(4 * row, 4));
+  }
+  archive.append(x, bytes_of(kFloats).subspan(12));
+  archive.close(label);
+  archive.close(x);
+  archive.close(weight);
+  archive.add_file("metadata.json", bytes_of("{}"));
+  archive.commit();
+}
+
+TEST(Npz, ArraysAreFilledSideBySide) {
+  const TemporaryFolder folder;
+  for (const std::uint64_t zip64_from : {kZip64From, std::uint64_t{1}, std::uint64_t{150}}) {
+    const auto path = folder / "a.npz";
+    write_side_by_side(path, zip64_from);
+    EXPECT_EQ(npz_members(path),
+              (std::vector<std::string>{"label.npy", "weight.npy", "x.npy", "metadata.json"}));
+    const NpyArray x = read_npz(path, "x");
+    EXPECT_EQ(x.spec.shape, (std::vector<std::int64_t>{2, 3}));
+    EXPECT_TRUE(std::ranges::equal(x.as<float>(), kFloats));
+    EXPECT_TRUE(std::ranges::equal(read_npz(path, "label").as<std::int32_t>(), kInts));
+    EXPECT_EQ(read_npz(path, "weight").as<float>()[1], kFloats[1]);
+  }
+}
+
+TEST(Npz, AnArrayMayGrowToNothing) {
+  const TemporaryFolder folder;
+  for (const std::int64_t width : {0, 3}) {
+    NpzWriter archive(folder / "a.npz");
+    archive.close(archive.open_growing("x", {ElementType::f32, {7, width}}));
+    archive.commit();
+    EXPECT_EQ(read_npz(folder / "a.npz", "x").spec.shape, (std::vector<std::int64_t>{0, width}));
+  }
+}
+
+// Above 4 GiB a file is one of 64-bit fields; these come with a limit of one byte. APPNOTE 4.3.9.2,
+// 4.3.14, 4.3.15, 4.5.3.
+TEST(Npz, LargeArchivesHave64BitFields) {
+  const TemporaryFolder folder;
+  NpzWriter archive(folder / "a.npz", 1);
+  archive.add_file("m", bytes_of("123456789"));
+  archive.add_file("n", bytes_of("123456789"));
+  archive.commit();
+  const auto raw = [](const char* text, std::size_t size) { return std::string(text, size); };
+  const std::string common =
+      raw("\x2D\0\0\x08\0\0\0\0\x21\0\x26\x39\xF4\xCB\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01\0", 24);
+  const std::string nine = raw("\x09\0\0\0\0\0\0\0", 8);
+  const auto local = [&](const char* name) {
+    return "PK\x03\x04" + common + raw("\x14\0", 2) + name + raw("\x01\0\x10\0", 4) + nine + nine +
+           "123456789";
+  };
+  // The offset of the first is 0, which its 32-bit field holds; that of the second is 60.
+  const auto central = [&](const char* extra_size, const char* offset, const std::string& rest) {
+    return "PK\x01\x02" + raw("\x2D\x03", 2) + common + raw(extra_size, 2) +
+           raw("\0\0\0\0\0\0\0\0\xA4\x81", 10) + raw(offset, 4) + rest;
+  };
+  const std::string sixty = raw("\x3C\0\0\0\0\0\0\0", 8);
+  const std::string directory =
+      central("\x14\0", "\0\0\0\0", "m" + raw("\x01\0\x10\0", 4) + nine + nine) +
+      central("\x1C\0", "\xFF\xFF\xFF\xFF", "n" + raw("\x01\0\x18\0", 4) + nine + nine + sixty);
+  EXPECT_EQ(directory.size(), 142u);
+  const std::string two = raw("\x02\0\0\0\0\0\0\0", 8);
+  const std::string end =
+      raw("PK\x06\x06\x2C\0\0\0\0\0\0\0\x2D\x03\x2D\0", 16) + raw("\0\0\0\0\0\0\0\0", 8) + two +
+      two + raw("\x8E\0\0\0\0\0\0\0\x78\0\0\0\0\0\0\0", 16) +
+      raw("PK\x06\x07\0\0\0\0\x06\x01\0\0\0\0\0\0\x01\0\0\0", 20) +
+      raw("PK\x05\x06\0\0\0\0\x02\0\x02\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0\0", 22);
+  EXPECT_EQ(slurp(folder / "a.npz"), local("m") + local("n") + directory + end);
+}
+
 TEST(Npz, MistakesOfOursAreCaught) {
   const TemporaryFolder folder;
   NpzWriter archive(folder / "a.npz");
-  archive.begin("x", {ElementType::u8, {2}});
-  EXPECT_THROW(archive.append(bytes_of("abc")), std::logic_error);
-  EXPECT_THROW(archive.end(), std::logic_error);
+  const auto x = archive.open("x", {ElementType::u8, {2}});
+  EXPECT_THROW(archive.append(x, bytes_of("abc")), std::logic_error);
+  EXPECT_THROW(archive.close(x), std::logic_error);
   EXPECT_THROW(archive.commit(), std::logic_error);
-  archive.append(bytes_of("ab"));
-  archive.end();
+  EXPECT_THROW(archive.append(x + 1, bytes_of("a")), std::logic_error);
+  archive.append(x, bytes_of("ab"));
+  archive.close(x);
+  EXPECT_THROW(archive.append(x, bytes_of("")), std::logic_error);
   EXPECT_THROW(archive.add("x", {ElementType::u8, {2}}, bytes_of("ab")), std::logic_error);
+  const auto y = archive.open_growing("y", {ElementType::u8, {0, 3}});
+  EXPECT_THROW(archive.open("z", {ElementType::u8, {2}}), std::logic_error);
+  archive.append(y, bytes_of("ab"));
+  EXPECT_THROW(archive.close(y), std::logic_error) << "ends within a row";
 }
 
 TEST(Npz, PythonReadsIt) {
@@ -172,6 +259,8 @@ TEST(Npz, PythonReadsIt) {
   }
   const TemporaryFolder folder;
   write_archive(folder / "a.npz");
+  write_side_by_side(folder / "b.npz");
+  write_side_by_side(folder / "c.npz", 1);
   spill(folder / "read.py", R"(
 import struct, sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
@@ -181,6 +270,10 @@ assert all(info.compress_type == zipfile.ZIP_STORED for info in archive.infolist
 x = archive.read("x.npy")
 assert struct.unpack("<6f", x[128:]) == (1.5, -2, 3, 4, 5, 6)
 assert archive.read("metadata.json") == b"{}"
+for name in sys.argv[2:]:
+    other = zipfile.ZipFile(name)
+    assert other.testzip() is None
+    assert other.read("x.npy")[-24:] == x[128:]
 try:
     import numpy
 except ImportError:
@@ -188,9 +281,12 @@ except ImportError:
 arrays = numpy.load(sys.argv[1])
 assert arrays["x"].dtype == numpy.float32 and arrays["x"].shape == (2, 3)
 assert arrays["x"][0, 0] == 1.5 and arrays["label"].tolist() == [7, -8]
+for name in sys.argv[2:]:
+    assert (numpy.load(name)["x"] == arrays["x"]).all()
+    assert (numpy.load(name)["label"] == arrays["label"]).all()
 )");
-  const std::string command =
-      "python3 " + (folder / "read.py").string() + " " + (folder / "a.npz").string();
+  std::string command = "python3 " + (folder / "read.py").string();
+  for (const char* name : {"a.npz", "b.npz", "c.npz"}) command += " " + (folder / name).string();
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 

@@ -1,4 +1,5 @@
 // What every registered generator promises, tested for each of them from the registry alone.
+#include "core/sha256.h"
 #include "generators/digest.h"
 #include "generators/generator.h"
 #include "kernels/device.h"
@@ -104,7 +105,8 @@ TEST_P(EveryGenerator, AugmentedAndBf16AreEqualOnAGpu) {
 
 TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   const auto generator = make_generator("noise", 8, {{"law", "uniform", {}}});
-  const auto report = digest_report(*generator, {3, 5, 2});
+  GeneratorFeed feed(*generator, {3, 5, 2});
+  const auto report = digest_report(feed);
   EXPECT_EQ(report["generator"], "noise");
   EXPECT_EQ(report["generator_version"], generator->info().version);
   EXPECT_EQ(report["seed"], 3);
@@ -112,6 +114,12 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   EXPECT_EQ(report["count"], 2);
   EXPECT_EQ(report["shape"], (nlohmann::json{8, 8, 3}));
   EXPECT_EQ(report["sha256"], sample_digest(*generator, {3, 5, 2}));
+  Sha256 samples, sources;
+  for (const std::int64_t id : {5, 6}) samples.update(std::as_bytes(std::span(&id, 1)));
+  for (const std::int32_t source : {0, 0}) sources.update(std::as_bytes(std::span(&source, 1)));
+  EXPECT_EQ(report["columns"]["sample"], samples.hex());
+  EXPECT_EQ(report["columns"]["source"], sources.hex());
+  EXPECT_EQ(report["columns"].size(), 6u) << "x, label, latents, weight, source, sample";
   EXPECT_NE(report["parameters"].get<std::string>().find("law: uniform"), std::string::npos);
 }
 

@@ -14,7 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,8 @@ TEST(Export, NpzHoldsTheSamplesAndTheirTruth) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "shapes.npz";
   const auto generator = make_generator("shapes", 12);
-  export_samples(*generator, {3, 10, 20}, {Device::cpu(), 7, 1}, path);
+  GeneratorFeed feed(*generator, {3, 10, 20}, {Device::cpu(), 7, 1});
+  export_samples(feed, path);
   const auto samples = test::collect(*generator, {3, 10, 20});
 
   const NpyArray x = read_npz(path, "x"), label = read_npz(path, "label");
@@ -36,19 +39,43 @@ TEST(Export, NpzHoldsTheSamplesAndTheirTruth) {
   EXPECT_EQ(latents.spec.shape, (std::vector<std::int64_t>{20, 12}));
   EXPECT_TRUE(std::ranges::equal(latents.as<float>(), samples.latents));
   EXPECT_TRUE(std::ranges::equal(weight.as<float>(), samples.weight));
+  const NpyArray source = read_npz(path, "source"), sample = read_npz(path, "sample");
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(source.as<std::int32_t>()[i], 0);
+    EXPECT_EQ(sample.as<std::int64_t>()[i], 10 + static_cast<std::int64_t>(i));
+  }
+}
+
+// What is told while samples are made; what that throws leaves nothing behind.
+TEST(Export, TellsHowFarItIsAndCanBeStopped) {
+  const test::TemporaryFolder folder;
+  std::vector<std::uint64_t> told;
+  GeneratorFeed feed(make_generator("noise", 4), {0, 0, 20}, {Device::cpu(), 7, 1});
+  export_samples(feed, folder.path() / "a.npz", [&](std::uint64_t done) { told.push_back(done); });
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{7, 14, 20}));
+
+  GeneratorFeed again(make_generator("noise", 4), {0, 0, 20}, {Device::cpu(), 7, 1});
+  EXPECT_THROW(export_samples(again, folder.path() / "b.npz",
+                              [](std::uint64_t done) {
+                                if (done > 7) throw std::runtime_error("enough");
+                              }),
+               std::runtime_error);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a.npz"});
 }
 
 TEST(Export, EventsAreRowsOfFeatures) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "events.npz";
-  export_samples(*make_generator("ee_mumu", 1), {3, 0, 100}, {}, path);
+  GeneratorFeed feed(make_generator("ee_mumu", 1), {3, 0, 100});
+  export_samples(feed, path);
   EXPECT_EQ(read_npz(path, "x").spec.shape, (std::vector<std::int64_t>{100, 2}));
 }
 
 TEST(Export, UnknownEndingsAreRefused) {
   for (const char* name : {"a.h5", "a.tar", "folder", "a.npy"}) {
     try {
-      export_samples(*make_generator("noise", 4), {0, 0, 1}, {}, name);
+      GeneratorFeed feed(make_generator("noise", 4), {0, 0, 1});
+      export_samples(feed, name);
       FAIL() << name;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::config);
@@ -83,6 +110,31 @@ TEST(Preview, ImagesMakeASheetThatHoldsThemEnlarged) {
                 : 0;
   }
   EXPECT_GE(hits, 9);
+}
+
+// Values that a picture cannot show are counted, and so is what is no number.
+TEST(Preview, CountsWhatItClamps) {
+  SampleOrigin origin;
+  origin.info.classes = {"a"};
+  origin.augmentation.mean[0] = 0.5f;  // shown: x / 2 + 0.5
+  origin.augmentation.inv_std[0] = 2;
+  const auto clamped = [&](std::vector<float> x) {
+    HostSamples samples;
+    std::int32_t label = 0;
+    const Slot slot;
+    samples.rows.size = 1;
+    samples.rows.layout = SampleLayout::image(1, static_cast<int>(x.size()), 1);
+    samples.rows.x = x.data();
+    samples.rows.label = &label;
+    samples.slots = {&slot, 1};
+    const Preview picture = contact_sheet({"t", "", ""}, {origin}, samples);
+    EXPECT_EQ(picture.values, x.size());
+    return picture.clamped;
+  };
+  EXPECT_EQ(clamped({-1, 0, 1}), 0u);
+  EXPECT_EQ(clamped({-1.003f, 1.003f}), 0u) << "less than half a step of 8 bits: 1/255";
+  EXPECT_EQ(clamped({-1.005f, 1.005f, 0}), 2u);
+  EXPECT_EQ(clamped({std::numeric_limits<float>::quiet_NaN(), 0}), 1u);
 }
 
 TEST(Preview, EveryGeneratorHasAPicture) {

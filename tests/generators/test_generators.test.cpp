@@ -35,7 +35,8 @@ TEST(SetGenerator, ExportsRaggedArraysAndSaysWhatDidNotFit) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "sets.npz";
   FunctorGenerator<Handful> generator({}, {});
-  const ExportReport report = export_samples(generator, {3, 10, 200}, {Device::cpu(), 7, 1}, path);
+  GeneratorFeed feed(generator, {3, 10, 200}, {Device::cpu(), 7, 1});
+  const ExportReport report = export_samples(feed, path);
 
   std::vector<float> x;
   std::vector<std::int64_t> offsets = {0};
@@ -62,8 +63,8 @@ TEST(SetGenerator, ExportsRaggedArraysAndSaysWhatDidNotFit) {
   EXPECT_GT(overflow.items, 0u);
   EXPECT_EQ(report.overflow.samples, overflow.samples);
   EXPECT_EQ(report.overflow.items, overflow.items);
-  EXPECT_EQ(report.arrays,
-            (std::vector<std::string>{"offsets", "x", "globals", "label", "latents", "weight"}));
+  EXPECT_EQ(report.arrays, (std::vector<std::string>{"globals", "label", "latents", "weight",
+                                                     "source", "sample", "offsets", "x"}));
   EXPECT_EQ(overflow_text({2, 5}, generator.layout()),
             "5 items of 2 samples did not fit into rows of 6 items");
   EXPECT_EQ(overflow_text({}, generator.layout()), "");

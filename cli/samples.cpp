@@ -1,0 +1,243 @@
+#include "cli/samples.h"
+
+#include "cli/options.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "core/text.h"
+#include "train/run_samples.h"
+#include "train/signals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <signal.h>
+
+namespace wellspring::cli {
+namespace {
+
+constexpr int kDefaultSize = 64;  ///< pixels
+
+struct Interrupted {};
+
+/// While it lives, a terminal that goes away interrupts, unless somebody ignores that (nohup).
+class HangUpGuard {
+ public:
+  HangUpGuard() {
+    ::sigaction(SIGHUP, nullptr, &previous_);
+    if (previous_.sa_handler == SIG_IGN) return;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { request_interrupt(); };
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGHUP, &action, nullptr);
+  }
+  ~HangUpGuard() { ::sigaction(SIGHUP, &previous_, nullptr); }
+  HangUpGuard(const HangUpGuard&) = delete;
+  HangUpGuard& operator=(const HangUpGuard&) = delete;
+
+ private:
+  struct sigaction previous_ = {};
+};
+
+/// An option that may be left out.
+template <class Whole>
+void add_optional_whole(CLI::App& app, const std::string& name, std::optional<Whole>& value,
+                        double low, double high, const std::string& help) {
+  detail::add_whole_option(
+      app, name, [&value](std::int64_t given) { value = static_cast<Whole>(given); }, low, high,
+      help);
+}
+
+/// Spellings of settings that were, or that other programs have.
+void refuse_old_spellings(CLI::App& app) {
+  for (const char* name : {"--param", "--set"}) {
+    app.add_option_function<std::string>(
+           name,
+           [name](const std::string& setting) {
+             fail(ErrorKind::config, {fmt::format("command line: there is no {}", name),
+                                      "settings stand behind the name, as for train",
+                                      fmt::format("write {} without {}", setting, name)});
+           })
+        ->group("");  // not in the help
+  }
+}
+
+[[noreturn]] void refuse(const std::string& option, const std::string& why,
+                         const std::string& advice) {
+  fail(ErrorKind::config,
+       {fmt::format("command line: {} does not go with {}", option, why), "", advice});
+}
+
+std::vector<std::string> generator_names() {
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
+  return names;
+}
+
+bool is_generator(const std::string& name) {
+  const std::vector<std::string> names = generator_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_configuration(const std::string& name) {
+  std::error_code unreadable;  // then it is none
+  return name.ends_with(".yaml") || name.ends_with(".yml") ||
+         std::filesystem::is_regular_file(name, unreadable);
+}
+
+[[noreturn]] void refuse_name(const std::string& name) {
+  fail(ErrorKind::config,
+       {fmt::format("command line: '{}' is no generator, and no file", name),
+        "samples come from a generator or from a configuration",
+        name_advice(name, generator_names()) + "; or name a configuration, as configs/NAME.yaml"});
+}
+
+ParamSetting parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    fail(ErrorKind::config, {fmt::format("command line: '{}' is not key=value", text), "",
+                             "write, for example, classes=3"});
+  }
+  return {text.substr(0, equals), text.substr(equals + 1), {"command line"}};
+}
+
+std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
+                                           const std::function<std::uint64_t(SampleKind)>& count) {
+  const std::string generator = fmt::format("the generator '{}'", options.what);
+  if (options.split)
+    refuse("--split", generator, "its samples are not split: --first names the first one");
+  if (options.step)
+    refuse("--step", generator, "it knows no steps: --first names the first sample");
+  std::vector<ParamSetting> settings;
+  for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
+  auto made =
+      make_generator(options.what, options.size.value_or(kDefaultSize), settings, {"command line"});
+  SampleMaking making;
+  making.device = Device::parse(options.device.value_or("cpu"));
+  making.batch = options.batch.value_or(making.batch);
+  making.threads = options.threads.value_or(making.threads);
+  const SampleRange range{options.seed.value_or(0), options.first.value_or(0),
+                          options.count ? *options.count : count(made->layout().kind)};
+  if (range.count == 0)
+    fail(ErrorKind::config, {"command line: --count is missing", "a generator never ends",
+                             "say how many samples: --count 1000"});
+  return std::make_unique<GeneratorFeed>(std::move(made), range, making);
+}
+
+/// What a generator takes as an option stands in a configuration.
+void refuse_options_of_generators(const SampleOptions& options) {
+  const std::string configuration = "a configuration";
+  const auto instead = [](const std::string& key, const auto& value) {
+    return fmt::format("write {}={} behind its name", key, value);
+  };
+  if (options.first)
+    refuse("--first", configuration, "--step names the first step whose samples are taken");
+  if (options.seed) refuse("--seed", configuration, instead("seed", *options.seed));
+  if (options.size) refuse("--size", configuration, instead("data.size", *options.size));
+  if (options.device) refuse("--device", configuration, instead("device", *options.device));
+  if (options.threads) refuse("--threads", configuration, instead("threads", *options.threads));
+  if (options.batch)
+    refuse("--batch", configuration,
+           "its samples are made a batch of the run at a time: train.batch, on which the order of "
+           "a mixture depends");
+}
+
+std::unique_ptr<SampleFeed> open_configuration(
+    const SampleOptions& options, const std::function<std::uint64_t(SampleKind)>& count) {
+  refuse_options_of_generators(options);
+  RunSampleRange range;
+  if (options.split == "eval") range.split = RunSampleRange::Split::evaluation;
+  if (options.step && range.split == RunSampleRange::Split::evaluation)
+    refuse("--step", "--split eval", "what is held out is the same at every step");
+  range.step = options.step.value_or(0);
+  range.count = options.count;
+  std::vector<std::string> overrides = {"device=cpu"};  // samples are the same anywhere
+  for (const std::string& text : options.settings) {
+    parse_setting(text);
+    overrides.push_back(text);
+  }
+  const RunConfig config = RunConfig::load(options.what, overrides);
+  auto feed = std::make_unique<RunSamples>(config, range);
+  if (options.count) return feed;
+  const std::uint64_t most = count(feed->layout().kind);
+  if (most > 0) {
+    feed->limit(most);
+  } else if (range.split == RunSampleRange::Split::train) {
+    fail(ErrorKind::config, {"command line: --count is missing",
+                             fmt::format("the whole run has {} samples", feed->count()),
+                             "say how many: --count 1000; or --split eval for what is held out"});
+  }
+  return feed;
+}
+
+}  // namespace
+
+void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help) {
+  app.add_option("what", options.what,
+                 "a name from 'wellspring list generators', or a configuration (NAME.yaml): its "
+                 "mixture as training sees it")
+      ->required();
+  app.add_option("settings", options.settings,
+                 "key=value: parameters of the generator, or overrides of the configuration, whose "
+                 "samples are made on the CPU unless device= says otherwise");
+  add_optional_whole(app, "--count", options.count, 1, kAnyWhole, count_help);
+  add_optional_whole(app, "--first", options.first, 0, kAnyWhole,
+                     "of a generator: id of the first sample (default: 0)");
+  add_optional_whole(app, "--seed", options.seed, 0, kAnyWhole,
+                     "of a generator: seed; sample i is a function of it, the parameters and i "
+                     "(default: 0)");
+  add_optional_whole(app, "--size", options.size, 1, kLargestImageSide,
+                     fmt::format("of a generator: side of the image in pixels; no effect on events "
+                                 "(default: {})",
+                                 kDefaultSize));
+  add_optional_whole(app, "--batch", options.batch, 1, 1 << 20,
+                     fmt::format("of a generator: samples made at once; changes none of them "
+                                 "(default: {})",
+                                 SampleMaking{}.batch));
+  app.add_option("--device", options.device,
+                 "of a generator: cpu, cuda, cuda:N or auto; changes no byte of a sample "
+                 "(default: cpu)");
+  add_optional_whole(app, "--threads", options.threads, 0, 1024,
+                     "of a generator: CPU threads, 0: all; changes no byte of a sample "
+                     "(default: 0)");
+  app.add_option("--split", options.split,
+                 "of a configuration: train, the samples of the run's steps, or eval, what it "
+                 "holds out (default: train)")
+      ->check(CLI::IsMember({"train", "eval"}));
+  add_optional_whole(app, "--step", options.step, 0, kAnyWhole,
+                     "of a configuration: the first step whose samples are taken (default: 0)");
+  refuse_old_spellings(app);
+}
+
+std::unique_ptr<SampleFeed> open_samples(const SampleOptions& options,
+                                         const std::function<std::uint64_t(SampleKind)>& count) {
+  const bool named_as_file = options.what.ends_with(".yaml") || options.what.ends_with(".yml");
+  if (!named_as_file && is_generator(options.what)) return open_generator(options, count);
+  if (!is_configuration(options.what)) refuse_name(options.what);
+  return open_configuration(options, count);
+}
+
+bool watch(const std::string& title, SampleFeed& feed,
+           const std::function<void(const std::function<void(std::uint64_t)>&)>& make) {
+  {
+    const SignalGuard signals;
+    const HangUpGuard terminal;
+    Progress::Options options;
+    options.title = title;
+    options.total = feed.count();
+    Progress progress(options);
+    try {
+      make([&progress](std::uint64_t done) {
+        progress.update(done);
+        if (interrupt_requested()) throw Interrupted{};
+      });
+    } catch (const Interrupted&) {
+      progress.say("interrupted: nothing is kept");
+      return false;
+    }
+  }
+  print_notes(feed.notes());  // below the bar
+  return true;
+}
+
+}  // namespace wellspring::cli

@@ -1,0 +1,69 @@
+#include "generators/feed.h"
+
+#include "core/text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace wellspring {
+
+GeneratorFeed::GeneratorFeed(Generator& generator, const SampleRange& range,
+                             const SampleMaking& making)
+    : generator_(generator),
+      range_(range),
+      making_(making),
+      origins_{{generator.info().name, generator.info(), true, {}}} {}
+
+GeneratorFeed::GeneratorFeed(std::unique_ptr<Generator> generator, const SampleRange& range,
+                             const SampleMaking& making)
+    : GeneratorFeed(*generator, range, making) {
+  kept_ = std::move(generator);
+}
+
+void GeneratorFeed::make(const std::function<void(const HostSamples&)>& take) {
+  maker_.emplace(generator_, making_, range_.count);
+  maker_->make(range_, take);
+}
+
+SampleHeading GeneratorFeed::heading() const {
+  std::string remark = fmt::format("seed {}   ids {} to {}", range_.seed, range_.first,
+                                   range_.first + range_.count - 1);
+  if (layout().kind == SampleKind::image) {
+    remark += fmt::format("   {} x {}", layout().width, layout().height);
+  } else if (const auto best = generator_.best_accuracy()) {
+    remark += fmt::format("   best possible accuracy {:.4f}", *best);
+  }
+  return {generator_.info().name, remark, one_line(generator_.parameters_yaml())};
+}
+
+std::string GeneratorFeed::summary() const {
+  return fmt::format("{} samples of {} (version {}), ids from {}", range_.count,
+                     generator_.info().name, generator_.info().version, range_.first);
+}
+
+nlohmann::ordered_json GeneratorFeed::identity() const {
+  return {{"generator", generator_.info().name},
+          {"generator_version", generator_.info().version},
+          {"parameters", generator_.parameters_yaml()},
+          {"seed", range_.seed},
+          {"first", range_.first},
+          {"count", range_.count}};
+}
+
+nlohmann::ordered_json GeneratorFeed::making() const {
+  return {{"device", making_.device.to_string()}, {"batch", making_.batch}};
+}
+
+std::string one_line(const std::string& yaml) {
+  std::string line;
+  for (const char character : yaml) {
+    if (character != '\n') {
+      line += character;
+    } else if (!line.empty() && line.back() != '\n') {
+      line += "   ";
+    }
+  }
+  return std::string(trim(line));
+}
+
+}  // namespace wellspring

@@ -1,0 +1,380 @@
+// export, preview and digest of configurations, and what ends them early, as a user meets it: exit
+// codes, messages, files.
+#include "core/npy.h"
+#include "tests/cli/command.h"
+#include "tests/support/dataset_fixtures.h"
+#include "tests/support/error_testing.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <signal.h>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A generator and files, mixed.
+constexpr const char* kConfig = R"(name: mixed
+device: auto
+data:
+  size: 12
+  augment: [flip_x: 0.5]
+  normalise: {mean: [0.5], std: [0.25]}
+  sources:
+    - {name: shapes, kind: generator, generator: shapes}
+    - {name: photos, kind: files, path: x.npy, labels: y.npy, class_names: classes.txt}
+eval:
+  samples: 9
+  sources: [{of: shapes}]
+model: {name: mlp, widths: [8]}
+train: {batch: 8, steps: 10}
+)";
+
+class OfAConfiguration : public testing::Test {
+ protected:
+  OfAConfiguration() {
+    write_as_npy(folder(), labelled_noise(3, 5, 12));
+    spill(folder() / "mixed.yaml", kConfig);
+  }
+  fs::path folder() const { return folder_.path(); }
+  Outcome run(const std::vector<std::string>& arguments) const {
+    return wellspring(arguments, folder());
+  }
+  nlohmann::json digest(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"digest", "mixed.yaml"});
+    const Outcome outcome = run(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return nlohmann::json::parse(outcome.out);
+  }
+  /// What is in the folder, but for what the test put there.
+  std::vector<std::string> made() const {
+    std::vector<std::string> names = folder_.names();
+    for (const char* ours : {"classes.txt", "mixed.yaml", "x.npy", "y.npy"})
+      std::erase(names, ours);
+    return names;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(OfAConfiguration, ExportHasBothSources) {
+  const Outcome outcome = run({"export", "mixed.yaml", "--count", "21", "--out", "a.npz"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "a.npz: 21 samples of mixed as the network sees them, steps 0 to 2, arrays x, label, "
+            "latents, weight, source, sample\n");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
+  const fs::path path = folder() / "a.npz";
+  EXPECT_EQ(read_npz(path, "x").spec.shape, (std::vector<std::int64_t>{21, 12, 12, 3}));
+  const NpyArray source = read_npz(path, "source"), sample = read_npz(path, "sample");
+  std::vector<std::int64_t> ids;  // of shapes: 0, 1, 2... in some order within a batch
+  int photos = 0;
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (source.as<std::int32_t>()[i] == 0) ids.push_back(sample.as<std::int64_t>()[i]);
+    photos += source.as<std::int32_t>()[i] == 1 ? 1 : 0;
+  }
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(photos, 8);
+  EXPECT_EQ(ids, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+// The same rows whatever is asked for: a part of a batch, another number, from a later step.
+TEST_F(OfAConfiguration, PartsAreTheSameRows) {
+  const auto x = [&](const std::string& count, const std::string& step) {
+    const std::string file = "part" + count + "-" + step + ".npz";
+    const Outcome outcome =
+        run({"export", "mixed.yaml", "--count", count, "--step", step, "--out", file});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const NpyArray array = read_npz(folder() / file, "x");
+    return std::vector<float>(array.as<float>().begin(), array.as<float>().end());
+  };
+  const std::vector<float> all = x("40", "0");
+  constexpr std::ptrdiff_t kRow = 12 * 12 * 3;
+  for (const std::ptrdiff_t count : {1, 7, 8, 9, 39}) {
+    EXPECT_TRUE(std::ranges::equal(x(std::to_string(count), "0"),
+                                   std::span(all).first(static_cast<std::size_t>(count * kRow))));
+  }
+  EXPECT_TRUE(std::ranges::equal(x("11", "2"), std::span(all).subspan(16 * kRow, 11 * kRow)));
+}
+
+TEST_F(OfAConfiguration, SettingsAreThoseOfTraining) {
+  const nlohmann::json plain = digest({"--count", "20"});
+  EXPECT_EQ(digest({"threads=1", "--count", "20"})["sha256"], plain["sha256"]);
+  EXPECT_NE(digest({"seed=2", "--count", "20"})["sha256"], plain["sha256"]);
+  EXPECT_EQ(plain["device"], "cpu") << "unless it is asked for another";
+  EXPECT_EQ(plain["sources"][0]["generator"], "shapes");
+  EXPECT_TRUE(plain["sources"][0]["generator_version"].is_number());
+  EXPECT_EQ(digest({"--split", "train", "--count", "20"})["sha256"], plain["sha256"]);
+}
+
+TEST_F(OfAConfiguration, HeldOutSamplesAreASplit) {
+  const nlohmann::json held = digest({"--split", "eval"});
+  EXPECT_EQ(held["count"], 9) << "all";
+  EXPECT_EQ(held["split"], "eval");
+  EXPECT_EQ(digest({"--split", "eval", "train.batch=2"})["sha256"], held["sha256"]);
+  const nlohmann::json fewer = digest({"--split", "eval", "--count", "8"});
+  EXPECT_EQ(fewer["count"], 8);
+  EXPECT_NE(fewer["sha256"], held["sha256"]);
+}
+
+TEST_F(OfAConfiguration, AFileOfAnyNameIsOne) {
+  fs::copy_file(folder() / "mixed.yaml", folder() / "mixed.conf");
+  EXPECT_EQ(run({"digest", "mixed.conf", "--count", "3"}).exit_code, 0);
+}
+
+TEST_F(OfAConfiguration, PreviewShowsWhatTheNetworkSees) {
+  const auto picture = [&](std::vector<std::string> settings) {
+    std::vector<std::string> arguments = {"preview", "mixed.yaml", "--out", "a.png"};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return slurp(folder() / "a.png");
+  };
+  const std::string plain = picture({});
+  EXPECT_EQ(plain.substr(1, 3), "PNG");
+  EXPECT_NE(picture({"seed=2"}), plain);
+  EXPECT_NE(picture({"--step", "1"}), plain);
+  EXPECT_NE(picture({"--split", "eval"}), plain);
+  // Of a whole run that is shorter than a picture all is shown.
+  EXPECT_EQ(run({"preview", "mixed.yaml", "train.steps=1"}).out,
+            "mixed.png: 8 samples of mixed as the network sees them, step 0\n");
+}
+
+// A preview that hides something says so (tests/generators/samples.test.cpp). Colour operations
+// clamp for themselves, so that the strongest of them leave nothing to hide.
+TEST_F(OfAConfiguration, PreviewOfStrongColoursHidesNothing) {
+  const Outcome outcome = run(
+      {"preview", "mixed.yaml", "data.augment=[brightness: 0.9, contrast: 0.9, saturation: 0.9]"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(OfAConfiguration, EventsHaveAPictureAndNumbers) {
+  const std::string config = (source_folder() / "configs/ee_mumu.yaml").string();
+  const Outcome events = run({"preview", config, "--count", "300"});
+  EXPECT_EQ(events.exit_code, 0) << events.err;
+  EXPECT_NE(events.out.find("cos_theta"), std::string::npos) << events.out;
+  EXPECT_EQ(slurp(folder() / "ee_mumu.png").substr(1, 3), "PNG");
+  const std::string sets = (source_folder() / "configs/ginkgo.yaml").string();
+  EXPECT_EQ(run({"preview", sets, "--count", "30"}).exit_code, 0);
+  EXPECT_EQ(slurp(folder() / "ginkgo.png").substr(1, 3), "PNG");
+}
+
+// What did not fit is left out, counted and said.
+TEST_F(OfAConfiguration, SetsThatOverflowSaySo) {
+  for (const std::vector<std::string>& of :
+       {std::vector<std::string>{(source_folder() / "configs/ginkgo.yaml").string(),
+                                 "data.sources.0.params.items=8"},
+        std::vector<std::string>{"ginkgo", "items=8"}}) {
+    std::vector<std::string> arguments = {"export"};
+    arguments.insert(arguments.end(), of.begin(), of.end());
+    arguments.insert(arguments.end(), {"--count", "50", "--out", "sets.npz"});
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const NpyArray offsets = read_npz(folder() / "sets.npz", "offsets");
+    const NpyArray latents = read_npz(folder() / "sets.npz", "latents");
+    int samples = 0, items = 0;
+    for (std::size_t i = 0; i < 50; ++i) {
+      const auto made = static_cast<int>(latents.as<float>()[i * 7 + 5]);  // constituents
+      const auto kept = offsets.as<std::int64_t>()[i + 1] - offsets.as<std::int64_t>()[i];
+      EXPECT_EQ(kept, std::min(made, 8));
+      samples += made > 8 ? 1 : 0;
+      items += std::max(0, made - 8);
+    }
+    EXPECT_GT(samples, 0);
+    EXPECT_EQ(outcome.err,
+              "note: " + std::to_string(items) + " items of " + std::to_string(samples) +
+                  " samples did not fit into rows of 8 items; they are left out, and counted in "
+                  "metadata.json\n");
+  }
+}
+
+struct Refusal {
+  const char* what;
+  std::vector<std::string> arguments;
+  int exit_code;
+  std::vector<std::string> messages;
+};
+
+void PrintTo(const Refusal& refusal, std::ostream* out) {
+  *out << refusal.what;
+}
+
+class RefusedSamples : public OfAConfiguration, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(RefusedSamples, WithExitCodeAndReasonAndNothingIsLeft) {
+  const Outcome outcome = run(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
+  expect_parts(outcome.err, GetParam().messages);
+  EXPECT_EQ(made(), std::vector<std::string>{});
+}
+
+std::vector<std::string> exported(std::vector<std::string> more) {
+  more.insert(more.begin(), {"export", "mixed.yaml"});
+  more.insert(more.end(), {"--count", "9", "--out", "a.npz"});
+  return more;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Samples, RefusedSamples,
+    testing::Values(
+        Refusal{"Seed", exported({"--seed", "3"}), 2, {"--seed does not go", "write seed=3"}},
+        Refusal{"Size", exported({"--size", "8"}), 2, {"--size does not go", "data.size=8"}},
+        Refusal{"First", exported({"--first", "8"}), 2, {"--first does not go", "--step"}},
+        Refusal{"Batch", exported({"--batch", "8"}), 2, {"--batch does not go", "train.batch"}},
+        Refusal{"Device", exported({"--device", "auto"}), 2, {"--device", "write device=auto"}},
+        Refusal{"Threads", exported({"--threads", "1"}), 2, {"--threads", "write threads=1"}},
+        Refusal{"StepOfWhatIsHeldOut",
+                exported({"--split", "eval", "--step", "1"}),
+                2,
+                {"--step does not go with --split eval"}},
+        Refusal{"UnknownSplit", exported({"--split", "test"}), 2, {"--split", "train", "eval"}},
+        Refusal{"SplitThatIsNotThere",
+                exported({"eval.sources=[]", "--split", "eval"}),
+                2,
+                {"mixed holds nothing out"}},
+        Refusal{"NoCount",
+                {"export", "mixed.yaml", "--out", "a.npz"},
+                2,
+                {"--count is missing", "the whole run has 80 samples", "--split eval"}},
+        Refusal{"MoreThanTheRun",
+                {"export", "mixed.yaml", "--count", "81", "--out", "a.npz"},
+                2,
+                {"81 samples of the 80", "train.steps"}},
+        Refusal{"StepBehindTheRun", exported({"--step", "10"}), 2, {"mixed has no step 10"}},
+        Refusal{"UnknownKey", exported({"data.sise=16"}), 2, {"did you mean 'size'"}},
+        Refusal{"SettingThatIsNone", exported({"seed"}), 2, {"'seed' is not key=value"}},
+        Refusal{"OldSpelling", exported({"--param", "seed=3"}), 2, {"write seed=3 without"}},
+        Refusal{"DataThatAreNotThere",
+                exported({"data.sources.1.path=no.npy"}),
+                3,
+                {"no.npy: no such"}},
+        Refusal{"DeviceThatIsNotThere", exported({"device=cuda:99"}), 4, {"cuda:99"}},
+        Refusal{"UnknownFormat",
+                {"export", "mixed.yaml", "--count", "9", "--out", "a.csv"},
+                2,
+                {".npz"}},
+        Refusal{"FolderThatIsNotThere",
+                {"export", "mixed.yaml", "--count", "9", "--out", "no/such/a.npz"},
+                1,
+                {"no/such/a.npz: cannot create"}},
+        Refusal{"PreviewThatIsNoPng", {"preview", "mixed.yaml", "--out", "a.gif"}, 2, {".png"}}),
+    [](const auto& test) { return test.param.what; });
+
+// ---- files
+// ---------------------------------------------------------------------------------------
+
+TEST_F(OfAConfiguration, AnUnwritableFolderIsRefusedBeforeAnythingIsMade) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  fs::create_directory(folder() / "closed");
+  fs::permissions(folder() / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+  const Outcome outcome = run({"export", "mixed.yaml", "--count", "9", "--out", "closed/a.npz"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  expect_parts(outcome.err, {"closed/a.npz: cannot create", "a folder that you may write to"});
+}
+
+TEST_F(OfAConfiguration, AFullDiskLeavesTheOlderFile) {
+  spill(folder() / "a.npz", "older");
+  const Outcome outcome = shell("trap '' XFSZ; ulimit -f 64; exec '" + wellspring_path() +
+                                    "' export shapes --count 100 --size 64 --out a.npz",
+                                folder());
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
+  expect_parts(outcome.err, {"a.npz", "cannot write", "File too large"});
+  EXPECT_EQ(slurp(folder() / "a.npz"), "older");
+  EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
+}
+
+/// Waits until the command has begun its file, and then for a moment longer.
+bool began(Process& process, const TemporaryFolder& folder) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (process.running() && std::chrono::steady_clock::now() < end) {
+    for (const std::string& name : folder.names()) {
+      std::error_code gone;
+      const auto size = fs::file_size(folder.path() / name, gone);
+      if (name.starts_with(".tmp-a.npz") && !gone && size > 0) return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
+TEST_F(OfAConfiguration, ASignalEndsAnExportThatLeavesNothing) {
+  std::vector<int> signals = {SIGINT, SIGTERM};
+  struct sigaction hang_up = {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) signals.push_back(SIGHUP);  // under nohup it is to be ignored
+  for (const std::vector<std::string>& of :
+       {std::vector<std::string>{"mixed.yaml", "train.steps=1000000"}, {"shapes"}}) {
+    for (const int signal : signals) {
+      std::vector<std::string> arguments = {wellspring_path(), "export"};
+      arguments.insert(arguments.end(), of.begin(), of.end());
+      arguments.insert(arguments.end(), {"--count", "4000000", "--out", "a.npz"});
+      Process process(arguments, folder());
+      ASSERT_TRUE(began(process, folder_));
+      process.send(signal);
+      const Outcome outcome = process.wait();
+      EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+      EXPECT_EQ(outcome.signal, 0);
+      EXPECT_NE(outcome.err.find("interrupted: nothing is kept"), std::string::npos) << outcome.err;
+      EXPECT_EQ(made(), std::vector<std::string>{});
+    }
+  }
+}
+
+/// KiB, as /proc/PID/status has it; 0 where there is no such line.
+long peak_memory(const std::string& status) {
+  const std::size_t at = status.find("VmHWM:");
+  return at == std::string::npos ? 0 : std::stol(status.substr(at + 6));
+}
+
+// Twenty times as many samples take no more memory.
+TEST_F(OfAConfiguration, MemoryDoesNotGrowWithTheCount) {
+  std::vector<long> peaks;
+  for (const char* count : {"20000", "400000"}) {
+    const Outcome outcome =
+        shell("'" + wellspring_path() + "' export ee_mumu --batch 1024 --count " + count +
+                  " --out a.npz & pid=$!; while grep VmHWM /proc/$pid/status > now 2> no; do "
+                  "cp now last; sleep 0.005; done; cat last",
+              folder());
+    peaks.push_back(peak_memory(outcome.out));
+  }
+  ASSERT_GT(peaks[0], 0);
+  // Columns beside x have 32 bytes a sample: 12 MiB more, were they kept.
+  EXPECT_LT(peaks[1], peaks[0] + 5 * 1024);
+}
+
+TEST_F(OfAConfiguration, NumPyReadsIt) {
+  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
+    GTEST_SKIP() << "needs python3 with numpy";
+  }
+  ASSERT_EQ(run({"export", "mixed.yaml", "--count", "21", "--out", "a.npz"}).exit_code, 0);
+  ASSERT_EQ(run({"export", "ginkgo", "--count", "21", "--out", "g.npz"}).exit_code, 0);
+  const Outcome outcome = shell(R"(python3 -c '
+import json, numpy
+a = numpy.load("a.npz")
+assert a["x"].shape == (21, 12, 12, 3) and a["x"].dtype == numpy.float32
+assert a["source"].dtype == numpy.int32 and a["sample"].dtype == numpy.int64
+about = json.loads(bytes(a["metadata.json"]))
+assert [source["name"] for source in about["sources"]] == ["shapes", "photos"]
+assert about["sources"][1]["classes"] == open("classes.txt").read().split()
+g = numpy.load("g.npz")
+assert g["offsets"].shape == (22,) and g["offsets"][-1] == len(g["x"])
+')",
+                                folder());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+}  // namespace
+}  // namespace wellspring::test
