@@ -1,11 +1,13 @@
 #include "generators/images/ifs.h"
 
 #include "core/error.h"
+#include "core/progress.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace wellspring {
 
@@ -60,8 +62,14 @@ std::vector<std::string> Ifs::Tables::prepare(TableCache& cache) {
                         fmt::format("count {} seed {} rate {} weight_step {} least_fill {}", count_,
                                     spec_.seed, spec_.rate, spec_.weight_step, spec_.least_fill)};
   const auto bytes = cache.get(key, [&] {
+    // Seconds for those that are known, minutes for a search: to be seen on a terminal, and
+    // elsewhere once it has lasted ten seconds.
+    Progress::Options options;
+    options.title = "ifs: categories";
+    options.total = static_cast<std::uint64_t>(count_);
+    Progress progress(std::move(options));
     const ifs::CategoryTable table =
-        ifs::make_categories(spec_, count_, Stream(Device::cpu()).threads());
+        ifs::make_categories(spec_, count_, Stream(Device::cpu()).threads(), &progress);
     std::vector<std::byte> whole;
     for (const auto part :
          {std::as_bytes(std::span(table.categories)), std::as_bytes(std::span(table.windows))}) {
