@@ -19,12 +19,10 @@ SampleInfo Ifs::describe(const Params& params) {
   for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
   const auto last = [](int count) { return static_cast<float>(count > 0 ? count - 1 : 0); };
   const float part = params.picture > 1 ? 1.0f : 0.0f;
-  info.latents = {{"variation", "", 0, last(ifs::kVariations)},
-                  {"drawing", "", 0, last(params.patches)},
-                  {"flip_x", "", 0, 1},
-                  {"flip_y", "", 0, 1},
-                  {"part_x", "", 0, part},
-                  {"part_y", "", 0, part}};
+  info.latents = {
+      {"variation", "", 0, last(ifs::kVariations)},  {"drawing", "", 0, last(params.patches)},
+      {"flip_x", "", 0, 1, LatentRole::unmapped},    {"flip_y", "", 0, 1, LatentRole::unmapped},
+      {"part_x", "", 0, part, LatentRole::unmapped}, {"part_y", "", 0, part, LatentRole::unmapped}};
   info.high = params.palette == Palette::grey ? kGrey : 191.0f / 255;
   // A block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
