@@ -61,7 +61,9 @@ void print_parameters(const std::vector<ParamRow>& rows) {
 std::string draws_text(const DrawBudget& draws) {
   std::string text = fmt::format("blocks of four words, at most {} a sample", draws.scene);
   if (draws.part > 0)
-    text += fmt::format(", {} a tile of {}x{} pixels", draws.part, draws.side, draws.side);
+    text += draws.side > 0
+                ? fmt::format(", {} a tile of {}x{} pixels", draws.part, draws.side, draws.side)
+                : fmt::format(", {} for all of its picture together", draws.part);
   if (draws.pixel > 0) text += fmt::format(" and {} a pixel", draws.pixel);
   return text;
 }

@@ -1,5 +1,5 @@
-// A progress bar on a terminal, a plain line now and then anywhere else. Called by the command
-// line; host only.
+// A progress bar on a terminal, a plain line now and then anywhere else. Called by the command line
+// and by what takes minutes below it; host only.
 #pragma once
 
 #include <chrono>

@@ -9,6 +9,7 @@
 //     static SampleInfo describe(const Params&);            but for the layout of an image
 //     explicit F(const Params&);                            derived constants; may fail (config)
 //     double best_accuracy() const;                         optional
+//     std::vector<std::string> notes(SampleShape) const;    optional: what plan() tells the user
 //
 // and, where it reads tables in device memory,
 //
@@ -99,6 +100,9 @@ class FunctorGenerator final : public Generator {
         notes_ = tables_->prepare(cache);
       }
       tables_->plan(memory);
+    }
+    if constexpr (requires { functor_.notes(SampleShape{}); }) {
+      notes_ = functor_.notes(info_.layout.shape());
     }
     stage_.plan(memory, info_.name, rows, functor_, info_.layout.shape());
   }

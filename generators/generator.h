@@ -38,7 +38,8 @@ class Generator {
   virtual void plan(MemoryPlan& memory, std::int64_t rows) = 0;
   /// After commit, before the first emission: uploads tables. Blocks.
   virtual void load(Stream& stream) = 0;
-  /// What plan() has to tell the user: a cache that was damaged or cannot be written. A line each.
+  /// What plan() has to tell the user: a cache that was damaged or cannot be written, a bound that
+  /// samples will meet. A line each.
   virtual const std::vector<std::string>& notes() const = 0;
 
   /// Enqueues, in recordable launches, what fills every slot whose `source` equals `call.source`:

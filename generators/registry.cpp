@@ -108,6 +108,10 @@ LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape sha
     const bool paired = i + 1 < latents.size() && latents[i + 1].role == LatentRole::position_y;
     if (roles.role[i] == LatentRole::position_x && !paired)
       throw std::logic_error("latent " + latents[i].name + " has no position_y behind it");
+    const bool wave = i + 2 < latents.size() && latents[i + 1].role == LatentRole::wave_angle &&
+                      latents[i + 2].role == LatentRole::wave_phase;
+    if (roles.role[i] == LatentRole::wave_period && !wave)
+      throw std::logic_error("latent " + latents[i].name + " has no angle and phase behind it");
   }
   return roles;
 }

@@ -19,7 +19,8 @@ struct LatentInfo {
   std::string unit;                     ///< "" where dimensionless
   float low = 0, high = 1;              ///< the range it lies in, ends included
   LatentRole role = LatentRole::fixed;  ///< how it moves with the picture; a position_y follows its
-                                        ///< position_x, and "image side" is a unit of fractions
+                                        ///< position_x, a wave's angle and phase its period, and
+                                        ///< "image side" is a unit of fractions
 };
 
 /// One value of a column: a feature of an event or of an item, a global, a target.

@@ -6,45 +6,41 @@
 // After M. Baradad et al., "Learning to See by Looking at Noise", NeurIPS 2021, and A. Lee, D.
 // Mumford, J. Huang, "Occlusion models for natural images", IJCV 41 (2001) 35. Unlike the former,
 // radii follow the continuous law r^-3 between r_min and r_max (theirs is a table of 200 values in
-// which the smallest takes over a third of all leaves), places are not rounded to pixels, and
-// leaves are laid from the front.
+// which the smallest takes over a third of all leaves), places are not rounded to pixels, leaves
+// are laid from the front and, unless `law` says paper, on the whole plane (leaf_places.h).
 #pragma once
 
 #include "core/error.h"
 #include "core/params.h"
+#include "generators/images/leaf.h"
+#include "generators/images/leaf_places.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace wellspring {
 
 struct DeadLeaves {
-  enum class Kind : std::uint8_t {
-    circle,
-    square,
-    oriented_square,
-    rectangle,
-    triangle,
-    quadrilateral,
-    mixed,  ///< each leaf is one of the others
-    any,    ///< parameter only: one of the above per sample
-  };
-  static constexpr int kShapes = 6;   ///< kinds a single leaf can have
-  static constexpr int kClasses = 7;  ///< those and mixed
+  using Kind = LeafKind;
+  static constexpr int kClasses = kLeafShapes + 1;  ///< the shapes and mixed
+
+  enum class Law : std::uint8_t { stationary, paper };
 
   struct Params {
     Kind kind = Kind::any;
+    Law law = Law::stationary;
     float r_min = 0.03f;
     float r_max = 1;
     float spread = 1;
-    int max_leaves = 4096;
+    int max_leaves = 1000000;
   };
   static const ParamTable<Params>& table() {
     static const auto rows =
@@ -59,6 +55,11 @@ struct DeadLeaves {
                      {"quadrilateral", Kind::quadrilateral},
                      {"mixed", Kind::mixed}},
                     "shape of the leaves; any: drawn per sample")
+            .choice("law", &Params::law, {{"stationary", Law::stationary}, {"paper", Law::paper}},
+                    "where centres lie. stationary: on the whole plane, so that all places are "
+                    "alike and augmentation sees on beyond the border; paper: on the image alone, "
+                    "which shows fewer large leaves and repeats its border beyond",
+                    "paper: Baradad et al., NeurIPS 2021; stationary: Lee et al., IJCV 2001")
             .real("r_min", &Params::r_min, {0.005, 1}, "image side",
                   "smallest circumradius of a leaf", "Baradad et al., NeurIPS 2021: 0.03")
             .real("r_max", &Params::r_max, {0.005, 2}, "image side",
@@ -66,8 +67,9 @@ struct DeadLeaves {
             .real(
                 "spread", &Params::spread, {1, 4}, "",
                 "each sample's smallest radius is log-uniform in [r_min / spread, r_min * spread]")
-            .integer("max_leaves", &Params::max_leaves, {1, 60000}, "",
-                     "leaves drawn at most; what they leave open shows one background leaf",
+            .integer("max_leaves", &Params::max_leaves, {1, kMostLeaves}, "",
+                     "leaves on the image are drawn until it is covered, but no more than these; "
+                     "what they leave open shows one background leaf",
                      "Baradad et al., NeurIPS 2021: 5000");
     return rows;
   }
@@ -76,7 +78,7 @@ struct DeadLeaves {
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "dead_leaves";
-    info.version = 2;
+    info.version = 3;
     info.summary = "Opaque leaves of all sizes that hide one another; the class is their shape";
     info.reference = "Baradad et al., NeurIPS 2021; Lee, Mumford, Huang, IJCV 41 (2001) 35";
     info.classes = {"circle",        "square", "oriented_square", "rectangle", "triangle",
@@ -84,39 +86,30 @@ struct DeadLeaves {
     info.latents = {{"r_min", "image side", params.r_min / params.spread,
                      params.r_min * params.spread, LatentRole::length},
                     {"r_max", "image side", params.r_max, params.r_max, LatentRole::length}};
-    // The kind, the place and the outline of each leaf; far fewer where a tile is soon covered.
+    // The place and the outline of each leaf, where a tile is never covered; some hundreds to
+    // thousands with the defaults.
     info.draws = {
         .scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
     return info;
   }
 
   struct Scene {
-    SampleRng rng;
-    Kind kind;
-    float r_min;  ///< source pixels
-    float taper;  ///< 1 - (r_min / r_max)^2
-    float width, height;
-  };
-
-  /// A leaf as its circumscribed circle, cut by four half-planes n . (p - centre) <= d unless it is
-  /// a circle itself; one of a triangle's cuts nothing off.
-  struct Leaf {
-    float x, y, radius;
-    Kind kind;
-    float normal_x[4], normal_y[4], distance[4];
+    LeafPlaces law;
+    float edge_x0, edge_y0, edge_x1, edge_y1;  ///< beyond these the border repeats
   };
 
   /// Which leaf each pixel of a tile shows.
   struct Prepared {
-    const std::uint16_t* winner;
+    const std::uint32_t* winner;
   };
 
+  static constexpr int kMostLeaves = 1 << 24;
   static constexpr int kTile = 32;
   static constexpr int kBatch = 128;  ///< leaves in scratch at a time
 
   TileNeeds tile_needs() const {
-    return {kTile, sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kWords +
-                       sizeof(std::uint64_t) * 2 + sizeof(std::uint16_t) * kTile * kTile +
+    return {kTile, sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kMasks * kWords +
+                       sizeof(std::uint64_t) * 2 + sizeof(std::uint32_t) * kTile * kTile +
                        64};  // 64: alignment of the four blocks
   }
 
@@ -128,92 +121,54 @@ struct DeadLeaves {
     }
   }
 
+  /// What is to be said of samples of this shape: that `max_leaves` may leave pixels open.
+  std::vector<std::string> notes(SampleShape shape) const;
+  /// A bound on the mean number of pixels that `max_leaves` leave open, in the kind of sample that
+  /// has most.
+  double expected_open(SampleShape shape) const;
+
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
     RngStream draw(key.rng, Purpose::label);
     const auto any = static_cast<Kind>(draw.integer(kClasses));
     const float share = draw.uniform();
-    Scene scene;
-    scene.rng = key.rng;
-    scene.kind = params_.kind == Kind::any ? any : params_.kind;
-    scene.width = static_cast<float>(key.shape.width);
-    scene.height = static_cast<float>(key.shape.height);
+    const Kind kind = params_.kind == Kind::any ? any : params_.kind;
     float r_min = params_.r_min;
     if (params_.spread != 1) r_min *= math::exp((2 * share - 1) * math::log(params_.spread));
-    const float ratio = r_min / params_.r_max;
-    const float side = scene.width < scene.height ? scene.width : scene.height;
-    scene.r_min = r_min * side;
-    scene.taper = 1 - ratio * ratio;
-    truth.label = static_cast<std::int32_t>(scene.kind);
+    const bool on_plane = params_.law == Law::stationary;
+    Scene scene;
+    scene.law = LeafPlaces::of(key.rng, key.shape, kind, on_plane, r_min, params_.r_max);
+    scene.edge_x0 = scene.edge_y0 = on_plane ? -math::kInfinity : 0.5f;
+    scene.edge_x1 = on_plane ? math::kInfinity : scene.law.width - 0.5f;
+    scene.edge_y1 = on_plane ? math::kInfinity : scene.law.height - 0.5f;
+    truth.label = static_cast<std::int32_t>(kind);
     truth.latents[0] = r_min;
     truth.latents[1] = params_.r_max;
     return scene;
-  }
-
-  /// Place and size of leaf number `k`, counted from the front.
-  WS_INLINE static void place(const Scene& scene, int k, Leaf& leaf) {
-    const Philox4 words = scene.rng.block(Purpose::scene, 2 * static_cast<std::uint32_t>(k));
-    leaf.x = scene.width * unit_float(words.word[0]);
-    leaf.y = scene.height * unit_float(words.word[1]);
-    // Density r^-3 has the distribution function (1 - (r_min / r)^2) / taper.
-    leaf.radius = scene.r_min / math::sqrt(1 - scene.taper * unit_float(words.word[2]));
-    const Kind kind =
-        scene.kind == Kind::mixed ? static_cast<Kind>(below(words.word[3], kShapes)) : scene.kind;
-    leaf.kind = kind;
-  }
-
-  /// Its outline.
-  WS_INLINE static void cut(const Scene& scene, int k, Leaf& leaf) {
-    if (leaf.kind == Kind::circle) return;
-    const Philox4 words = scene.rng.block(Purpose::scene, 2 * static_cast<std::uint32_t>(k) + 1);
-    if (leaf.kind == Kind::triangle || leaf.kind == Kind::quadrilateral) {
-      cut_polygon(words, leaf);
-    } else {
-      cut_rectangle(words, leaf);
-    }
-  }
-
-  WS_INLINE static bool covers(const Leaf& leaf, float x, float y) {
-    const float dx = x - leaf.x, dy = y - leaf.y;
-    return leaf.kind == Kind::circle ? in_circle(leaf, dx, dy) : in_polygon(leaf, dx, dy);
   }
 
   /// All members: finds the front leaf of every pixel of the tile.
   template <class Team>
   WS_HD Prepared prepare(Team& team, const Scene& scene, const Augmentation& seen_as,
                          PixelTile tile) const {
-    Leaf* const leaves = team.template scratch<Leaf>(kBatch);
-    // Which leaves of the batch may be seen, and which cells of the tile have pixels still open.
-    // Two of each, by turns, so that the next batch's are cleared while this batch's are read.
-    std::uint32_t* const seen = team.template scratch<std::uint32_t>(2 * kWords);
-    std::uint64_t* const open = team.template scratch<std::uint64_t>(2);
-    std::uint16_t* const winner = team.template scratch<std::uint16_t>(kTile * kTile);
-    const auto background = static_cast<std::uint16_t>(params_.max_leaves);
+    Scratch scratch;
+    scratch.leaves = team.template scratch<Leaf>(kBatch);
+    scratch.masks = team.template scratch<std::uint32_t>(2 * kMasks * kWords);
+    scratch.open = team.template scratch<std::uint64_t>(2);
+    scratch.winner = team.template scratch<std::uint32_t>(kTile * kTile);
     for (int i = team.rank(); i < kTile * kTile; i += team.size()) {
-      winner[i] = i % kTile < tile.width ? background : std::uint16_t{0};  // beyond: not open
+      scratch.winner[i] = i % kTile < tile.width ? background() : 0;  // beyond: not open
     }
-    if (team.rank() == 0) clear(seen, open);
+    if (team.rank() == 0) clear(scratch, 0);
     team.sync();
 
     const SourceBox whole = looked_up(scene, seen_as, tile.x0, tile.y0, tile.width, tile.height);
-    std::uint64_t cells = ~std::uint64_t{0};
-    for (int first = 0, turn = 0; first < params_.max_leaves && cells != 0;
-         first += kBatch, turn ^= 1) {
-      std::uint32_t* const mask = seen + turn * kWords;
-      for (int i = team.rank(); i < kBatch && first + i < params_.max_leaves; i += team.size()) {
-        place(scene, first + i, leaves[i]);
-        if (!touches_open(leaves[i], scene, seen_as, tile, whole, cells)) continue;
-        cut(scene, first + i, leaves[i]);
-        team.atomic_or(&mask[i / 32], std::uint32_t{1} << (i % 32));
-      }
-      team.sync();
-      if (team.rank() == 0) clear(seen + (turn ^ 1) * kWords, open + (turn ^ 1));
-      const std::uint64_t left =
-          cover_runs(team, scene, seen_as, tile, cells, leaves, mask, first, winner);
-      if (left != 0) team.atomic_or(&open[turn], left);
-      team.sync();
-      cells = open[turn];
+    const int level = scene.law.level_of(whole);
+    if (level == LeafPlaces::kPlane) {
+      search<true>(team, scene, seen_as, tile, whole, level, scratch);
+    } else {
+      search<false>(team, scene, seen_as, tile, whole, level, scratch);
     }
-    return {winner};
+    return {scratch.winner};
   }
 
   template <int N>
@@ -222,7 +177,7 @@ struct DeadLeaves {
     WS_LANES
     for (int i = 0; i < N; ++i) {
       const std::uint32_t leaf = prepared.winner[run.row * kTile + run.column + i];
-      const Philox4 w = scene.rng.block(Purpose::texture, leaf);
+      const Philox4 w = scene.law.rng.block(Purpose::texture, leaf);
       colour.r[i] = unit_float(w.word[0]);
       colour.g[i] = unit_float(w.word[1]);
       colour.b[i] = unit_float(w.word[2]);
@@ -231,6 +186,8 @@ struct DeadLeaves {
 
  private:
   static constexpr int kWords = kBatch / 32;
+  /// A batch's masks: which leaves may be seen, and which meet each of the bounded regions.
+  static constexpr int kMasks = 1 + LeafPlaces::kRegions;
   /// Pixels by which a bounding circle is taken larger than it is, so that rounding in the exact
   /// tests never decides: what is passed over would not have covered anything.
   static constexpr float kSlack = 0.0625f;
@@ -240,27 +197,44 @@ struct DeadLeaves {
   /// With more open cells than this a leaf is held against the whole tile alone.
   static constexpr int kFewCells = 12;
 
-  WS_INLINE static void clear(std::uint32_t* seen, std::uint64_t* open) {
-    for (int i = 0; i < kWords; ++i) seen[i] = 0;
-    *open = 0;
+  /// Shared by the team. Masks and `open` twice, by turns, so that the next batch's are cleared
+  /// while this batch's are read.
+  struct Scratch {
+    Leaf* leaves;
+    std::uint32_t* masks;
+    std::uint64_t* open;  ///< cells with pixels that are not covered yet
+    std::uint32_t* winner;
+
+    WS_INLINE std::uint32_t* seen(int turn) const { return masks + turn * kMasks * kWords; }
+    WS_INLINE std::uint32_t* met(int turn, int level) const {
+      return seen(turn) + (1 + level) * kWords;
+    }
+  };
+
+  WS_INLINE std::uint32_t background() const {
+    return static_cast<std::uint32_t>(params_.max_leaves);
   }
 
-  WS_INLINE static float clamped(float v, float low, float high) {
-    return v < low ? low : (v > high ? high : v);
+  WS_INLINE static void clear(const Scratch& scratch, int turn) {
+    for (int i = 0; i < kMasks * kWords; ++i) scratch.seen(turn)[i] = 0;
+    scratch.open[turn] = 0;
   }
-  /// Beyond the border the nearest pixel of the border repeats: leaves are laid on the image alone.
+  WS_INLINE static bool is_set(const std::uint32_t* mask, int i) {
+    return (mask[i / 32] >> (i % 32) & 1u) != 0;
+  }
+  /// Bits of the mask in front of bit `end`.
+  WS_INLINE static std::uint32_t count_before(const std::uint32_t* mask, int end) {
+    int count = 0;
+    for (int word = 0; word < end / 32; ++word) count += std::popcount(mask[word]);
+    if (end % 32 != 0) count += std::popcount(mask[end / 32] << (32 - end % 32));
+    return static_cast<std::uint32_t>(count);
+  }
+
   WS_INLINE static float inside_x(const Scene& scene, float x) {
-    return clamped(x, 0.5f, scene.width - 0.5f);
+    return math::clamp(x, scene.edge_x0, scene.edge_x1);
   }
   WS_INLINE static float inside_y(const Scene& scene, float y) {
-    return clamped(y, 0.5f, scene.height - 0.5f);
-  }
-
-  /// Whether the leaf's circle touches the box [x0, x1] x [y0, y1].
-  WS_INLINE static bool near(const Leaf& leaf, float x0, float y0, float x1, float y1) {
-    const float dx = leaf.x - clamped(leaf.x, x0, x1), dy = leaf.y - clamped(leaf.y, y0, y1);
-    const float reach = leaf.radius + kSlack;
-    return dx * dx + dy * dy <= reach * reach;
+    return math::clamp(y, scene.edge_y0, scene.edge_y1);
   }
 
   /// What a rectangle of output pixels looks up.
@@ -271,32 +245,118 @@ struct DeadLeaves {
     return {inside_x(scene, box.x0), inside_y(scene, box.y0), inside_x(scene, box.x1),
             inside_y(scene, box.y1)};
   }
-  WS_INLINE static bool near(const Leaf& leaf, const SourceBox& box) {
-    return near(leaf, box.x0, box.y0, box.x1, box.y1);
+
+  /// How far `v` lies beyond [low, high]; on the plane, the copy of `v` that is nearest to the
+  /// middle, of one a period.
+  template <bool OnPlane>
+  WS_INLINE static float apart(float v, float low, float high, float period, float inverse) {
+    if constexpr (OnPlane) {
+      const float half = 0.5f * (high - low);
+      if (!(half < period)) return 0;  // everything, also behind the horizon
+      float d = v - (low + half);
+      d = math::fma(-period, math::round(d * inverse), d);
+      return math::max(math::abs(d) - half, 0.f);
+    } else {
+      return v - math::clamp(v, low, high);
+    }
+  }
+  /// Whether the leaf's circle touches the box.
+  template <bool OnPlane>
+  WS_INLINE static bool near(const LeafPlaces& law, const Leaf& leaf, const SourceBox& box) {
+    const float dx = apart<OnPlane>(leaf.x, box.x0, box.x1, law.period_x, law.inverse_x);
+    const float dy = apart<OnPlane>(leaf.y, box.y0, box.y1, law.period_y, law.inverse_y);
+    const float reach = leaf.radius + kSlack;
+    return dx * dx + dy * dy <= reach * reach;
   }
 
   /// Whether the leaf may be seen in the open cells of the tile, which looks up `whole`.
+  template <bool OnPlane>
   WS_INLINE static bool touches_open(const Leaf& leaf, const Scene& scene,
                                      const Augmentation& seen_as, const PixelTile& tile,
                                      const SourceBox& whole, std::uint64_t cells) {
-    if (!near(leaf, whole)) return false;
+    if (!near<OnPlane>(scene.law, leaf, whole)) return false;
     if (std::popcount(cells) > kFewCells) return true;
     for (std::uint64_t left = cells; left != 0; left &= left - 1) {
       const int cell = std::countr_zero(left);
-      if (near(leaf, looked_up(scene, seen_as, tile.x0 + cell % kCellsAcross * kCell,
-                               tile.y0 + cell / kCellsAcross * kCell, kCell, kCell))) {
+      if (near<OnPlane>(scene.law, leaf,
+                        looked_up(scene, seen_as, tile.x0 + cell % kCellsAcross * kCell,
+                                  tile.y0 + cell / kCellsAcross * kCell, kCell, kCell))) {
         return true;
       }
     }
     return false;
   }
 
-  /// Tests this batch's leaves on the member's runs. Returns the cells that stay open in them.
+  /// Goes through the sequence of the level, a batch at a time, until no cell of the tile is open
+  /// or the image has had its most leaves.
+  template <bool OnPlane, class Team>
+  WS_INLINE void search(Team& team, const Scene& scene, const Augmentation& seen_as,
+                        const PixelTile& tile, const SourceBox& whole, int level,
+                        const Scratch& scratch) const {
+    std::uint64_t cells = ~std::uint64_t{0};
+    std::uint32_t count[LeafPlaces::kRegions + 1] = {};  // leaves of each level so far
+    for (int turn = 0; count[0] < background() && cells != 0; turn ^= 1) {
+      lay(team, scene.law, level, turn, count, scratch);
+      for (int i = team.rank(); i < kBatch; i += team.size()) {
+        const std::uint32_t in_image =
+            level == 0 ? static_cast<std::uint32_t>(i) : count_before(scratch.met(turn, 0), i);
+        if (count[0] + in_image >= background()) continue;
+        Leaf& leaf = scratch.leaves[i];
+        if (!touches_open<OnPlane>(leaf, scene, seen_as, tile, whole, cells)) continue;
+        scene.law.cut(leaf);
+        team.atomic_or(&scratch.seen(turn)[i / 32], std::uint32_t{1} << (i % 32));
+      }
+      WS_UNROLL(3)
+      for (int l = 0; l <= LeafPlaces::kRegions; ++l) {
+        if (l < level) count[l] += count_before(scratch.met(turn, l), kBatch);
+        if (l == level) count[l] += kBatch;
+      }
+      team.sync();
+      if (team.rank() == 0) clear(scratch, turn ^ 1);
+      const std::uint64_t left =
+          cover_runs<OnPlane>(team, scene, seen_as, tile, cells, scratch, turn);
+      if (left != 0) team.atomic_or(&scratch.open[turn], left);
+      team.sync();
+      cells = scratch.open[turn];
+    }
+  }
+
+  /// Places the next batch of the level's sequence; a leaf that meets a smaller region is replaced
+  /// by the next of that one's.
   template <class Team>
+  WS_INLINE static void lay(Team& team, const LeafPlaces& law, int level, int turn,
+                            const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
+                            const Scratch& scratch) {
+    Leaf* const leaves = scratch.leaves;
+    for (int i = team.rank(); i < kBatch; i += team.size()) {
+      leaves[i] = law.place(level, at(count, level) + static_cast<std::uint32_t>(i));
+    }
+    for (int from = level; from > 0; --from) {
+      std::uint32_t* const met = scratch.met(turn, from - 1);
+      const std::uint32_t* const outer = from < level ? scratch.met(turn, from) : nullptr;
+      for (int i = team.rank(); i < kBatch; i += team.size()) {
+        const bool here = outer == nullptr || is_set(outer, i);  // a leaf of level `from`
+        if (here && law.meets(from - 1, leaves[i]))
+          team.atomic_or(&met[i / 32], std::uint32_t{1} << (i % 32));
+      }
+      team.sync();
+      for (int i = team.rank(); i < kBatch; i += team.size()) {
+        if (is_set(met, i))
+          leaves[i] = law.place(from - 1, at(count, from - 1) + count_before(met, i));
+      }
+    }
+  }
+  /// By selects: an indexed load would put the counts into local memory.
+  WS_INLINE static std::uint32_t at(const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
+                                    int level) {
+    return level == 0 ? count[0] : (level == 1 ? count[1] : count[2]);
+  }
+
+  /// Tests this batch's leaves on the member's runs. Returns the cells that stay open in them.
+  template <bool OnPlane, class Team>
   WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const Augmentation& seen_as,
-                                     const PixelTile& tile, std::uint64_t cells, const Leaf* leaves,
-                                     const std::uint32_t* mask, int first,
-                                     std::uint16_t* winner) const {
+                                     const PixelTile& tile, std::uint64_t cells,
+                                     const Scratch& scratch, int turn) const {
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
     std::uint64_t open = 0;
@@ -306,140 +366,82 @@ struct DeadLeaves {
       constexpr std::uint64_t kOfRun = (std::uint64_t{1} << (kRun / kCell)) - 1;
       if ((cells >> cell & kOfRun) == 0) continue;
       PixelRun<kRun> run = detail::place_run<kRun>(seen_as, tile, tile.x0 + column, tile.y0 + row);
-      open |= cover_run(scene, leaves, mask, first, run, winner + row * kTile + column) << cell;
+      open |= cover_run<OnPlane>(scene, scratch.leaves, scratch.seen(turn), run,
+                                 scratch.winner + row * kTile + column)
+              << cell;
     }
     return open;
   }
 
-  template <int N>
+  template <bool OnPlane, int N>
   WS_INLINE std::uint64_t cover_run(const Scene& scene, const Leaf* leaves,
-                                    const std::uint32_t* mask, int first, PixelRun<N>& run,
-                                    std::uint16_t* winner) const {
-    const int background = params_.max_leaves;
+                                    const std::uint32_t* seen, PixelRun<N>& run,
+                                    std::uint32_t* winner) const {
     float x[N], y[N];
-    std::int32_t front[N];
+    std::uint32_t front[N];
     int uncovered = 0;
     WS_LANES_SUM(uncovered)
     for (int i = 0; i < N; ++i) {
       x[i] = inside_x(scene, run.x[i]);
       y[i] = inside_y(scene, run.y[i]);
       front[i] = winner[i];
-      uncovered += front[i] == background ? 1 : 0;
+      uncovered += front[i] == background() ? 1 : 0;
     }
     if (uncovered == 0) return 0;
-    // The lookup is monotonic along a run: its ends bound it.
-    const float x0 = math::min(x[0], x[N - 1]), x1 = math::max(x[0], x[N - 1]);
-    const float y0 = math::min(y[0], y[N - 1]), y1 = math::max(y[0], y[N - 1]);
+    SourceBox box = {x[0], y[0], x[0], y[0]};
+    for (int i = 1; i < N; ++i) {
+      box = {math::min(box.x0, x[i]), math::min(box.y0, y[i]), math::max(box.x1, x[i]),
+             math::max(box.y1, y[i])};
+    }
     for (int word = 0; word < kWords && uncovered != 0; ++word) {
-      for (std::uint32_t bits = mask[word]; bits != 0 && uncovered != 0; bits &= bits - 1) {
-        const int k = word * 32 + std::countr_zero(bits);
-        if (!near(leaves[k], x0, y0, x1, y1)) continue;
-        const Leaf leaf = leaves[k];
-        uncovered = leaf.kind == Kind::circle
-                        ? take_pixels(leaf, first + k, background, x, y, front, InCircle{})
-                        : take_pixels(leaf, first + k, background, x, y, front, InPolygon{});
+      for (std::uint32_t bits = seen[word]; bits != 0 && uncovered != 0; bits &= bits - 1) {
+        const Leaf& candidate = leaves[word * 32 + std::countr_zero(bits)];
+        if (!near<OnPlane>(scene.law, candidate, box)) continue;
+        const Leaf leaf = candidate;
+        uncovered =
+            leaf.kind == Kind::circle
+                ? take_pixels<OnPlane>(scene.law, leaf, background(), x, y, front, Leaf::InCircle{})
+                : take_pixels<OnPlane>(scene.law, leaf, background(), x, y, front,
+                                       Leaf::InPolygon{});
       }
     }
     WS_LANES
-    for (int i = 0; i < N; ++i) winner[i] = static_cast<std::uint16_t>(front[i]);
+    for (int i = 0; i < N; ++i) winner[i] = front[i];
     std::uint64_t open = 0;
     WS_UNROLL(32)
     for (int i = 0; i < N; ++i) {
-      open |= static_cast<std::uint64_t>(front[i] == background ? 1 : 0) << (i / kCell);
+      open |= static_cast<std::uint64_t>(front[i] == background() ? 1 : 0) << (i / kCell);
     }
     return open;
   }
 
-  WS_INLINE static bool in_circle(const Leaf& leaf, float dx, float dy) {
-    return math::fma(dx, dx, dy * dy) <= leaf.radius * leaf.radius;
-  }
-  /// How far a point lies beyond edge `s`.
-  WS_INLINE static float beyond(const Leaf& leaf, int s, float dx, float dy) {
-    return math::fma(leaf.normal_x[s], dx, math::fma(leaf.normal_y[s], dy, -leaf.distance[s]));
-  }
-  WS_INLINE static bool in_polygon(const Leaf& leaf, float dx, float dy) {
-    // The worst of the four: no branches, so that a loop over pixels vectorises.
-    float worst = beyond(leaf, 0, dx, dy);
-    WS_UNROLL(4)
-    for (int s = 1; s < 4; ++s) {
-      worst = math::max(worst, beyond(leaf, s, dx, dy));
+  /// From the leaf's centre, on the plane of the copy that is nearest to `v`, to `v`.
+  template <bool OnPlane>
+  WS_INLINE static float from_centre(float v, float centre, float period, float inverse) {
+    if constexpr (OnPlane) {
+      return v - math::fma(math::round((v - centre) * inverse), period, centre);
+    } else {
+      return v - centre;
     }
-    return worst <= 0;
   }
 
-  struct InCircle {
-    WS_INLINE bool operator()(const Leaf& leaf, float dx, float dy) const {
-      return in_circle(leaf, dx, dy);
-    }
-  };
-  struct InPolygon {
-    WS_INLINE bool operator()(const Leaf& leaf, float dx, float dy) const {
-      return in_polygon(leaf, dx, dy);
-    }
-  };
-
-  /// Gives leaf number `k` the open pixels that it covers. Returns how many stay open.
-  template <int N, class Covers>
-  WS_INLINE static int take_pixels(const Leaf& leaf, int k, int background, const float (&x)[N],
-                                   const float (&y)[N], std::int32_t (&front)[N],
-                                   const Covers& covers_offset) {
+  /// Gives the leaf the open pixels that it covers. Returns how many stay open.
+  template <bool OnPlane, int N, class Covers>
+  WS_INLINE static int take_pixels(const LeafPlaces& law, const Leaf& leaf,
+                                   std::uint32_t background, const float (&x)[N],
+                                   const float (&y)[N], std::uint32_t (&front)[N],
+                                   const Covers& covers) {
     int uncovered = 0;
     WS_LANES_SUM(uncovered)
     for (int i = 0; i < N; ++i) {
-      const bool hit = covers_offset(leaf, x[i] - leaf.x, y[i] - leaf.y);
+      const float dx = from_centre<OnPlane>(x[i], leaf.x, law.period_x, law.inverse_x);
+      const float dy = from_centre<OnPlane>(y[i], leaf.y, law.period_y, law.inverse_y);
+      const bool hit = covers(leaf, dx, dy);
       const bool open = front[i] == background;
-      front[i] = hit & open ? k : front[i];
+      front[i] = hit & open ? leaf.number : front[i];
       uncovered += open & !hit ? 1 : 0;
     }
     return uncovered;
-  }
-
-  /// Inscribed in the circle as all are: squares have the half-diagonal r, and a rectangle's corner
-  /// lies at an angle uniform in a quarter turn.
-  WS_INLINE static void cut_rectangle(const Philox4& words, Leaf& leaf) {
-    const math::SinCos drawn = math::sincos_turns(0.25f * unit_float(words.word[0]));
-    const bool turned = leaf.kind == Kind::oriented_square;
-    const bool square = turned || leaf.kind == Kind::square;
-    const float cosine = turned ? drawn.cosine : 1.f, sine = turned ? drawn.sine : 0.f;
-    const float half_width = leaf.radius * (square ? 0.70710678f : drawn.cosine);
-    const float half_height = leaf.radius * (square ? 0.70710678f : drawn.sine);
-    const float normal_x[4] = {cosine, -sine, -cosine, sine};
-    const float normal_y[4] = {sine, cosine, -sine, -cosine};
-    WS_UNROLL(4)
-    for (int s = 0; s < 4; ++s) {
-      leaf.normal_x[s] = normal_x[s];
-      leaf.normal_y[s] = normal_y[s];
-      leaf.distance[s] = s % 2 == 0 ? half_width : half_height;
-    }
-  }
-
-  /// Corners at independent uniform angles on the circle. An edge between the angles a < b has its
-  /// normal at (a + b) / 2 and the distance r cos((b - a) / 2), which is negative where the centre
-  /// lies outside.
-  WS_INLINE static void cut_polygon(const Philox4& words, Leaf& leaf) {
-    float angle[5];
-    WS_UNROLL(4)
-    for (int s = 0; s < 4; ++s) angle[s] = unit_float(words.word[s]);
-    if (leaf.kind == Kind::triangle) angle[3] = angle[2];  // an edge of length 0 ...
-    order(angle[0], angle[1]);
-    order(angle[2], angle[3]);
-    order(angle[0], angle[2]);
-    order(angle[1], angle[3]);
-    order(angle[1], angle[2]);
-    angle[4] = angle[0] + 1;
-    WS_UNROLL(4)
-    for (int s = 0; s < 4; ++s) {  // ... whose half-plane, the circle's tangent, cuts nothing off
-      const float middle = 0.5f * (angle[s] + angle[s + 1]);
-      const math::SinCos normal = math::sincos_turns(middle);
-      leaf.normal_x[s] = normal.cosine;
-      leaf.normal_y[s] = normal.sine;
-      leaf.distance[s] = leaf.radius * math::cos_turns(0.5f * (angle[s + 1] - angle[s]));
-    }
-  }
-  WS_INLINE static void order(float& a, float& b) {
-    const float low = a < b ? a : b, high = a < b ? b : a;
-    a = low;
-    b = high;
   }
 
   Params params_;

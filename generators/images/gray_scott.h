@@ -20,6 +20,8 @@
 #include "kernels/philox.h"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace wellspring {
 
@@ -165,7 +167,8 @@ struct GrayScott {
         ParamTable<Params>("gray_scott")
             .integer("cells", &Params::cells, {1, 1024}, "cells",
                      "side of the periodic grid; a pixel shows a cell, so a smaller image is a "
-                     "window of the grid, and a larger one repeats it",
+                     "window of the grid, and a larger one repeats it; below 64 cells chains of "
+                     "some classes die out, below 12 all",
                      "256 in Pearson, Science 261 (1993) 189")
             .integer("lanes", &Params::lanes, {1, 4096}, "chains",
                      "under way at once: sample i is a frame of lane i modulo lanes")
@@ -213,6 +216,16 @@ struct GrayScott {
   };
 
   explicit GrayScott(const Params& params) : params_(params) {}
+
+  /// Of 120 chains of the defaults, seen at 2000 steps, have died out or gone flat: 120 of 120 at
+  /// 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all of alpha and epsilon: one square is too
+  /// little for them), 1 at 64.
+  std::vector<std::string> notes(SampleShape) const {
+    if (params_.cells >= 64) return {};
+    return {
+        "gray_scott: on grids below 64 cells, chains of some classes die out and show one "
+        "colour; raise cells"};
+  }
 
   using Field = GrayScottField;
   WS_INLINE Field field() const { return field_of(params_); }

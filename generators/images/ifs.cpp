@@ -1,11 +1,13 @@
 #include "generators/images/ifs.h"
 
 #include "core/error.h"
+#include "core/progress.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace wellspring {
 
@@ -17,12 +19,10 @@ SampleInfo Ifs::describe(const Params& params) {
   for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
   const auto last = [](int count) { return static_cast<float>(count > 0 ? count - 1 : 0); };
   const float part = params.picture > 1 ? 1.0f : 0.0f;
-  info.latents = {{"variation", "", 0, last(ifs::kVariations)},
-                  {"drawing", "", 0, last(params.patches)},
-                  {"flip_x", "", 0, 1},
-                  {"flip_y", "", 0, 1},
-                  {"part_x", "", 0, part},
-                  {"part_y", "", 0, part}};
+  info.latents = {
+      {"variation", "", 0, last(ifs::kVariations)},  {"drawing", "", 0, last(params.patches)},
+      {"flip_x", "", 0, 1, LatentRole::unmapped},    {"flip_y", "", 0, 1, LatentRole::unmapped},
+      {"part_x", "", 0, part, LatentRole::unmapped}, {"part_y", "", 0, part, LatentRole::unmapped}};
   info.high = params.palette == Palette::grey ? kGrey : 191.0f / 255;
   // A block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
@@ -60,8 +60,14 @@ std::vector<std::string> Ifs::Tables::prepare(TableCache& cache) {
                         fmt::format("count {} seed {} rate {} weight_step {} least_fill {}", count_,
                                     spec_.seed, spec_.rate, spec_.weight_step, spec_.least_fill)};
   const auto bytes = cache.get(key, [&] {
+    // Seconds for those that are known, minutes for a search: to be seen on a terminal, and
+    // elsewhere once it has lasted ten seconds.
+    Progress::Options options;
+    options.title = "ifs: categories";
+    options.total = static_cast<std::uint64_t>(count_);
+    Progress progress(std::move(options));
     const ifs::CategoryTable table =
-        ifs::make_categories(spec_, count_, Stream(Device::cpu()).threads());
+        ifs::make_categories(spec_, count_, Stream(Device::cpu()).threads(), &progress);
     std::vector<std::byte> whole;
     for (const auto part :
          {std::as_bytes(std::span(table.categories)), std::as_bytes(std::span(table.windows))}) {

@@ -1,11 +1,13 @@
 #include "generators/images/ifs_categories.h"
 
 #include "core/error.h"
+#include "core/progress.h"
 #include "kernels/launch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <exception>
@@ -343,6 +345,8 @@ struct CategoryMaker {
   const CategorySpec* spec;
   CategoryTable* table;
   std::exception_ptr* failures;
+  Progress* progress;
+  std::atomic<std::uint64_t>* done;
 
   void operator()(SoloTeam&, std::int64_t k) const {
     thread_local Surveyor surveyor;
@@ -358,18 +362,23 @@ struct CategoryMaker {
     } catch (...) {
       failures[k] = std::current_exception();
     }
+    const std::uint64_t so_far = ++*done;
+    if (progress != nullptr) progress->update(so_far);
   }
 };
 
 }  // namespace
 
-CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads) {
+CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
+                              Progress* progress) {
   CategoryTable table;
   const auto size = static_cast<std::size_t>(count);
   table.categories.resize(size);
   table.windows.resize(size * kVariations);
   std::vector<std::exception_ptr> failures(size);
-  host::run_league(count, threads, {1, 0}, CategoryMaker{&spec, &table, failures.data()});
+  std::atomic<std::uint64_t> done = 0;
+  host::run_league(count, threads, {1, 0},
+                   CategoryMaker{&spec, &table, failures.data(), progress, &done});
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

@@ -16,6 +16,10 @@
 #include <span>
 #include <vector>
 
+namespace wellspring {
+class Progress;
+}
+
 namespace wellspring::ifs {
 
 /// What decides about a table of categories, and nothing else does: its cache is keyed by these.
@@ -102,6 +106,8 @@ Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t a
 std::span<const std::uint8_t> known_attempts(const CategorySpec& spec);
 
 /// The first `count` categories, by as many threads. Category k does not depend on `count`.
-CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads);
+/// `progress` is told how many are done; nobody where it is null.
+CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
+                              Progress* progress = nullptr);
 
 }  // namespace wellspring::ifs

@@ -54,7 +54,8 @@ struct Shapes {
             .real("scale_high", &Params::scale_high, {0.01, kLargestScale}, "image side",
                   "largest scale; every shape at this scale fits into the image")
             .real("contrast", &Params::contrast, {0, 0.9}, "",
-                  "least difference of shape and background in at least one channel")
+                  "least difference of shape and background, its first colour, in at least one "
+                  "channel")
             .real("softness", &Params::softness, {0, 1}, "scale",
                   "width of the edge, added to the one pixel of anti-aliasing")
             .choice("texture", &Params::texture,
@@ -70,23 +71,26 @@ struct Shapes {
     return rows;
   }
 
-  static constexpr int kLatents = 12;
+  static constexpr int kLatents = 17;
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "shapes";
-    info.version = 2;
+    info.version = 3;
     info.summary = "One anti-aliased shape of random place, scale, angle and colours";
     info.reference = "signed distances of regular polygons, stars and discs; our own";
     const std::vector<std::string> names = {"circle",   "ring",    "crescent", "triangle", "square",
                                             "pentagon", "hexagon", "star",     "cross",    "heart"};
     info.classes.assign(names.begin(), names.begin() + params.classes);
-    // The angle is not mapped: the crescent is its own mirror image about another axis than the
-    // other shapes are.
+    const bool any = params.texture == Texture::any;
+    const bool gradients = any || params.texture == Texture::gradient;
+    const bool waves = gradients || params.texture == Texture::stripes;
+    const float longest = gradients ? 1 / kGradientWaves : (waves ? 0.35f : 0);
+    const float shortest = any ? 0 : (gradients ? longest : (waves ? 0.05f : 0));
     info.latents = {
         {"x", "image side", 0, 1, LatentRole::position_x},
         {"y", "image side", 0, 1, LatentRole::position_y},
         {"scale", "image side", params.scale_low, params.scale_high, LatentRole::length},
-        {"angle", "rad", 0, 6.2831855f, LatentRole::unmapped},
+        {"angle", "rad", 0, 6.2831855f, LatentRole::angle},
         {"shape_r", "", 0, 1},
         {"shape_g", "", 0, 1},
         {"shape_b", "", 0, 1},
@@ -94,7 +98,12 @@ struct Shapes {
         {"background_g", "", 0, 1},
         {"background_b", "", 0, 1},
         {"texture", "", 0, 3},
-        {"texture_period", "image side", 0.05f, 0.35f, LatentRole::unmapped}};
+        {"second_r", "", 0, 1},
+        {"second_g", "", 0, 1},
+        {"second_b", "", 0, 1},
+        {"texture_period", "image side", shortest, longest, LatentRole::wave_period},
+        {"texture_angle", "rad", 0, waves ? 6.2831855f : 0, LatentRole::wave_angle},
+        {"texture_phase", "period", 0, waves ? 1.f : 0.f, LatentRole::wave_phase}};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
     info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;
@@ -142,7 +151,7 @@ struct Shapes {
     scene.sine = math::sin_turns(turns) / scene.radius;
     scene.softness = params_.softness * scene.radius;
     draw_colours(draw, scene);
-    const float period = draw_texture(draw, side, scene);
+    const Wave wave = draw_texture(draw, side, scene);
 
     truth.label = static_cast<std::int32_t>(shape);
     const float latents[kLatents] = {x,
@@ -156,8 +165,13 @@ struct Shapes {
                                      scene.back.g,
                                      scene.back.b,
                                      static_cast<float>(scene.texture),
-                                     period};
-    WS_UNROLL(12)
+                                     scene.second.r,
+                                     scene.second.g,
+                                     scene.second.b,
+                                     wave.period,
+                                     wave.angle,
+                                     wave.phase};
+    WS_UNROLL(17)
     for (int i = 0; i < kLatents; ++i) truth.latents[i] = latents[i];
     return scene;
   }
@@ -215,6 +229,8 @@ struct Shapes {
   static constexpr float kReach = 1.672894f;
   /// Largest scale at which the farthest point still fits: 0.5 / kReach, rounded down.
   static constexpr double kLargestScale = 0.298;
+  /// A gradient is a wave so long that a third of a period spans the image.
+  static constexpr float kGradientWaves = 0.35f;
 
   WS_INLINE static float larger(float a, float b) { return a > b ? a : b; }
   WS_INLINE static float smaller(float a, float b) { return a < b ? a : b; }
@@ -230,7 +246,8 @@ struct Shapes {
   }
 
   /// Signed distance to the edge, negative inside, exact near the edge; y points up and the disc of
-  /// equal area has radius 1. Every constant follows from "area = pi".
+  /// equal area has radius 1. Every constant follows from "area = pi". Each shape is its own mirror
+  /// image about the y axis: its angle then has a meaning in mirrored pictures too.
   template <Shape S>
   WS_INLINE static float distance(float x, float y) {
     const float ax = math::abs(x), ay = math::abs(y);
@@ -240,7 +257,7 @@ struct Shapes {
       return math::abs(length(x, y) - 1) - 0.25f;
     } else if constexpr (S == Shape::crescent) {
       // A disc without another of 0.8 its radius, centres 0.55 radii apart.
-      return larger(length(x, y) - 1.3973045f, 1.1178436f - length(x - 0.76851746f, y));
+      return larger(length(x, y) - 1.3973045f, 1.1178436f - length(x, y - 0.76851746f));
     } else if constexpr (S == Shape::triangle) {  // half-planes at the inradius
       constexpr float kInradius = 0.77756015f;
       return larger(-y, math::fma(0.8660254f, ax, 0.5f * y)) - kInradius;
@@ -314,7 +331,9 @@ struct Shapes {
     }
   }
 
-  /// Uniform colours, but one channel, drawn at random, in which the two differ by `contrast`.
+  /// Uniform colours, but in one channel, drawn at random, uniform among all pairs that differ by
+  /// `contrast` at least: two uniform numbers of [0, 1 - contrast], the larger moved up. The mean
+  /// of every channel is 1/2.
   WS_INLINE void draw_colours(RngStream& draw, Scene& scene) const {
     float front[3], back[3];
     WS_UNROLL(3)
@@ -322,15 +341,12 @@ struct Shapes {
     WS_UNROLL(3)
     for (int c = 0; c < 3; ++c) front[c] = draw.uniform();
     const auto apart = static_cast<int>(draw.integer(3));
-    const bool front_is_lower = draw.integer(2) == 1;
     WS_UNROLL(3)
     for (int c = 0; c < 3; ++c) {
       if (c != apart) continue;
-      const float low = back[c] * (1 - params_.contrast);
-      const float middle = low + params_.contrast;
-      const float high = middle + front[c] * (1 - middle);
-      back[c] = front_is_lower ? high : low;
-      front[c] = front_is_lower ? low : high;
+      const bool front_is_lower = front[c] < back[c];
+      front[c] = front[c] * (1 - params_.contrast) + (front_is_lower ? 0.f : params_.contrast);
+      back[c] = back[c] * (1 - params_.contrast) + (front_is_lower ? params_.contrast : 0.f);
     }
     scene.front = {front[0], front[1], front[2]};
     scene.back = {back[0], back[1], back[2]};
@@ -339,19 +355,23 @@ struct Shapes {
     scene.second.b = draw.uniform();
   }
 
-  /// Returns the period as a fraction of the side.
-  WS_INLINE float draw_texture(RngStream& draw, float side, Scene& scene) const {
+  /// What latents say of the wave; 0 where the texture is none.
+  struct Wave {
+    float period = 0, angle = 0, phase = 0;  ///< image sides, radians, periods at the corner
+  };
+  WS_INLINE Wave draw_texture(RngStream& draw, float side, Scene& scene) const {
     const auto any = static_cast<Texture>(draw.integer(4));
     const float turns = draw.uniform();
     const float period = draw.uniform(0.05f, 0.35f);
     scene.phase = draw.uniform();
     scene.texture = params_.texture == Texture::any ? any : params_.texture;
-    // A gradient is the same wave, so long that a third of a period spans the image.
-    const float waves = scene.texture == Texture::gradient ? 0.35f : 1 / period;
+    const bool gradient = scene.texture == Texture::gradient;
+    const float waves = gradient ? kGradientWaves : 1 / period;
     scene.wave_x = math::cos_turns(turns) * (waves / side);
-    scene.wave_y = math::sin_turns(turns) * (waves / side);
+    scene.wave_y = -(math::sin_turns(turns) * (waves / side));  // counterclockwise as seen
     scene.strength = params_.texture_strength;
-    return period;
+    if (!gradient && scene.texture != Texture::stripes) return {};
+    return {gradient ? 1 / kGradientWaves : period, turns * 6.2831855f, scene.phase};
   }
 
   Params params_;

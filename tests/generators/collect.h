@@ -26,13 +26,14 @@ struct Samples {
   float latent(std::size_t i, std::size_t l) const { return latents[i * latent_count + l]; }
 };
 
+/// `yaml`: how the samples are looked at, as for emit_augmented.
 inline Samples collect(Generator& generator, const SampleRange& range,
-                       const SampleMaking& making = {}) {
+                       const SampleMaking& making = {}, const std::string& yaml = "") {
   Samples all;
   all.elements = static_cast<std::size_t>(generator.layout().elements());
   all.latent_count = generator.info().latents.size();
   SampleMaker maker(generator, making);
-  maker.make(range, [&](const HostSamples& samples) {
+  const auto keep = [&](const HostSamples& samples) {
     const auto append = [](auto& to, const auto& from) {
       to.insert(to.end(), from.begin(), from.end());
     };
@@ -40,7 +41,12 @@ inline Samples collect(Generator& generator, const SampleRange& range,
     append(all.label, samples.label());
     append(all.latents, samples.latents());
     append(all.weight, samples.weight());
-  });
+  };
+  if (yaml.empty()) {
+    maker.make(range, keep);
+  } else {
+    maker.make(range, keep, plan_of(yaml, generator.layout().shape()));
+  }
   return all;
 }
 

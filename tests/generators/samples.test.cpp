@@ -36,7 +36,7 @@ TEST(Export, NpzHoldsTheSamplesAndTheirTruth) {
   EXPECT_EQ(x.spec.shape, (std::vector<std::int64_t>{20, 12, 12, 3}));
   EXPECT_TRUE(std::ranges::equal(x.as<float>(), samples.x));
   EXPECT_TRUE(std::ranges::equal(label.as<std::int32_t>(), samples.label));
-  EXPECT_EQ(latents.spec.shape, (std::vector<std::int64_t>{20, 12}));
+  EXPECT_EQ(latents.spec.shape, (std::vector<std::int64_t>{20, 17}));
   EXPECT_TRUE(std::ranges::equal(latents.as<float>(), samples.latents));
   EXPECT_TRUE(std::ranges::equal(weight.as<float>(), samples.weight));
   const NpyArray source = read_npz(path, "source"), sample = read_npz(path, "sample");

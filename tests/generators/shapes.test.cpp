@@ -15,7 +15,21 @@ namespace wellspring {
 namespace {
 
 constexpr int kSide = 224;
-enum Latent { kX, kY, kScale, kAngle, kFront, kBack = kFront + 3 };
+enum Latent {
+  kX,
+  kY,
+  kScale,
+  kAngle,
+  kFront,
+  kBack = kFront + 3,
+  kTexture = kBack + 3,
+  kSecond,
+  kPeriod = kSecond + 3,
+  kWaveAngle,
+  kPhase
+};
+/// As they are, mirrored, and turned and mirrored: latents are those of what is seen.
+const char* const kLooks[] = {"", "augment: [flip_x: 1]", "augment: [rotate: 180, flip_y: 0.5]"};
 
 /// How much of each pixel the shape covers, from the colours.
 std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
@@ -126,31 +140,35 @@ double distance_to_edge(const std::vector<Point>& polygon, Point p) {
   return nearest;
 }
 
-// Place, scale and angle as the latents say, for every shape with corners: away from the edge by
-// more than its ramp, each pixel is inside or outside of the outline drawn from its definition.
+// Place, scale and angle as the latents say, mirrored and turned too, for every shape with corners:
+// away from the edge by more than its ramp, each pixel is inside or outside of the outline drawn
+// from its definition.
 TEST(Shapes, PolygonsMatchTheirOutlines) {
   const auto generator = make_generator("shapes", 96);
-  const auto samples = test::collect(*generator, {4, 0, 200});
   std::map<std::string, int> seen;
-  for (std::size_t i = 0; i < samples.count(); ++i) {
-    const std::string name = generator->info().classes[static_cast<std::size_t>(samples.label[i])];
-    const auto polygon = outline(name);
-    if (polygon.empty()) continue;
-    ++seen[name];
-    const auto cover = coverage(samples, i);
-    const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
-    for (int row = 0; row < 96; ++row) {
-      for (int column = 0; column < 96; ++column) {
-        const double dx = (column + 0.5 - 96.0 * samples.latent(i, kX)) / radius;
-        const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
-        const Point p = {std::cos(angle) * dx + std::sin(angle) * dy,
-                         std::cos(angle) * dy - std::sin(angle) * dx};
-        // 2.2: half-planes meet at the star's tips (18 degrees to the axis) so that an offset of
-        // half a pixel moves the tip by 0.5 / sin 18 = 1.6.
-        if (distance_to_edge(polygon, p) * radius < 2.2) continue;
-        ASSERT_NEAR(cover[static_cast<std::size_t>(row * 96 + column)], inside(polygon, p) ? 1 : 0,
-                    1e-5)
-            << name << " " << i << " at " << column << ", " << row;
+  for (const char* const look : kLooks) {
+    const auto samples = test::collect(*generator, {4, 0, 200}, {}, look);
+    for (std::size_t i = 0; i < samples.count(); ++i) {
+      const std::string name =
+          generator->info().classes[static_cast<std::size_t>(samples.label[i])];
+      const auto polygon = outline(name);
+      if (polygon.empty()) continue;
+      ++seen[name];
+      const auto cover = coverage(samples, i);
+      const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
+      for (int row = 0; row < 96; ++row) {
+        for (int column = 0; column < 96; ++column) {
+          const double dx = (column + 0.5 - 96.0 * samples.latent(i, kX)) / radius;
+          const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
+          const Point p = {std::cos(angle) * dx + std::sin(angle) * dy,
+                           std::cos(angle) * dy - std::sin(angle) * dx};
+          // 2.2: half-planes meet at the star's tips (18 degrees to the axis) so that an offset of
+          // half a pixel moves the tip by 0.5 / sin 18 = 1.6.
+          if (distance_to_edge(polygon, p) * radius < 2.2) continue;
+          ASSERT_NEAR(cover[static_cast<std::size_t>(row * 96 + column)],
+                      inside(polygon, p) ? 1 : 0, 1e-5)
+              << name << " " << i << " at " << column << ", " << row;
+        }
       }
     }
   }
@@ -159,39 +177,42 @@ TEST(Shapes, PolygonsMatchTheirOutlines) {
 
 TEST(Shapes, RoundShapesMatchTheirDefinitions) {
   const auto generator = make_generator("shapes", 96);
-  const auto samples = test::collect(*generator, {5, 0, 200});
   std::map<std::string, int> seen;
-  for (std::size_t i = 0; i < samples.count(); ++i) {
-    const std::string name = generator->info().classes[static_cast<std::size_t>(samples.label[i])];
-    if (!outline(name).empty()) continue;
-    ++seen[name];
-    const auto cover = coverage(samples, i);
-    const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
-    const double band = 1.2 / radius;
-    const auto covers = [&](double x, double y, double grow) {
-      const double r = std::hypot(x, y);
-      if (name == "circle") return r < 1 + grow;
-      if (name == "ring") return r < 1.25 + grow && r > 0.75 - grow;
-      if (name == "crescent") {  // discs of radius R and 0.8 R, 0.55 R apart; R from the area
-        const double big = 1.3973045;
-        return r < big + grow && std::hypot(x - 0.55 * big, y) > 0.8 * big - grow;
-      }
-      const double s = std::sqrt(std::numbers::pi / (1 + std::numbers::pi / 4));  // heart
-      const double m = s / std::sqrt(8.0);
-      return std::abs(x) + std::abs(y) < s / std::sqrt(2.0) + grow * std::sqrt(2.0) ||
-             std::hypot(std::abs(x) - m, y - m) < s / 2 + grow;
-    };
-    for (int row = 0; row < 96; ++row) {
-      for (int column = 0; column < 96; ++column) {
-        const double dx = (column + 0.5 - 96.0 * samples.latent(i, kX)) / radius;
-        const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
-        const double x = std::cos(angle) * dx + std::sin(angle) * dy;
-        const double y = std::cos(angle) * dy - std::sin(angle) * dx;
-        const double c = cover[static_cast<std::size_t>(row * 96 + column)];
-        if (covers(x, y, -band)) {
-          ASSERT_NEAR(c, 1, 1e-5) << name;
-        } else if (!covers(x, y, band)) {
-          ASSERT_NEAR(c, 0, 1e-5) << name;
+  for (const char* const look : kLooks) {
+    const auto samples = test::collect(*generator, {5, 0, 200}, {}, look);
+    for (std::size_t i = 0; i < samples.count(); ++i) {
+      const std::string name =
+          generator->info().classes[static_cast<std::size_t>(samples.label[i])];
+      if (!outline(name).empty()) continue;
+      ++seen[name];
+      const auto cover = coverage(samples, i);
+      const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
+      const double band = 1.2 / radius;
+      const auto covers = [&](double x, double y, double grow) {
+        const double r = std::hypot(x, y);
+        if (name == "circle") return r < 1 + grow;
+        if (name == "ring") return r < 1.25 + grow && r > 0.75 - grow;
+        if (name == "crescent") {  // discs of radius R and 0.8 R, 0.55 R apart; R from the area
+          const double big = 1.3973045;
+          return r < big + grow && std::hypot(x, y - 0.55 * big) > 0.8 * big - grow;
+        }
+        const double s = std::sqrt(std::numbers::pi / (1 + std::numbers::pi / 4));  // heart
+        const double m = s / std::sqrt(8.0);
+        return std::abs(x) + std::abs(y) < s / std::sqrt(2.0) + grow * std::sqrt(2.0) ||
+               std::hypot(std::abs(x) - m, y - m) < s / 2 + grow;
+      };
+      for (int row = 0; row < 96; ++row) {
+        for (int column = 0; column < 96; ++column) {
+          const double dx = (column + 0.5 - 96.0 * samples.latent(i, kX)) / radius;
+          const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
+          const double x = std::cos(angle) * dx + std::sin(angle) * dy;
+          const double y = std::cos(angle) * dy - std::sin(angle) * dx;
+          const double c = cover[static_cast<std::size_t>(row * 96 + column)];
+          if (covers(x, y, -band)) {
+            ASSERT_NEAR(c, 1, 1e-5) << name;
+          } else if (!covers(x, y, band)) {
+            ASSERT_NEAR(c, 0, 1e-5) << name;
+          }
         }
       }
     }
@@ -211,6 +232,93 @@ TEST(Shapes, ColoursDifferByTheContrastAskedFor) {
       }
       ASSERT_GE(largest, contrast - 1e-6);
     }
+  }
+}
+
+// Also where the contrast moves colours apart: pairs and their negatives are equally likely.
+TEST(Shapes, TheMeanColourIsGrey) {
+  for (const char* const contrast : {"0.3", "0.9"}) {
+    const auto samples =
+        test::collect(*make_generator("shapes", 1, {{"contrast", contrast, {}}}), {16, 0, 5000});
+    for (std::size_t l = kFront; l < kBack + 3; ++l) {
+      std::vector<double> values;
+      for (std::size_t i = 0; i < samples.count(); ++i) values.push_back(samples.latent(i, l));
+      const auto seen = test::moments(values);
+      EXPECT_GT(test::normal_p((seen.mean - 0.5) / std::sqrt(seen.variance / 5000)), test::kGate)
+          << "contrast " << contrast << ", latent " << l << ": " << seen.mean;
+    }
+  }
+}
+
+// The pair of a channel that was drawn apart: difference d >= c has the density 2 (1 - d) / (1 -
+// c)^2 where both are uniform otherwise, and given d the lower one is uniform in [0, 1 - d]. At c =
+// 0.9 no other channel can differ as much but in 1 % of the cases, which are left out by taking the
+// channel of the largest difference only where the others differ by less than 0.9.
+TEST(Shapes, PairsOfColoursAreUniformBeyondTheContrast) {
+  const auto samples =
+      test::collect(*make_generator("shapes", 1, {{"contrast", "0.9", {}}}), {17, 0, 5000});
+  std::vector<double> difference, lower;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    int apart = 0;
+    double d = 0, low = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const double front = samples.latent(i, kFront + c), back = samples.latent(i, kBack + c);
+      if (std::abs(front - back) < 0.9 - 1e-6) continue;
+      ++apart;
+      d = std::abs(front - back);
+      low = std::min(front, back);
+    }
+    ASSERT_GE(apart, 1);
+    if (apart > 1) continue;
+    difference.push_back(d);
+    lower.push_back(low / (1 - d));
+  }
+  EXPECT_GT(
+      test::kolmogorov_p(
+          difference, [](double d) { return std::clamp(1 - (1 - d) * (1 - d) / 0.01, 0.0, 1.0); }),
+      test::kGate);
+  EXPECT_GT(test::kolmogorov_p(lower, [](double u) { return std::clamp(u, 0.0, 1.0); }),
+            test::kGate);
+}
+
+// Latents alone give every pixel of the background, mirrored, turned, moved and scaled too: two
+// colours mixed by a wave. Rounding of latents: 1e-5 periods, and the steepest mix is 3 a period
+// times the difference of the colours.
+TEST(Shapes, LatentsTellTheBackground) {
+  const auto generator = make_generator(
+      "shapes", 64, {{"texture", "any"}, {"scale_low", "0.05"}, {"scale_high", "0.05"}});
+  for (const std::string list :
+       {"", "flip_x: 1", "flip_y: 1", "rotate: 180",
+        "shift: 0.2, rotate: 90, zoom: [0.7, 1.5], flip_x", "crop_resize: {scale: [0.4, 1]}"}) {
+    const auto samples =
+        test::collect(*generator, {18, 0, 60}, {}, list.empty() ? "" : "augment: [" + list + "]");
+    int waves = 0;
+    for (std::size_t i = 0; i < samples.count(); ++i) {
+      const auto latent = [&](std::size_t l) { return static_cast<double>(samples.latent(i, l)); };
+      const bool wave = latent(kTexture) == 1 || latent(kTexture) == 2;  // gradient, stripes
+      ASSERT_EQ(latent(kPeriod) > 0, wave);
+      if (latent(kTexture) == 3) continue;  // grain
+      waves += wave ? 1 : 0;
+      for (int p = 0; p < 64 * 64; ++p) {
+        const double x = p % 64 + 0.5, y = p / 64 + 0.5;
+        if (std::hypot(x - 64 * latent(kX), y - 64 * latent(kY)) < 14) continue;  // the shape
+        double share = 0;
+        if (wave) {
+          const double t = (std::cos(latent(kWaveAngle)) * x - std::sin(latent(kWaveAngle)) * y) /
+                               (64 * latent(kPeriod)) +
+                           latent(kPhase);
+          const double fold = std::abs(2 * (t - std::floor(t)) - 1);
+          share = 0.5 * fold * fold * (3 - 2 * fold);
+        }
+        for (std::size_t c = 0; c < 3; ++c) {
+          const double back = latent(kBack + c), second = latent(kSecond + c);
+          ASSERT_NEAR(samples.image(i)[3 * p + static_cast<int>(c)], back + share * (second - back),
+                      2e-4)
+              << list << ", sample " << i << ", pixel " << p;
+        }
+      }
+    }
+    EXPECT_GT(waves, 15) << list;
   }
 }
 

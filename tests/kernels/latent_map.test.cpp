@@ -101,6 +101,55 @@ TEST_P(LatentMap, LatentsAreWhereTheThingIsSeen) {
   EXPECT_GE(measured, 3);
 }
 
+/// A wave of the source, t = k . place + phase, is looked up from output pixels and must be the
+/// wave that its mapped latents describe, at every pixel. Places are below 2^8 pixels and periods
+/// above 2^3, so t is below 2^6, and some ten roundings of 2^-24 each leave 4e-5.
+TEST_P(LatentMap, AWaveIsTheWaveThatIsSeen) {
+  const auto [list, source, out] = GetParam();
+  const AugmentationPlan plan = plan_of(list, source, out);
+  LatentRoles roles;
+  roles.count = 3;
+  roles.source_side = static_cast<float>(source.width);
+  roles.out_side = static_cast<float>(out.width);
+  for (int i = 0; i < 3; ++i) {
+    roles.role[i] = static_cast<LatentRole>(static_cast<int>(LatentRole::wave_period) + i);
+    roles.fraction[i] = i == 0;
+  }
+  const auto along = [](const float* wave, double side, double x, double y) {
+    const double period = wave[0] * side, angle = wave[1];
+    return (std::cos(angle) * x - std::sin(angle) * y) / period + wave[2];
+  };
+  for (std::uint64_t ordinal = 0; ordinal < 16; ++ordinal) {
+    const Augmentation a = draw_augmentation(plan, {9, ordinal});
+    const float wave[3] = {0.07f + 0.02f * static_cast<float>(ordinal),
+                           0.1f + 0.38f * static_cast<float>(ordinal),
+                           0.06f * static_cast<float>(ordinal)};
+    float mapped[3] = {wave[0], wave[1], wave[2]};
+    map_latents(a, roles, mapped);
+    ASSERT_TRUE(mapped[0] > 0 && mapped[1] >= 0 && mapped[1] < kTurn);
+    ASSERT_TRUE(mapped[2] >= 0 && mapped[2] < 1);
+    for (int p = 0; p < out.width * out.height; p += 37) {
+      const float x = static_cast<float>(p % out.width) + 0.5f;
+      const float y = static_cast<float>(p / out.width) + 0.5f;
+      const double shown = along(wave, source.width, a.source_x(x, y), a.source_y(x, y));
+      ASSERT_NEAR(std::remainder(shown - along(mapped, out.width, x, y), 1), 0, 1e-4)
+          << list << ", " << ordinal;
+    }
+  }
+}
+
+TEST(LatentMapExact, WhatIsNoWaveStaysNone) {
+  const AugmentationPlan plan = plan_of("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
+  LatentRoles roles;
+  roles.count = 3;
+  roles.role[0] = LatentRole::wave_period;
+  roles.role[1] = LatentRole::wave_angle;
+  roles.role[2] = LatentRole::wave_phase;
+  float wave[3] = {0, 0, 0};
+  map_latents(draw_augmentation(plan, {1, 2}), roles, wave);
+  for (const float value : wave) EXPECT_EQ(value, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Operations, LatentMap,
     testing::Values(Case{"[]", {128, 128}, {128, 128}}, Case{"[flip_x: 1]", {128, 128}, {128, 128}},

@@ -102,9 +102,10 @@ TEST(RunConfigTest, RegressionOfWhatGeometryLosesIsRefused) {
     return std::vector<std::string>{"loss.kind=mse", std::string("loss.targets=[") + target + "]",
                                     std::string("data.augment=") + list};
   };
-  EXPECT_TRUE(contains(refusal(overrides("angle", "[flip_x]")), "augment.flip_x"));
+  EXPECT_TRUE(contains(refusal(overrides("texture_phase", "[perspective]")), "perspective"));
   EXPECT_TRUE(contains(refusal(overrides("x", "[perspective]")), "perspective"));
   parse(kSmallRun, overrides("x", "[flip_x, rotate: 10, grey]"));
+  parse(kSmallRun, overrides("angle", "[flip_x, rotate: 10, grey]"));
   parse(kSmallRun, overrides("shape_r", "[perspective]"));
 }
 

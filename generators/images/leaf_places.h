@@ -1,0 +1,152 @@
+// Where the leaves of generator `dead_leaves` lie and how large they are: an endless sequence,
+// front to back, each leaf a function of the sample and its number. Host and device.
+//
+// The stationary law lays leaves on the whole plane, radii by the density r^-3 on [r_min, r_max].
+// Only those that meet what is looked at can be seen, and these have a law of their own: the centre
+// of a leaf that meets a box of w x h lies in the box widened by its own radius, so radius and
+// centre have the density r^-3 (w + 2r)(h + 2r), which is drawn as a sum of three powers of r. (A
+// leaf of which the circle's upright square alone meets the box is laid in vain.)
+//
+// So that neither augmentation nor the cut into tiles moves a leaf, the sequence of a larger region
+// holds that of a smaller one within it: wherever a leaf of the larger meets the smaller region, it
+// is replaced by the next of the smaller one's own sequence, which has the same law. The regions:
+//
+//   level 0   the image
+//   level 1   the image and a quarter of a side around it: what shifts up to 0.25, zooms from 2/3
+//             on and turns look at
+//   level 2   the plane, in periods of three sides or, where that is more, of one and a half and
+//             the largest diameter: every part of one and a half sides has the law of the plane
+#pragma once
+
+#include "generators/images/leaf.h"
+#include "kernels/emission/augmentation.h"
+#include "kernels/emission/sample.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// The law of one sample's leaves; plain data. Lengths in source pixels.
+struct LeafPlaces {
+  static constexpr int kRegions = 2;       ///< bounded ones
+  static constexpr int kPlane = kRegions;  ///< the level of the plane
+
+  SampleRng rng;
+  LeafKind kind;
+  bool on_plane;        ///< else: centres on the image alone
+  float width, height;  ///< of the image
+  float r_min;
+  float taper;             ///< 1 - (r_min / r_max)^2
+  float linear;            ///< 1 - r_min / r_max
+  float log_ratio;         ///< ln(r_max / r_min)
+  float margin[kRegions];  ///< around the image
+  float plain[kRegions];   ///< share of r^-3 among the leaves of the region
+  float beside[kRegions];  ///< and that of r^-2, added
+  float period_x, period_y;
+  float inverse_x, inverse_y;
+
+  /// `r_min`, `r_max` as fractions of the shorter side.
+  WS_INLINE static LeafPlaces of(const SampleRng& rng, SampleShape shape, LeafKind kind,
+                                 bool on_plane, float r_min, float r_max) {
+    LeafPlaces law;
+    law.rng = rng;
+    law.kind = kind;
+    law.on_plane = on_plane;
+    law.width = static_cast<float>(shape.width);
+    law.height = static_cast<float>(shape.height);
+    const float side = law.width < law.height ? law.width : law.height;
+    const float ratio = r_min / r_max;
+    law.r_min = r_min * side;
+    law.taper = 1 - ratio * ratio;
+    law.linear = 1 - ratio;
+    law.log_ratio = math::log(r_max / r_min);
+    WS_UNROLL(2)
+    for (int level = 0; level < kRegions; ++level) {
+      law.margin[level] = level == 0 ? 0.f : 0.25f * side;
+      law.set_shares(level);
+    }
+    // One pixel more than is needed: rounding never decides.
+    const float reach = 1.5f * side + 2 * r_max * side + 1;
+    const float period = math::max(3 * side, reach);
+    law.period_x = law.width - side + period;
+    law.period_y = law.height - side + period;
+    law.inverse_x = 1 / law.period_x;
+    law.inverse_y = 1 / law.period_y;
+    return law;
+  }
+
+  /// The level whose region holds the box.
+  WS_INLINE int level_of(const SourceBox& box) const {
+    if (!on_plane) return 0;
+    int level = kPlane;
+    WS_UNROLL(2)
+    for (int i = kRegions - 1; i >= 0; --i) {
+      const bool holds = box.x0 >= -margin[i] && box.x1 <= width + margin[i] &&
+                         box.y0 >= -margin[i] && box.y1 <= height + margin[i];
+      level = holds ? i : level;
+    }
+    return level;
+  }
+
+  /// Leaf `n` of a level's sequence: its place, size and kind.
+  WS_INLINE Leaf place(int level, std::uint32_t n) const {
+    Leaf leaf;
+    leaf.number = static_cast<std::uint32_t>(level) << 29 | n;
+    const Philox4 words = rng.block(Purpose::scene, 2 * leaf.number);
+    const float x = unit_float(words.word[0]), y = unit_float(words.word[1]);
+    const float u = unit_float(words.word[2]);
+    leaf.kind =
+        kind == LeafKind::mixed ? static_cast<LeafKind>(below(words.word[3], kLeafShapes)) : kind;
+    if (level == kPlane) {
+      leaf.radius = steep(u);
+      leaf.x = math::fma(period_x, x, 0.5f * (width - period_x));
+      leaf.y = math::fma(period_y, y, 0.5f * (height - period_y));
+      return leaf;
+    }
+    const float first = level == 0 ? plain[0] : plain[1];
+    const float second = level == 0 ? beside[0] : beside[1];
+    if (u < first) {
+      leaf.radius = steep(u / first);
+    } else if (u < second) {  // r^-2
+      leaf.radius = r_min / (1 - linear * ((u - first) / (second - first)));
+    } else {  // r^-1
+      leaf.radius = r_min * math::exp(log_ratio * ((u - second) / (1 - second)));
+    }
+    const float out = on_plane ? (level == 0 ? margin[0] : margin[1]) + leaf.radius : 0.f;
+    leaf.x = math::fma(width + 2 * out, x, -out);
+    leaf.y = math::fma(height + 2 * out, y, -out);
+    return leaf;
+  }
+
+  /// The outline of a leaf that was placed.
+  WS_INLINE void cut(Leaf& leaf) const {
+    if (leaf.kind != LeafKind::circle) leaf.cut(rng.block(Purpose::scene, 2 * leaf.number + 1));
+  }
+
+  /// Whether the upright square about the leaf meets the region of `level`.
+  WS_INLINE bool meets(int level, const Leaf& leaf) const {
+    const float out = margin[level] + leaf.radius;
+    return leaf.x >= -out && leaf.x < width + out && leaf.y >= -out && leaf.y < height + out;
+  }
+
+ private:
+  /// Density r^-3 has the distribution function (1 - (r_min / r)^2) / taper.
+  WS_INLINE float steep(float u) const { return r_min / math::sqrt(1 - taper * u); }
+
+  /// Integrals of the three terms of r^-3 (w + 2r)(h + 2r) from r_min to r_max.
+  WS_INLINE void set_shares(int level) {
+    const float w = width + 2 * margin[level], h = height + 2 * margin[level];
+    const float cubic = 0.5f * w * h * taper / (r_min * r_min);
+    const float square = 2 * (w + h) * linear / r_min;
+    const float inverse = 4 * log_ratio;
+    const bool spread = on_plane && cubic > 0;  // else: one radius, or centres on the image
+    const float all = cubic + square + inverse;
+    plain[level] = spread ? cubic / all : 1.f;
+    beside[level] = spread ? (cubic + square) / all : 1.f;
+  }
+};
+
+}  // namespace wellspring
