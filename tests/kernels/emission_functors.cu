@@ -1,5 +1,5 @@
-#include "kernels/emission/device_code.h"
 #include "kernels/emission/byte_images.h"
+#include "kernels/emission/device_code.h"
 #include "kernels/launch.cuh"
 #include "tests/kernels/emission_forms.h"
 #include "tests/kernels/emission_functors.h"
