@@ -81,7 +81,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND WELLSPRING_MARCH)
   list(APPEND host_flags -march=${WELLSPRING_MARCH})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # False alarms inside of std::string's operator+ and assignment (GCC bugs 105329, 105651); sanitizers watch at run time.
+  # False alarms inside of std::string's operator+ and assignment (GCC bugs 105329, 105651); newer
+  # compilers keep these warnings, and sanitizers watch at run time.
   list(APPEND host_flags -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
        -Wno-stringop-overread)
 endif()
