@@ -39,7 +39,8 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
                       place.prefix(), name, to_string(source->layout()), first.name(),
                       to_string(first.layout())),
           "one network reads them all, row by row",
-          "set the same size for all, or resize: on a source of files"});
+          "give all of them one size (data.size, or resize: on a source of images) and as many "
+          "channels"});
   }
   if (!std::isfinite(entry.weight) || entry.weight < 0) {
     fail(ErrorKind::config,

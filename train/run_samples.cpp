@@ -1,7 +1,6 @@
 #include "train/run_samples.h"
 
 #include "core/error.h"
-#include "sources/procedural.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -172,11 +171,11 @@ void RunSamples::make_held_out(Stream& stream,
 
 std::vector<std::string> RunSamples::notes() const {
   std::vector<std::string> all;
-  for (int i = 0; i < mixture_.size(); ++i) {
-    if (const auto* generated = dynamic_cast<const ProceduralSource*>(&mixture_.source(i))) {
-      for (const std::string& note : generated->generator().notes()) all.push_back(note);
-    }
-  }
+  for (int i = 0; i < mixture_.size(); ++i)
+    for (std::string& note : mixture_.source(i).notes()) all.push_back(std::move(note));
+  if (!held_out() && config_.data.mix.on())
+    all.emplace_back(
+        "data.mix is not applied: these are the samples that training then mixes with each other");
   return all;
 }
 

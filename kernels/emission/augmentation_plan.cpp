@@ -128,8 +128,10 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {
   for (const AugmentSetting& setting : values.list) {
     const AugmentEntry& entry = augmentation_entry(setting.op);
-    const bool bends = setting.op == AugmentOp::perspective && role != LatentRole::fixed;
-    const bool lost = role == LatentRole::unmapped && entry.stage == AugmentStage::geometry;
+    const bool stays = role == LatentRole::fixed || role == LatentRole::colour;
+    const bool bends = setting.op == AugmentOp::perspective && !stays;
+    const bool lost = (role == LatentRole::unmapped && entry.stage == AugmentStage::geometry) ||
+                      (role == LatentRole::colour && entry.stage == AugmentStage::colour);
     if (!bends && !lost) continue;
     fail(ErrorKind::config, {fmt::format("{}augment.{} beside the regression of {}",
                                          setting.place.prefix(), entry.name, what),

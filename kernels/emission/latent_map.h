@@ -12,7 +12,8 @@ namespace wellspring {
 
 /// How a latent moves with the picture.
 enum class LatentRole : std::uint8_t {
-  fixed,        ///< not at all: a colour, a count, a class
+  fixed,        ///< not at all: a count, a class
+  colour,       ///< not at all, but operations on colours change it, and it is not followed
   position_x,   ///< of a point, from the left; its position_y is the next one in the list
   position_y,   ///< of a point, from the top
   angle,        ///< of a thing that is its own mirror image about its upright axis, radians in
@@ -128,6 +129,7 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
       case LatentRole::wave_angle:
       case LatentRole::wave_phase:
       case LatentRole::fixed:
+      case LatentRole::colour:
       case LatentRole::unmapped:
         break;
     }

@@ -178,6 +178,8 @@ TEST(AugmentationOps, RegressionIsRefusedWhereTruthCannotFollow) {
   EXPECT_FALSE(refuses("[perspective]", LatentRole::fixed));
   EXPECT_TRUE(refuses("[flip_x]", LatentRole::unmapped));
   EXPECT_FALSE(refuses("[grey, erase: 4]", LatentRole::unmapped));
+  EXPECT_TRUE(refuses("[hue: 0.1]", LatentRole::colour));
+  EXPECT_FALSE(refuses("[flip_x, perspective, erase: 4]", LatentRole::colour));
 }
 
 }  // namespace
