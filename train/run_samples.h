@@ -1,5 +1,6 @@
-// The samples of a configuration as its run sees them: of all its sources, augmented and normalised,
-// files included; before data.mix blends them. For export, preview and digest; host only.
+// The samples of a configuration as its run sees them: of all its sources, augmented and
+// normalised, files included; before data.mix blends them. For export, preview and digest; host
+// only.
 #pragma once
 
 #include "generators/preview.h"
