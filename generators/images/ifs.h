@@ -229,13 +229,13 @@ struct Ifs {
       const Cell* const first = cells + cell_of(scene, column, row);
       WS_LANES
       for (int i = 0; i < N; ++i) point[i] = seen(scene, first + i);
-      for (int i = 0; i < N; ++i) put(colour, i, colour_of(point[i]));
+      for (int i = 0; i < N; ++i) colour.set(i, colour_of(point[i]));
     } else if (on_grid != 0) {
       for (int i = 0; i < N; ++i) {
-        put(colour, i, texel(scene, cells, floor_int(run.x[i]), floor_int(run.y[i])));
+        colour.set(i, texel(scene, cells, floor_int(run.x[i]), floor_int(run.y[i])));
       }
     } else {
-      for (int i = 0; i < N; ++i) put(colour, i, bilinear(scene, cells, run.x[i], run.y[i]));
+      for (int i = 0; i < N; ++i) colour.set(i, bilinear(scene, cells, run.x[i], run.y[i]));
     }
   }
 
@@ -322,20 +322,11 @@ struct Ifs {
   WS_INLINE Rgb bilinear(const Scene& scene, const Cell* cells, float x, float y) const {
     const int ix = floor_int(x - 0.5f), iy = floor_int(y - 0.5f);
     const float u = math::fract(x - 0.5f), v = math::fract(y - 0.5f);
-    const Rgb top = mix(texel(scene, cells, ix, iy), texel(scene, cells, ix + 1, iy), u);
-    const Rgb low = mix(texel(scene, cells, ix, iy + 1), texel(scene, cells, ix + 1, iy + 1), u);
-    return mix(top, low, v);
-  }
-  WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
-    return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
+    const Rgb top = lerp(texel(scene, cells, ix, iy), texel(scene, cells, ix + 1, iy), u);
+    const Rgb low = lerp(texel(scene, cells, ix, iy + 1), texel(scene, cells, ix + 1, iy + 1), u);
+    return lerp(top, low, v);
   }
   WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
-  template <int N>
-  WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
-    colour.r[i] = c.r;
-    colour.g[i] = c.g;
-    colour.b[i] = c.b;
-  }
 
   /// Scale and offset, in cells, of one axis: the window fills the picture but for its margin.
   WS_INLINE void place(float side, float low, float high, float part, bool flipped, float& scale,

@@ -213,13 +213,13 @@ struct Shapes {
     }
     if (scene.texture == Texture::none) {
       WS_LANES
-      for (int i = 0; i < N; ++i) put(colour, i, mix(scene.back, scene.front, cover[i]));
+      for (int i = 0; i < N; ++i) colour.set(i, lerp(scene.back, scene.front, cover[i]));
     } else {
       float share[N];
       texture(scene, run, share);
       WS_LANES
       for (int i = 0; i < N; ++i) {
-        put(colour, i, mix(mix(scene.back, scene.second, share[i]), scene.front, cover[i]));
+        colour.set(i, lerp(lerp(scene.back, scene.second, share[i]), scene.front, cover[i]));
       }
     }
   }
@@ -235,15 +235,6 @@ struct Shapes {
   WS_INLINE static float larger(float a, float b) { return a > b ? a : b; }
   WS_INLINE static float smaller(float a, float b) { return a < b ? a : b; }
   WS_INLINE static float length(float x, float y) { return math::sqrt(math::fma(x, x, y * y)); }
-  WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
-    return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
-  }
-  template <int N>
-  WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
-    colour.r[i] = c.r;
-    colour.g[i] = c.g;
-    colour.b[i] = c.b;
-  }
 
   /// Signed distance to the edge, negative inside, exact near the edge; y points up and the disc of
   /// equal area has radius 1. Every constant follows from "area = pi". Each shape is its own mirror

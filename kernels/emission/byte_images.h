@@ -50,33 +50,26 @@ struct ByteImages {
   WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
     if (scene.on_grid) {  // both weights are 0: copy
       for (int i = 0; i < N; ++i) {
-        put(colour, i, texel(scene, floor_int(run.x[i]), floor_int(run.y[i])));
+        colour.set(i, texel(scene, floor_int(run.x[i]), floor_int(run.y[i])));
       }
     } else if (run.footprint > 1) {
-      for (int i = 0; i < N; ++i) put(colour, i, mean(scene, run.x[i], run.y[i], run.footprint));
+      for (int i = 0; i < N; ++i) colour.set(i, mean(scene, run.x[i], run.y[i], run.footprint));
     } else {
-      for (int i = 0; i < N; ++i) put(colour, i, bilinear(scene, run.x[i], run.y[i]));
+      for (int i = 0; i < N; ++i) colour.set(i, bilinear(scene, run.x[i], run.y[i]));
     }
   }
 
  private:
   WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
 
-  template <int N>
-  WS_INLINE static void put(ColourRun<N>& colour, int i, Rgb c) {
-    colour.r[i] = c.r;
-    colour.g[i] = c.g;
-    colour.b[i] = c.b;
-  }
-
   WS_INLINE Rgb bilinear(const Scene& scene, float x, float y) const {
     const float fx = x - 0.5f, fy = y - 0.5f;
     const float x0 = math::floor(fx), y0 = math::floor(fy);
     const int ix = static_cast<int>(x0), iy = static_cast<int>(y0);
     const float u = fx - x0, v = fy - y0;
-    const Rgb top = mix(texel(scene, ix, iy), texel(scene, ix + 1, iy), u);
-    const Rgb bottom = mix(texel(scene, ix, iy + 1), texel(scene, ix + 1, iy + 1), u);
-    return mix(top, bottom, v);
+    const Rgb top = lerp(texel(scene, ix, iy), texel(scene, ix + 1, iy), u);
+    const Rgb bottom = lerp(texel(scene, ix, iy + 1), texel(scene, ix + 1, iy + 1), u);
+    return lerp(top, bottom, v);
   }
 
   /// The mean over the square of side `side` about (x, y), whose own sides are those of the image:
@@ -105,10 +98,6 @@ struct ByteImages {
     const auto begin = static_cast<float>(cell), end = begin + 1;
     const float length = (end < high ? end : high) - (begin > low ? begin : low);
     return length > 0 ? length : 0;
-  }
-
-  WS_INLINE static Rgb mix(Rgb a, Rgb b, float t) {
-    return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
   }
 
   WS_INLINE Rgb texel(const Scene& scene, int x, int y) const {

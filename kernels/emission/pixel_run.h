@@ -6,6 +6,7 @@
 #include "kernels/emission/batch.h"
 #include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
+#include "kernels/math.h"
 
 #include <cstdint>
 
@@ -25,6 +26,11 @@ namespace wellspring {
 struct Rgb {
   float r = 0, g = 0, b = 0;
 };
+
+/// a + t (b - a), a channel at a time.
+WS_INLINE Rgb lerp(Rgb a, Rgb b, float t) {
+  return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
+}
 
 /// Where a pixel is looked up, in units of source pixels: the centre of the top-left pixel is
 /// (0.5, 0.5). `footprint` is the side of the output pixel in source pixels (1 without zoom): the
@@ -46,6 +52,12 @@ struct PixelRun {
 template <int N>
 struct ColourRun {
   float r[N], g[N], b[N];
+
+  WS_INLINE void set(int i, Rgb c) {
+    r[i] = c.r;
+    g[i] = c.g;
+    b[i] = c.b;
+  }
 };
 
 /// A rectangle of output pixels, made by one team.

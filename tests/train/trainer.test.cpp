@@ -178,20 +178,22 @@ TEST(TrainerTest, EagerStepsAllocateNoDeviceMemory) {
 }
 
 TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
-  for (const char* optimizer : {"optimizer.kind=adamw", "optimizer.kind=sgd", "train.ema=0.9"}) {
+  for (const char* setting : {"optimizer.kind=adamw", "optimizer.kind=sgd", "train.ema=0.9",
+                              "data.mix={mixup: 0.8, cutmix: 1}"}) {
+    SCOPED_TRACE(setting);
     const TemporaryFolder straight, broken;
     Listener listener;
-    Trainer whole(small_run(straight.path(), {optimizer}), listener, quick());
+    Trainer whole(small_run(straight.path(), {setting}), listener, quick());
     whole.run();
     {
       const SignalGuard guard;
       Listener stopper;
       stopper.interrupt_at = 12;
-      Trainer first(small_run(broken.path(), {optimizer}), stopper, quick());
+      Trainer first(small_run(broken.path(), {setting}), stopper, quick());
       EXPECT_EQ(first.run().status, RunStatus::interrupted);
       EXPECT_LT(first.step(), 30u);
     }
-    Trainer second(small_run(broken.path(), {optimizer}), listener, quick());
+    Trainer second(small_run(broken.path(), {setting}), listener, quick());
     EXPECT_GT(second.step(), 0u);
     second.run();
     EXPECT_EQ(second.state_bytes(), whole.state_bytes());
