@@ -19,8 +19,7 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
     : mixture_(std::move(mixture)) {
   for (int i = 0; i < mixture_.size(); ++i) {
     const auto k = static_cast<std::size_t>(i);
-    const SourceSpec& spec =
-        config.data.sources[config.source_index(config.evaluation.sources[k].of)].spec;
+    const SourceSpec& spec = config.held_out_from(k).spec;
     const Source& source = mixture_.source(i);
     head_names_.push_back(spec.head);
     samples_.push_back(source.size() > 0 ? source.size()

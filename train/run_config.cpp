@@ -215,10 +215,11 @@ DType RunConfig::compute_type(const Device& on) const {
   return DType::bf16;
 }
 
-std::size_t RunConfig::source_index(const std::string& source) const {
-  for (std::size_t i = 0; i < data.sources.size(); ++i)
-    if (data.sources[i].spec.name == source) return i;
-  throw std::logic_error("no source is called '" + source + "'");
+const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
+  const std::string& name = evaluation.sources[k].of;
+  for (const SourceConfig& source : data.sources)
+    if (source.spec.name == name) return source;
+  throw std::logic_error("no source is called '" + name + "'");
 }
 
 Mixture RunConfig::open_training() const {
@@ -234,8 +235,9 @@ Mixture RunConfig::open_training() const {
 
 Mixture RunConfig::open_held_out() const {
   Mixture mixture(seed);
-  for (const EvaluationSourceConfig& held_out : evaluation.sources) {
-    const SourceConfig& source = data.sources[source_index(held_out.of)];
+  for (std::size_t k = 0; k < evaluation.sources.size(); ++k) {
+    const EvaluationSourceConfig& held_out = evaluation.sources[k];
+    const SourceConfig& source = held_out_from(k);
     SourceSpec spec = source.spec;
     spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // whatever its name here
     spec.name = held_out.name;

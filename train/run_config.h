@@ -93,8 +93,8 @@ struct RunConfig {
   std::filesystem::path resolve(const std::string& path) const;
   /// f32 or bf16 on `device`. Error (config) for bf16 on a CPU.
   DType compute_type(const Device& device) const;
-  /// Index of the training source of that name, which must exist.
-  std::size_t source_index(const std::string& name) const;
+  /// The training source that `evaluation.sources[k]` is held out from.
+  const SourceConfig& held_out_from(std::size_t k) const;
   /// The sources of the run, opened: errors data where files are not as they should be. `plan` and
   /// `load` are the caller's.
   Mixture open_training() const;

@@ -36,11 +36,9 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
 
 std::vector<SampleOrigin> held_out_origins(const RunConfig& config, const Mixture& mixture) {
   std::vector<SampleOrigin> origins;
-  for (int i = 0; i < mixture.size(); ++i) {
-    const std::string& of = config.evaluation.sources[static_cast<std::size_t>(i)].of;
+  for (int i = 0; i < mixture.size(); ++i)
     origins.push_back(
-        origin_of(config, config.data.sources[config.source_index(of)], mixture.source(i)));
-  }
+        origin_of(config, config.held_out_from(static_cast<std::size_t>(i)), mixture.source(i)));
   return origins;
 }
 
@@ -101,8 +99,7 @@ std::uint64_t RunSamples::held_out_samples(int source) const {
 
 const SourceSpec& RunSamples::spec(int index) const {
   const auto k = static_cast<std::size_t>(index);
-  if (!held_out()) return config_.data.sources[k].spec;
-  return config_.data.sources[config_.source_index(config_.evaluation.sources[k].of)].spec;
+  return held_out() ? config_.held_out_from(k).spec : config_.data.sources[k].spec;
 }
 
 std::string RunSamples::steps() const {

@@ -39,9 +39,8 @@ std::vector<SourceTruth> training_truth(const RunConfig& config, const Mixture& 
 std::vector<SourceTruth> held_out_truth(const RunConfig& config, const Mixture& mixture) {
   std::vector<SourceTruth> truths;
   for (int i = 0; i < mixture.size(); ++i) {
-    const std::string& of = config.evaluation.sources[static_cast<std::size_t>(i)].of;
-    truths.push_back(
-        truth_of(config, config.data.sources[config.source_index(of)].spec, mixture.source(i)));
+    truths.push_back(truth_of(config, config.held_out_from(static_cast<std::size_t>(i)).spec,
+                              mixture.source(i)));
     truths.back().loss_weight = 1;
   }
   return truths;
