@@ -100,8 +100,8 @@ void describe_generator(const GeneratorEntry& entry) {
   fmt::print("classes ({}): {}\n", info.classes.size(), fmt::join(info.classes, ", "));
   fmt::print("\nlatents, the truth beside each sample\n");
   for (const LatentInfo& latent : info.latents) {
-    fmt::print("  {}  [{:g}, {:g}]{}{}\n", paint(Colour::bold, latent.name), latent.low,
-               latent.high, latent.unit.empty() ? "" : " ", latent.unit);
+    fmt::print("  {}  [{:g}, {:g}]{}{}\n      {}\n", paint(Colour::bold, latent.name), latent.low,
+               latent.high, latent.unit.empty() ? "" : " ", latent.unit, latent.help);
   }
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);

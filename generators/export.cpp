@@ -28,8 +28,11 @@ nlohmann::ordered_json meaning(const SampleOrigin& origin) {
   const SampleInfo& info = origin.info;
   nlohmann::ordered_json latents = nlohmann::ordered_json::array();
   for (const LatentInfo& latent : info.latents) {
-    latents.push_back(
-        {{"name", latent.name}, {"unit", latent.unit}, {"low", latent.low}, {"high", latent.high}});
+    latents.push_back({{"name", latent.name},
+                       {"help", latent.help},
+                       {"unit", latent.unit},
+                       {"low", latent.low},
+                       {"high", latent.high}});
   }
   return {{"name", origin.name},
           {"reference", info.reference},

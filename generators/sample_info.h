@@ -16,6 +16,7 @@ namespace wellspring {
 /// One number a sample was drawn with, as exported beside it.
 struct LatentInfo {
   std::string name;
+  std::string help;                     ///< what it is, with its zero and its sense
   std::string unit;                     ///< "" where dimensionless
   float low = 0, high = 1;              ///< the range it lies in, ends included
   LatentRole role = LatentRole::fixed;  ///< how it moves with the picture; a position_y follows its

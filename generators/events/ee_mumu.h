@@ -109,9 +109,11 @@ struct EeMumu {
     for (const double energy : params.energies) info.classes.push_back(shortest(energy) + " GeV");
     const auto [low, high] = std::minmax_element(params.energies.begin(), params.energies.end());
     info.latents = {
-        {"sqrt_s", "GeV", static_cast<float>(*low), static_cast<float>(*high)},
-        {"cos_theta", "", -1, 1},
-        {"phi", "rad", -std::numbers::pi_v<float>, std::numbers::pi_v<float>},
+        {"sqrt_s", "centre-of-mass energy", "GeV", static_cast<float>(*low),
+         static_cast<float>(*high)},
+        {"cos_theta", "cosine of the angle of the mu- to the e-", "", -1, 1},
+        {"phi", "azimuth of the mu- about the beam", "rad", -std::numbers::pi_v<float>,
+         std::numbers::pi_v<float>},
     };
     info.features = {{"cos_theta", ""}, {"phi / pi", ""}};
     info.low = -1;

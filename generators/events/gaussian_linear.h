@@ -48,14 +48,15 @@ struct GaussianLinear {
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "gaussian_linear";
-    info.summary = "Four normal numbers seen through a linear map and noise";
+    info.summary = "Four normal numbers seen as x = A theta + noise, A_ij = mixing^(i - j), j <= i";
     info.reference = "Lueckmann et al., AISTATS 2021, T.1; posterior: Bishop 2006, eq. 2.116";
     info.classes = {"any"};
     for (int i = 0; i < kParameters; ++i)
-      info.latents.push_back({"theta" + std::to_string(i), "", -kLargest, kLargest});
+      info.latents.push_back(
+          {"theta" + std::to_string(i), "standard normal", "", -kLargest, kLargest});
     for (int i = 0; i < kParameters; ++i)
       info.latents.push_back(
-          {"theta" + std::to_string(i) + "_squared", "", 0, kLargest * kLargest});
+          {"theta" + std::to_string(i) + "_squared", "its square", "", 0, kLargest * kLargest});
     double reach = params.noise;
     for (int i = 0; i < kParameters; ++i) {
       info.features.push_back({"x" + std::to_string(i), ""});

@@ -83,9 +83,11 @@ struct DeadLeaves {
     info.reference = "Baradad et al., NeurIPS 2021; Lee, Mumford, Huang, IJCV 41 (2001) 35";
     info.classes = {"circle",        "square", "oriented_square", "rectangle", "triangle",
                     "quadrilateral", "mixed"};
-    info.latents = {{"r_min", "image side", params.r_min / params.spread,
-                     params.r_min * params.spread, LatentRole::length},
-                    {"r_max", "image side", params.r_max, params.r_max, LatentRole::length}};
+    info.latents = {
+        {"r_min", "smallest circumradius of a leaf of this sample", "image side",
+         params.r_min / params.spread, params.r_min * params.spread, LatentRole::length},
+        {"r_max", "largest circumradius of a leaf; its density falls as r^-3", "image side",
+         params.r_max, params.r_max, LatentRole::length}};
     // The place and the outline of each leaf, where a tile is never covered; some hundreds to
     // thousands with the defaults.
     info.draws = {

@@ -196,10 +196,12 @@ struct GrayScott {
     info.reference = "Pearson, Complex patterns in a simple system, Science 261 (1993) 189";
     info.classes = {"alpha", "beta",  "gamma", "delta", "epsilon", "zeta",
                     "eta",   "theta", "iota",  "kappa", "lambda",  "mu"};
-    info.latents = {{"feed", "1 / time", 0.0115f, 0.0585f},
-                    {"kill", "1 / time", 0.0468f, 0.0652f},
-                    {"time", "time", static_cast<float>(params.warm_up),
-                     static_cast<float>(params.warm_up + (params.frames - 1) * params.stride)}};
+    info.latents = {
+        {"feed", "F: rate at which u flows in, and u and v flow out", "1 / time", 0.0115f, 0.0585f},
+        {"kill", "k: rate at which v decays", "1 / time", 0.0468f, 0.0652f},
+        {"time", "age of the reaction: steps of length 1", "time",
+         static_cast<float>(params.warm_up),
+         static_cast<float>(params.warm_up + (params.frames - 1) * params.stride)}};
     const GrayScottField field = field_of(params);
     const std::int64_t width = params.square < params.cells ? params.square : params.cells;
     // The chain of a sample may have to be begun anew: its numbers, its squares and their noise; so

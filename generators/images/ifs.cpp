@@ -20,9 +20,14 @@ SampleInfo Ifs::describe(const Params& params) {
   const auto last = [](int count) { return static_cast<float>(count > 0 ? count - 1 : 0); };
   const float part = params.picture > 1 ? 1.0f : 0.0f;
   info.latents = {
-      {"variation", "", 0, last(ifs::kVariations)},  {"drawing", "", 0, last(params.patches)},
-      {"flip_x", "", 0, 1, LatentRole::unmapped},    {"flip_y", "", 0, 1, LatentRole::unmapped},
-      {"part_x", "", 0, part, LatentRole::unmapped}, {"part_y", "", 0, part, LatentRole::unmapped}};
+      {"variation", "which of the 25 weightings of the coefficients", "", 0,
+       last(ifs::kVariations)},
+      {"drawing", "which of the random patches drawn at every point", "", 0, last(params.patches)},
+      {"flip_x", "1: mirrored left to right", "", 0, 1, LatentRole::unmapped},
+      {"flip_y", "1: mirrored top to bottom", "", 0, 1, LatentRole::unmapped},
+      {"part_x", "where the part seen begins: 0 left, 1 right; 0 where all is seen", "", 0, part,
+       LatentRole::unmapped},
+      {"part_y", "likewise: 0 top, 1 bottom", "", 0, part, LatentRole::unmapped}};
   info.high = params.palette == Palette::grey ? kGrey : 191.0f / 255;
   // A block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;

@@ -64,8 +64,9 @@ struct Shapes {
                      {"stripes", Texture::stripes},
                      {"grain", Texture::grain},
                      {"any", Texture::any}},
-                    "background: plain, or a mix of two colours by the texture; any: one of the "
-                    "four per sample")
+                    "background: plain, or a mix of two colours; any: one of the four per sample. "
+                    "Gradient and stripes mix by 3 w^2 - 2 w^3 of a triangle wave w in [0, 1], "
+                    "grain by a uniform number per pixel")
             .real("texture_strength", &Params::texture_strength, {0, 1}, "",
                   "largest share of the second colour in the background");
     return rows;
@@ -87,23 +88,30 @@ struct Shapes {
     const float longest = gradients ? 1 / kGradientWaves : (waves ? 0.35f : 0);
     const float shortest = any ? 0 : (gradients ? longest : (waves ? 0.05f : 0));
     info.latents = {
-        {"x", "image side", 0, 1, LatentRole::position_x},
-        {"y", "image side", 0, 1, LatentRole::position_y},
-        {"scale", "image side", params.scale_low, params.scale_high, LatentRole::length},
-        {"angle", "rad", 0, 6.2831855f, LatentRole::angle},
-        {"shape_r", "", 0, 1, LatentRole::colour},
-        {"shape_g", "", 0, 1, LatentRole::colour},
-        {"shape_b", "", 0, 1, LatentRole::colour},
-        {"background_r", "", 0, 1, LatentRole::colour},
-        {"background_g", "", 0, 1, LatentRole::colour},
-        {"background_b", "", 0, 1, LatentRole::colour},
-        {"texture", "", 0, 3},
-        {"second_r", "", 0, 1, LatentRole::colour},
-        {"second_g", "", 0, 1, LatentRole::colour},
-        {"second_b", "", 0, 1, LatentRole::colour},
-        {"texture_period", "image side", shortest, longest, LatentRole::wave_period},
-        {"texture_angle", "rad", 0, waves ? 6.2831855f : 0, LatentRole::wave_angle},
-        {"texture_phase", "period", 0, waves ? 1.f : 0.f, LatentRole::wave_phase}};
+        {"x", "centre, from the left of the largest square in the middle of the image",
+         "image side", 0, 1, LatentRole::position_x},
+        {"y", "centre, from the top of that square", "image side", 0, 1, LatentRole::position_y},
+        {"scale", "radius of the disc of equal area", "image side", params.scale_low,
+         params.scale_high, LatentRole::length},
+        {"angle", "rotation from upright, counterclockwise as seen", "rad", 0, 6.2831855f,
+         LatentRole::angle},
+        {"shape_r", "colour of the shape: red", "", 0, 1, LatentRole::colour},
+        {"shape_g", "green", "", 0, 1, LatentRole::colour},
+        {"shape_b", "blue", "", 0, 1, LatentRole::colour},
+        {"background_r", "first colour of the background: red", "", 0, 1, LatentRole::colour},
+        {"background_g", "green", "", 0, 1, LatentRole::colour},
+        {"background_b", "blue", "", 0, 1, LatentRole::colour},
+        {"texture", "0 none, 1 gradient, 2 stripes, 3 grain", "", 0, 3},
+        {"second_r", "second colour of the background: red", "", 0, 1, LatentRole::colour},
+        {"second_g", "green", "", 0, 1, LatentRole::colour},
+        {"second_b", "blue", "", 0, 1, LatentRole::colour},
+        {"texture_period", "length of one wave of a gradient or of stripes; 0 where there is none",
+         "image side", shortest, longest, LatentRole::wave_period},
+        {"texture_angle", "direction of the wave, from the right counterclockwise as seen", "rad",
+         0, waves ? 6.2831855f : 0, LatentRole::wave_angle},
+        {"texture_phase",
+         "phase at the top left corner; whole numbers show most of the second colour", "period", 0,
+         waves ? 1.f : 0.f, LatentRole::wave_phase}};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
     info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;

@@ -125,6 +125,11 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
 
 // ---- values -------------------------------------------------------------------------------------
 
+TEST_P(EveryGenerator, SaysWhatItsLatentsAre) {
+  for (const LatentInfo& latent : make_quick(GetParam())->info().latents)
+    EXPECT_FALSE(latent.help.empty()) << latent.name;
+}
+
 TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
   const auto generator = make_quick(GetParam());
   const SampleInfo& info = generator->info();

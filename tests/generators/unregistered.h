@@ -30,7 +30,7 @@ struct Handful {
     info.classes = {"even", "odd"};
     info.features = {{"number", ""}, {"height", "m"}};
     info.globals = {{"items", ""}};
-    info.latents = {{"items", "", 0, static_cast<float>(params.most)}};
+    info.latents = {{"items", "how many there are", "", 0, static_cast<float>(params.most)}};
     info.high = 100;
     return info;
   }
