@@ -166,8 +166,9 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
 
 void Trainer::Impl::commit_memory() {
   mixture_.plan(memory_, config.train.batch, steps());
-  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-  memory_.commit(static_cast<std::size_t>(config.memory * kGib));
+  memory_.check(config.memory_limit());
+  observer_.on_memory(memory_.table());
+  memory_.commit(config.memory_limit());
 }
 
 std::optional<fs::path> Trainer::Impl::checkpoint_to_resume() const {
