@@ -1,7 +1,7 @@
 #include "bench/machine.h"
 
-#include "kernels/device.h"
 #include "kernels/host_limits.h"
+#include "kernels/threads.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -50,7 +50,9 @@ Machine this_machine() {
   Machine machine;
   machine.processor = value_of("/proc/cpuinfo", "model name");
   machine.instruction_sets = speed_features();
-  machine.threads = usable_cpu_count();
+  const ThreadChoice threads = compute_threads(0);
+  machine.threads = threads.count;
+  machine.threads_from = threads.decided_by;
   const HostMemory memory = host_memory();
   machine.memory_bytes = static_cast<double>(memory.total_bytes);
   machine.available_bytes = static_cast<double>(memory.available_bytes);
@@ -69,6 +71,7 @@ nlohmann::json to_json(const Machine& machine) {
           {"instruction_sets", machine.instruction_sets},
           {"system", machine.system},
           {"threads", machine.threads},
+          {"threads_from", machine.threads_from},
           {"memory_bytes", machine.memory_bytes},
           {"load", machine.load}};
 }

@@ -10,9 +10,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <omp.h>
 #include <optional>
-#include <sched.h>
-#include <thread>
 #include <unistd.h>
 
 namespace wellspring {
@@ -236,11 +235,9 @@ CudaStatus cuda_status() noexcept {
 }
 
 int usable_cpu_count() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
-  // More than CPU_SETSIZE processors: the fixed-size set does not hold them.
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  // Not sched_getaffinity: with OMP_PROC_BIND set, OpenMP's runtime has bound this thread alone to
+  // one processor before main() begins, and remembers how many there were.
+  return std::max(1, omp_get_num_procs());
 }
 
 DeviceDescription describe(Device device) {

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include "core/text.h"
+#include "kernels/threads.h"
 #include "train/evaluation.h"
 #include "train/metrics_windows.h"
 #include "train/rates.h"
@@ -214,7 +215,7 @@ void Trainer::Impl::describe_plan() {
           fmt::format("the file system of {} has no locks: start no second run there",
                       folder_->path().string()));
   }
-  plan.device = fmt::format("{} ({})", device_.to_string(), describe(device_).name);
+  plan.device = summarise_device(device_, config.threads);
   plan.precision = to_string(task_.compute());
   constexpr std::array kModes = {"off", "on", "check"};
   plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));
