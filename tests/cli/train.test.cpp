@@ -313,7 +313,7 @@ INSTANTIATE_TEST_SUITE_P(
                 4,
                 {"activations"}},
         Refusal{
-            "MoreThreadsThanAnyMachine", "", "", {"threads=4096"}, 2, {"threads: 4096", "1024"}},
+            "MoreThreadsThanAnyMachine", "", "", {"threads=4096"}, 2, {"threads = 4096", "1024"}},
         Refusal{"DataThatIsNotThere",
                 "generator: shapes",
                 "kind: files\n      path: no/such/folder",
