@@ -140,8 +140,7 @@ ImageSet::Listing ImageSet::list_root(const std::string& split, OnError on_error
       if (skipped_++ == 0) first_skipped_ = fmt::format("{} ({})", where, entry.problem);
       // It may have been a class, whose absence would move the labels of all after it: an empty
       // one is refused.
-      if (entry.trouble == Trouble::folder ||
-          (entry.trouble == Trouble::broken_link && !fs::path(entry.path).has_extension()))
+      if (entry.trouble == Trouble::broken_link && !fs::path(entry.path).has_extension())
         listing.folders.push_back(entry.path);
     }
   }
