@@ -1,12 +1,14 @@
 #include "bench/machine.h"
 
+#include "kernels/host_limits.h"
+#include "kernels/threads.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <sched.h>
 #include <sstream>
 #include <string_view>
 #include <sys/utsname.h>
@@ -27,11 +29,6 @@ std::string value_of(const char* path, std::string_view key) {
   return "";
 }
 
-double kibibytes_of(std::string_view key) {
-  const std::string text = value_of("/proc/meminfo", key);
-  return text.empty() ? 0 : std::stod(text) * 1024;
-}
-
 /// Those of the processor's features that decide how fast the host code and oneDNN run.
 std::string speed_features() {
   static constexpr std::array kFeatures{"sse4_2",      "avx2",     "fma",
@@ -47,21 +44,19 @@ std::string speed_features() {
   return found.empty() ? "unknown" : found;
 }
 
-int usable_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 }  // namespace
 
 Machine this_machine() {
   Machine machine;
   machine.processor = value_of("/proc/cpuinfo", "model name");
   machine.instruction_sets = speed_features();
-  machine.threads = usable_threads();
-  machine.memory_bytes = kibibytes_of("MemTotal:");
-  machine.available_bytes = kibibytes_of("MemAvailable:");
+  const ThreadChoice threads = compute_threads(0);
+  machine.threads = threads.count;
+  machine.threads_from = threads.decided_by;
+  const HostMemory memory = host_memory();
+  machine.memory_bytes = static_cast<double>(memory.total_bytes);
+  machine.available_bytes = static_cast<double>(memory.available_bytes);
+  machine.memory_limited_by = memory.limited_by;
   if (getloadavg(&machine.load, 1) != 1) machine.load = 0;
   utsname name{};
   if (uname(&name) == 0) {
@@ -76,6 +71,7 @@ nlohmann::json to_json(const Machine& machine) {
           {"instruction_sets", machine.instruction_sets},
           {"system", machine.system},
           {"threads", machine.threads},
+          {"threads_from", machine.threads_from},
           {"memory_bytes", machine.memory_bytes},
           {"load", machine.load}};
 }

@@ -11,9 +11,11 @@ struct Machine {
   std::string processor;         ///< model name
   std::string instruction_sets;  ///< of those that matter to speed here: "avx2 fma avx512f"
   std::string system;            ///< kernel and distribution
-  int threads = 1;               ///< that this process may run on
-  double memory_bytes = 0;
+  int threads = 1;               ///< that the program uses unless it is told otherwise
+  std::string threads_from;      ///< what decided that: see ThreadChoice
+  double memory_bytes = 0;       ///< as HostMemory
   double available_bytes = 0;
+  std::string memory_limited_by;  ///< "": nothing
   double load = 0;  ///< programs that ran or wanted to, on average over the last minute
 };
 

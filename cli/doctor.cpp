@@ -47,12 +47,15 @@ std::string cuda_version(int version) {
 void print_machine() {
   heading("machine");
   const bench::Machine machine = bench::this_machine();
-  line("processor",
-       fmt::format("{}, {} threads for this process", machine.processor, machine.threads));
+  const int processors = usable_cpu_count();
+  line("processor", fmt::format("{}, {} processor{} for this process", machine.processor,
+                                processors, processors == 1 ? "" : "s"));
+  line("threads", fmt::format("{}, by {}", machine.threads, machine.threads_from));
   line("instructions", machine.instruction_sets);
   line("load", fmt::format("{:.2f} in the last minute", machine.load));
   line("memory", fmt::format("{:.1f} GiB, {:.1f} GiB available", machine.memory_bytes / kGiB,
                              machine.available_bytes / kGiB));
+  if (!machine.memory_limited_by.empty()) line("", "limited by " + machine.memory_limited_by);
   line("/dev/shm", free_space("/dev/shm"));
   line("this folder", free_space("."));
   line("system", machine.system);
@@ -99,12 +102,12 @@ void print_advice() {
   }
   const bench::Machine machine = bench::this_machine();
   if (machine.available_bytes < 2 * kGiB) line("memory", "less than 2 GiB: choose a small batch");
-  if (machine.load > 0.5 * machine.threads) {
+  if (machine.load > 0.5 * usable_cpu_count()) {
     line("load",
          "other programs use the cores: rates are low and vary; OMP_WAIT_POLICY=passive may help");
   }
-  if (const char* threads = std::getenv("OMP_NUM_THREADS")) {
-    line("OMP_NUM_THREADS", fmt::format("is set to {}: it limits the threads used", threads));
+  if (std::getenv("OMP_NUM_THREADS") != nullptr && machine.threads < usable_cpu_count()) {
+    line("OMP_NUM_THREADS", "leaves processors idle; threads: N of a configuration goes before it");
   }
   line("next", "wellspring train configs/quickstart.yaml");
 }

@@ -197,9 +197,10 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
   app.add_option("--device", options.device,
                  "of a generator: cpu, cuda, cuda:N or auto; changes no byte of a sample "
                  "(default: cpu)");
-  add_optional_whole(app, "--threads", options.threads, 0, 1024,
-                     "of a generator: CPU threads, 0: all; changes no byte of a sample "
-                     "(default: 0)");
+  add_optional_whole(
+      app, "--threads", options.threads, 0, 1024,
+      "of a generator: CPU threads, 0: as `doctor` says; changes no byte of a sample "
+      "(default: 0)");
   app.add_option("--split", options.split,
                  "of a configuration: train, the samples of the run's steps, or eval, what it "
                  "holds out (default: train)")

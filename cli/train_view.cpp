@@ -75,6 +75,11 @@ void TrainView::say(const std::string& line) {
   }
 }
 
+void TrainView::on_memory(const std::string& table) {
+  fmt::print("{}\n", table);
+  std::fflush(stdout);  // seen, whatever becomes of the allocation
+}
+
 void TrainView::on_plan(const PlanReport& plan) {
   const auto line = [](const char* what, const std::string& value) {
     fmt::print("  {:<16} {}\n", what, value);
@@ -92,7 +97,7 @@ void TrainView::on_plan(const PlanReport& plan) {
   if (plan.first_step > 0) line("resumed", fmt::format("at step {}", plan.first_step));
   for (const std::string& note : plan.notes) line("note", note);
   line("activations", plan.activations);
-  fmt::print("{}\n", plan.memory_table);
+  fmt::print("\n");
   std::fflush(stdout);
   Progress::Options options;
   options.title = "training";

@@ -15,6 +15,7 @@ class TrainView : public TrainObserver {
   /// `arguments`: of `train`, as the user gave them; for the command that continues the run.
   explicit TrainView(std::string arguments) : arguments_(std::move(arguments)) {}
 
+  void on_memory(const std::string& table) override;
   void on_plan(const PlanReport& plan) override;
   void on_graph(const GraphCensus& census) override;
   void on_step_metrics(const StepReport& report) override;

@@ -6,9 +6,16 @@ option(WELLSPRING_BUNDLE_CUDA_LIBS
        "Put cuDNN, cuBLASLt and NVRTC (1.1 GB) into the bundle; OFF: the target machine has them" ON)
 option(WELLSPRING_BUNDLE_TESTS "Put the tests of devices into the bundle, for gpu-check" ON)
 
-# Beside the program first, then where the libraries lay at build time.
-set(install_rpath "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" ${WELLSPRING_CUDA_LIBRARY_DIRS})
-set_target_properties(wellspring PROPERTIES INSTALL_RPATH "${install_rpath}")
+# Beside the program first, then where the libraries lay at build time. The build tree has the same
+# path: one of its own would be filled up with empty entries, each of which is the folder where the
+# program is started, to make room for the longer one that `cmake --install` writes over it.
+function(set_library_path from_program)
+  set_target_properties(${ARGN} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${from_program}/${CMAKE_INSTALL_LIBDIR};${WELLSPRING_CUDA_LIBRARY_DIRS}"
+    INSTALL_RPATH_USE_LINK_PATH ON
+    BUILD_WITH_INSTALL_RPATH ON)
+endfunction()
+set_library_path(.. wellspring)
 install(TARGETS wellspring RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(PROGRAMS scripts/gpu-check scripts/wellspring-env DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs OPTIONAL)
@@ -28,8 +35,7 @@ if(WELLSPRING_TESTS)
     endforeach()
   endforeach()
   set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/wellspring)
-  set_target_properties(${test_programs} PROPERTIES
-    INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR};${WELLSPRING_CUDA_LIBRARY_DIRS}")
+  set_library_path(../.. ${test_programs})
   install(TARGETS ${test_programs} RUNTIME DESTINATION ${test_dir} COMPONENT tests EXCLUDE_FROM_ALL)
   install(CODE "execute_process(
       COMMAND \"${CMAKE_SOURCE_DIR}/scripts/device-tests\"

@@ -138,6 +138,24 @@ void require_file(const fs::path& path) {
   if (fs::is_directory(path)) {
     fail(ErrorKind::data, {fmt::format("{}: is a folder", path.string()), "a file is wanted here"});
   }
+  if (const std::string_view kind = special_file(fs::status(path).type()); !kind.empty()) {
+    fail(ErrorKind::data,
+         {fmt::format("{}: is {}", path.string(), kind), "a regular file is wanted here"});
+  }
+}
+
+std::string_view special_file(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::fifo:
+      return "a named pipe";
+    case fs::file_type::socket:
+      return "a socket";
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    default:
+      return "";
+  }
 }
 
 void require_folder(const fs::path& path) {

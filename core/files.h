@@ -13,13 +13,17 @@
 
 namespace wellspring {
 
-/// Error (data) unless a file (a folder) is there; the advice names the part of the path that is
-/// missing and what lies beside it under a similar name.
+/// Error (data) unless a file (a folder) is there, which no pipe, socket or device is: to open one
+/// may wait for ever. The advice names the part of the path that is missing and what lies beside it
+/// under a similar name.
 void require_file(const std::filesystem::path& path);
 void require_folder(const std::filesystem::path& path);
 /// That advice: "'/data' exists, 'cifr' in it does not; did you mean 'cifar'?", or "" for a path
 /// that is there.
 std::string missing_part(const std::filesystem::path& path);
+
+/// "a named pipe", "a socket", "a device"; "" for files, folders, links and what is not there.
+std::string_view special_file(std::filesystem::file_type type);
 
 /// The whole file. Errors (data): missing, a folder, unreadable.
 std::string read_text(const std::filesystem::path& path);

@@ -26,7 +26,7 @@ struct SampleRange {
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
-  int threads = 0;  ///< of the CPU; 0: all
+  int threads = 0;  ///< of the CPU; see compute_threads
 };
 
 /// Some consecutive samples in host memory; rows are samples.

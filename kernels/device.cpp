@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/cuda_check.h"
+#include "kernels/host_limits.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +10,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <omp.h>
 #include <optional>
-#include <sched.h>
-#include <thread>
 #include <unistd.h>
 
 namespace wellspring {
@@ -162,38 +162,13 @@ std::string proc_value(const char* path, std::string_view key) {
   return {};
 }
 
-/// The same as a number; 0 when there is none.
-std::uint64_t proc_number(const char* path, std::string_view key) {
-  return std::strtoull(proc_value(path, key).c_str(), nullptr, 10);
-}
-
-/// The one number in a control-group file; none when it says "max" or is not there.
-std::optional<std::uint64_t> cgroup_number(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  if (file >> value) return value;
-  return std::nullopt;
-}
-
 DeviceDescription describe_cpu() {
   DeviceDescription cpu;
   cpu.name = proc_value("/proc/cpuinfo", "model name");
   if (cpu.name.empty()) cpu.name = "CPU";
-  cpu.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                     static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  // /proc/meminfo counts in units of 1024 bytes.
-  cpu.free_bytes =
-      std::strtoull(proc_value("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10) * 1024;
-  // In a container the control group (version 2) may allow less than the machine has. File pages
-  // that it holds cached are given back on demand, so they count as free.
-  if (const auto limit = cgroup_number("/sys/fs/cgroup/memory.max")) {
-    const std::uint64_t held = cgroup_number("/sys/fs/cgroup/memory.current").value_or(0);
-    const std::uint64_t cached = proc_number("/sys/fs/cgroup/memory.stat", "inactive_file") +
-                                 proc_number("/sys/fs/cgroup/memory.stat", "active_file");
-    const std::uint64_t used = held - std::min(held, cached);
-    cpu.memory_bytes = std::min(cpu.memory_bytes, *limit);
-    cpu.free_bytes = std::min(cpu.free_bytes, *limit - std::min(used, *limit));
-  }
+  const HostMemory memory = host_memory();
+  cpu.memory_bytes = memory.total_bytes;
+  cpu.free_bytes = memory.available_bytes;
   cpu.multiprocessors = usable_cpu_count();
   cpu.l2_bytes = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
   cpu.scratch_bytes = kPortableScratchBytes;
@@ -260,11 +235,9 @@ CudaStatus cuda_status() noexcept {
 }
 
 int usable_cpu_count() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
-  // More than CPU_SETSIZE processors: the fixed-size set does not hold them.
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  // Not sched_getaffinity: with OMP_PROC_BIND set, OpenMP's runtime has bound this thread alone to
+  // one processor before main() begins, and remembers how many there were.
+  return std::max(1, omp_get_num_procs());
 }
 
 DeviceDescription describe(Device device) {

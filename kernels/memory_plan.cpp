@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "kernels/cuda_check.h"
+#include "kernels/host_limits.h"
 
 #include <fmt/format.h>
 
@@ -241,6 +242,9 @@ std::string MemoryPlan::table() const {
                std::to_string(reservations_.size()));
   const std::size_t limit = limit_bytes_ != 0 ? limit_bytes_ : describe(device_).free_bytes;
   text += line("available", human_bytes(limit), "", "");
+  const HostMemory host = host_memory();
+  if (!host.limited_by.empty())
+    text += fmt::format("  host memory is limited by {}\n", host.limited_by);
   return text;
 }
 
@@ -261,20 +265,20 @@ void MemoryPlan::refuse(MemorySpace space, std::string why) const {
         std::move(why), advice + "\n" + table()});
 }
 
-void MemoryPlan::check_budget(std::size_t limit_bytes) {
+void MemoryPlan::check(std::size_t limit_bytes) {
+  const auto free_text = [](std::uint64_t bytes) { return human_bytes(bytes) + " are free"; };
   const std::size_t device_total = total_bytes(MemorySpace::device);
-  const std::size_t host_total = total_bytes(MemorySpace::host);
   limit_bytes_ = limit_bytes != 0 ? limit_bytes : describe(device_).free_bytes;
   if (device_total > limit_bytes_) {
-    const std::string amount = human_bytes(limit_bytes_);
-    refuse(MemorySpace::device, limit_bytes != 0 ? "the limit is " + amount : amount + " are free");
+    refuse(MemorySpace::device, limit_bytes != 0 ? "the limit is " + human_bytes(limit_bytes_)
+                                                 : free_text(limit_bytes_));
   }
-  // On the CPU both spaces come out of the same memory.
-  const std::size_t host_free = describe(Device::cpu()).free_bytes;
-  const std::size_t beside = device_.is_cpu() ? std::min(device_total, host_free) : 0;
-  if (host_total > host_free - beside) {
-    refuse(MemorySpace::host, fmt::format("{} are free", human_bytes(host_free - beside)));
+  std::uint64_t host_free = host_memory().available_bytes;
+  if (device_.is_cpu()) {  // both spaces come out of the same memory, whatever the limit
+    if (device_total > host_free) refuse(MemorySpace::device, free_text(host_free));
+    host_free -= device_total;
   }
+  if (total_bytes(MemorySpace::host) > host_free) refuse(MemorySpace::host, free_text(host_free));
 }
 
 void MemoryPlan::allocate(MemorySpace space) {
@@ -304,7 +308,7 @@ void MemoryPlan::allocate(MemorySpace space) {
 
 void MemoryPlan::commit(std::size_t limit_bytes) {
   if (committed_) throw std::logic_error("a memory plan is committed once");
-  check_budget(limit_bytes);
+  check(limit_bytes);
   try {
     for (const MemorySpace space : kSpaces) allocate(space);
   } catch (...) {

@@ -125,8 +125,10 @@ class MemoryPlan {
   std::size_t total_bytes(MemorySpace space) const;
   /// The budget as a table, a line a group, largest first, with the total and the limit.
   std::string table() const;
-  /// One zero-filled allocation a space. Error (device) with the table when it cannot fit in
-  /// `limit_bytes` of device memory (0: what the device has free).
+  /// Whether it fits, before anything is allocated. Error (device) with the table when not: into
+  /// `limit_bytes` of device memory (0: what the device has free), or what the host has for it.
+  void check(std::size_t limit_bytes = 0);
+  /// Checks, and makes one zero-filled allocation a space. Errors as check().
   void commit(std::size_t limit_bytes = 0);
   bool committed() const { return committed_; }
   /// Debug and sanitizer builds put guard words behind every block; throws std::logic_error naming
@@ -136,7 +138,6 @@ class MemoryPlan {
 
  private:
   std::shared_ptr<detail::MemoryCell> reserve_state_bytes(Reservation reservation);
-  void check_budget(std::size_t limit_bytes);
   [[noreturn]] void refuse(MemorySpace space, std::string why) const;
   void allocate(MemorySpace space);
   void release() noexcept;
@@ -147,7 +148,7 @@ class MemoryPlan {
   std::vector<std::size_t> offsets_;                ///< of each block within its space
   std::array<std::size_t, 2> totals_ = {0, 0};      ///< by MemorySpace
   std::array<void*, 2> base_ = {nullptr, nullptr};  ///< by MemorySpace
-  std::size_t limit_bytes_ = 0;                     ///< of device memory; 0 before commit
+  std::size_t limit_bytes_ = 0;                     ///< of device memory; 0 before check
   bool committed_ = false;
 };
 

@@ -1,14 +1,12 @@
 #include "kernels/stream.h"
 
-#include "core/error.h"
 #include "kernels/cuda_check.h"
+#include "kernels/threads.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <omp.h>
 #include <stdexcept>
 #include <utility>
 
@@ -17,16 +15,6 @@ namespace {
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-int resolve_threads(int threads) {
-  if (threads < 0) {
-    fail(ErrorKind::config, {fmt::format("threads = {} is negative", threads), "",
-                             "Give a count, or 0 for all processors of this process."});
-  }
-  // OMP_THREAD_LIMIT caps every team of OpenMP in silence. oneDNN divides its work among as many
-  // threads as it was told of, and waits for ever for those that are missing.
-  return std::min(threads == 0 ? usable_cpu_count() : threads, omp_get_thread_limit());
 }
 
 NodeKind node_kind(CopyDirection direction) {
@@ -66,7 +54,10 @@ cudaMemcpyKind memcpy_kind(CopyDirection direction) {
 
 }  // namespace
 
-Stream::Stream(Device device, int threads) : device_(device), threads_(resolve_threads(threads)) {
+// As many as OpenMP will give: oneDNN divides its work among as many threads as it was told of, and
+// waits for ever for those that are missing.
+Stream::Stream(Device device, int threads)
+    : device_(device), threads_(compute_threads(threads).count) {
   if (device_.is_cpu()) return;
   static_cast<void>(Device::parse(device_.to_string()));  // refuses a GPU that is not there
 #if WELLSPRING_CUDA

@@ -37,8 +37,8 @@ class WorkRecorder {
 
 class Stream {
  public:
-  /// `threads`: CPU threads a launch may use; 0 means all that this process may run on. Never more
-  /// than OMP_THREAD_LIMIT allows.
+  /// `threads`: CPU threads a launch may use; 0: as the environment and the machine say. See
+  /// compute_threads (kernels/threads.h), whose errors are those of this.
   explicit Stream(Device device, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "kernels/device.h"
+#include "kernels/threads.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads) {
 DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& context)
     : spec_(spec),
       context_(context),
-      threads_(spec.threads > 0 ? static_cast<int>(spec.threads) : usable_cpu_count()),
+      threads_(reading_threads(spec.threads > 0 ? spec.threads : context.threads)),
       data_(open_rows(spec, threads_)) {
   const RowLayout layout = data_->layout();
   const int size = context.size;

@@ -55,7 +55,7 @@ ParamTable<SourceSpec> file_rows() {
   table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "read ahead when streamed");
   table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
-                "that read and decode; 0: all processors of this process");
+                "that read and decode; 0: as many as `threads` of the run");
   table.may_change();
   table.flag("shuffle", &SourceSpec::shuffle, "another permutation of all rows every epoch");
   return table;

@@ -60,6 +60,7 @@ const ParamTable<SourceSpec>& source_table(SourceKind kind);
 struct SourceContext {
   int size = 0;                    ///< side of the network's square input; 0: as the data has it
   std::uint64_t seed = 0;          ///< of the run
+  std::int64_t threads = 0;        ///< of the run, for a source of files that names none
   Augmentations training;          ///< what is done to samples that are learnt from
   Augmentations evaluation;        ///< and to held-out ones
   std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory

@@ -155,7 +155,7 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   SupervisedTask::Input input{layout, model.heads};
   SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
   Evaluator held_out(config, std::move(mixture), task, memory);
-  memory.commit();
+  memory.commit(config.memory_limit());
   held_out.load(stream);
   load_weights(file, task.parameters(), stream);
   EvaluationReport report = held_out.evaluate(stream, task, model.step);

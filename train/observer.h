@@ -130,6 +130,9 @@ struct FinishReport {
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
+  /// The memory plan, as a table, once it is known to fit and before any of it is allocated: what
+  /// is seen of a run that the system kills all the same.
+  virtual void on_memory(const std::string& /*table*/) {}
   virtual void on_plan(const PlanReport&) {}
   virtual void on_graph(const GraphCensus&) {}
   virtual void on_step_metrics(const StepReport&) {}

@@ -22,8 +22,8 @@ const ParamTable<RunConfig>& run_table() {
                    "keys every random number: samples, order, augmentation, initial weights")
           .text("device", &RunConfig::device, "auto (a GPU where there is one), cpu, or cuda:N")
           .may_change()
-          .integer("threads", &RunConfig::threads, {0, 4096}, "threads",
-                   "CPU threads; 0: all that the process may use")
+          .integer("threads", &RunConfig::threads, {0, 1024}, "threads",
+                   "of the CPU; 0: OMP_NUM_THREADS, else affinity and control group decide")
           .may_change()
           .choice(
               "precision", &RunConfig::precision,
@@ -129,6 +129,7 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
   context.seed = config.seed;
+  context.threads = config.threads;
   context.training = source.augmentations;
   context.evaluation = source.augmentations.without_list();
   return context;

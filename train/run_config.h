@@ -89,6 +89,8 @@ struct RunConfig {
   std::string identity_yaml() const;
 
   std::filesystem::path folder() const { return out; }
+  /// `memory` in bytes, for MemoryPlan.
+  std::size_t memory_limit() const { return static_cast<std::size_t>(memory * 0x1p30); }
   /// A path of data as written, under data.root when relative.
   std::filesystem::path resolve(const std::string& path) const;
   /// f32 or bf16 on `device`. Error (config) for bf16 on a CPU.

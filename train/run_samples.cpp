@@ -123,7 +123,7 @@ void RunSamples::make(const std::function<void(const HostSamples&)>& take) {
     mixture_.plan(*memory_, {config_.train.batch, 0, rows},
                   static_cast<std::uint64_t>(config_.train.steps));
   }
-  memory_->commit(static_cast<std::size_t>(config_.memory * 0x1p30));
+  memory_->commit(config_.memory_limit());
   mixture_.load(*stream_);
   held_out() ? make_held_out(*stream_, take) : make_training(*stream_, take);
 }

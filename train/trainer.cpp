@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include "core/text.h"
+#include "kernels/threads.h"
 #include "train/evaluation.h"
 #include "train/metrics_windows.h"
 #include "train/rates.h"
@@ -166,8 +167,9 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
 
 void Trainer::Impl::commit_memory() {
   mixture_.plan(memory_, config.train.batch, steps());
-  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-  memory_.commit(static_cast<std::size_t>(config.memory * kGib));
+  memory_.check(config.memory_limit());
+  observer_.on_memory(memory_.table());
+  memory_.commit(config.memory_limit());
 }
 
 std::optional<fs::path> Trainer::Impl::checkpoint_to_resume() const {
@@ -213,7 +215,7 @@ void Trainer::Impl::describe_plan() {
           fmt::format("the file system of {} has no locks: start no second run there",
                       folder_->path().string()));
   }
-  plan.device = fmt::format("{} ({})", device_.to_string(), describe(device_).name);
+  plan.device = summarise_device(device_, config.threads);
   plan.precision = to_string(task_.compute());
   constexpr std::array kModes = {"off", "on", "check"};
   plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));

@@ -1,6 +1,7 @@
 #include "sources/files/image_set.h"
 
 #include "core/error.h"
+#include "sources/files/folder_listing.h"
 #include "sources/files/tar.h"
 
 #include <fmt/format.h>
@@ -61,14 +62,20 @@ struct Place {
 };
 
 Place find_folder_split(const ImageSetOptions& options) {
-  if (options.split.empty() || fs::is_directory(options.path / options.split)) {
+  std::error_code error;
+  if (options.split.empty() || fs::is_directory(options.path / options.split, error)) {
     return {options.path, options.split};
   }
   std::vector<fs::path> archives;
-  for (const fs::directory_entry& entry : fs::directory_iterator(options.path)) {
-    const std::string name = entry.path().filename().string();
+  fs::directory_iterator entry(options.path, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     const std::string archive = options.split + ".tar";
-    if (name == archive || name.ends_with("-" + archive)) archives.push_back(entry.path());
+    if (name == archive || name.ends_with("-" + archive)) archives.push_back(entry->path());
+  }
+  if (error) {
+    refuse(options.path.string() + ": the folder cannot be listed", error.message(),
+           "check that you may read it");
   }
   std::sort(archives.begin(), archives.end());
   if (archives.size() == 1) return {archives.front(), options.split};
@@ -83,16 +90,21 @@ Place find_folder_split(const ImageSetOptions& options) {
 }
 
 Place find_place(const ImageSetOptions& options) {
-  if (fs::is_directory(options.path)) return find_folder_split(options);
-  if (fs::exists(options.path)) return {options.path, options.split};
+  std::error_code error;
+  if (fs::is_directory(options.path, error)) return find_folder_split(options);
+  if (fs::exists(options.path, error)) return {options.path, options.split};
   if (is_tar_name(options.path)) {
     const fs::path unpacked = fs::path(options.path).replace_extension();
-    if (fs::is_directory(unpacked)) return {unpacked, options.split};
+    if (fs::is_directory(unpacked, error)) {
+      ImageSetOptions there = options;
+      there.path = unpacked;
+      return find_folder_split(there);
+    }
     const std::string stem = unpacked.filename().string();
     if (const std::size_t dash = stem.rfind('-'); dash != std::string::npos) {
       const fs::path folder = unpacked.parent_path() / stem.substr(dash + 1);
       // It is the split itself: nothing is left to look for.
-      if (fs::is_directory(folder)) return {folder, ""};
+      if (fs::is_directory(folder, error)) return {folder, ""};
     }
   }
   require_file(options.path);  // says what part of the path is missing
@@ -107,59 +119,59 @@ struct ImageSet::Listing {
   std::vector<std::string> folders;
 };
 
-namespace {
-
-/// All files and folders below `root`, by their paths within it.
-template <class OnFile, class OnFolder>
-void walk(const fs::path& root, const OnFile& on_file, const OnFolder& on_folder) {
-  constexpr auto kOptions = fs::directory_options::follow_directory_symlink;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(root, kOptions, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    const std::string path = entry->path().lexically_relative(root).generic_string();
-    if (entry->is_directory(error)) {
-      on_folder(path);
+ImageSet::Listing ImageSet::list_root(const std::string& split, OnError on_error) {
+  using Trouble = FolderListing::Trouble;
+  FolderListing found = list_folder(root_, split);
+  Listing listing;
+  for (std::string& file : found.files) listing.files.push_back({std::move(file), 0, 0, 0});
+  listing.folders = std::move(found.folders);
+  for (const FolderListing::Unusable& entry : found.unusable) {
+    const std::string where = (entry.path.empty() ? root_ : root_ / entry.path).string();
+    if (entry.path == split) {
+      refuse(where + ": " + entry.problem, entry.why, "check that you may read it");
+    } else if (is_hidden(parts_of(entry.path))) {
+      ++hidden_;
+    } else if (entry.trouble == Trouble::special && !is_image_name(entry.path)) {
+      ++others_;
+    } else if (on_error == OnError::fail) {
+      refuse(where + ": " + entry.problem, entry.why,
+             "mend or remove it, or set on_error: skip to leave out what cannot be read");
     } else {
-      on_file(path);
+      if (skipped_++ == 0) first_skipped_ = fmt::format("{} ({})", where, entry.problem);
+      // It may have been a class, whose absence would move the labels of all after it: an empty
+      // one is refused.
+      if (entry.trouble == Trouble::broken_link && !fs::path(entry.path).has_extension())
+        listing.folders.push_back(entry.path);
     }
-    if (error) break;
   }
-  if (error) {
-    refuse(root.string() + ": cannot be listed", error.message(),
-           "check that this user may read the folder and all in it");
-  }
+  return listing;
 }
 
-}  // namespace
+ImageSet::Listing ImageSet::list_archive() {
+  Listing listing;
+  archive_ = std::make_unique<InputFile>(root_);
+  for (TarMember& member : read_tar_index(*archive_)) {
+    if (member.kind == TarMemberKind::folder) {
+      listing.folders.push_back(std::move(member.path));
+    } else if (member.kind == TarMemberKind::file) {
+      listing.files.push_back({std::move(member.path), 0, member.offset, member.bytes});
+    } else {
+      ++others_;
+    }
+  }
+  return listing;
+}
 
 ImageSet ImageSet::open(const ImageSetOptions& options) {
   const Place place = find_place(options);
   ImageSet set;
   set.root_ = place.root;
   set.canonical_root_ = fs::weakly_canonical(place.root);
-  Listing listing;
-  if (fs::is_directory(place.root)) {
-    walk(
-        place.root,
-        [&](const std::string& path) {
-          listing.files.push_back({path, 0, 0, 0});
-        },
-        [&](const std::string& path) { listing.folders.push_back(path); });
-  } else {
-    set.archive_ = std::make_unique<InputFile>(place.root);
-    for (TarMember& member : read_tar_index(*set.archive_)) {
-      if (member.kind == TarMemberKind::folder) {
-        listing.folders.push_back(std::move(member.path));
-      } else if (member.kind == TarMemberKind::file) {
-        listing.files.push_back({std::move(member.path), 0, member.offset, member.bytes});
-      } else {
-        ++set.others_;
-      }
-    }
-  }
   ImageSetOptions resolved = options;
   resolved.split = place.split;
-  set.arrange(std::move(listing), resolved);
+  set.arrange(fs::is_directory(place.root) ? set.list_root(place.split, options.on_error)
+                                           : set.list_archive(),
+              resolved);
   return set;
 }
 
@@ -221,8 +233,11 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   }
   for (auto& [name, images] : by_class) {
     if (images.empty()) {
-      refuse(fmt::format("{}: class folder '{}' holds no images", where, name),
-             "every class needs at least one image", "fill the folder or remove it");
+      refuse(
+          fmt::format("{}: class folder '{}' holds no images", where, name),
+          "every class needs at least one image" +
+              (skipped_ > 0 ? fmt::format("; {} skipped, first {}", skipped_, first_skipped_) : ""),
+          "fill the folder or remove it");
     }
     std::sort(images.begin(), images.end(),
               [](const Image& a, const Image& b) { return a.path < b.path; });

@@ -14,10 +14,17 @@
 
 namespace wellspring {
 
+/// What cannot be used as the image that its name says it is.
+enum class OnError : std::uint8_t {
+  fail,  ///< an error with its name
+  skip,  ///< left out, and counted
+};
+
 struct ImageSetOptions {
   std::filesystem::path path;        ///< folder or tar archive; see open()
   std::string split;                 ///< "": the class folders lie at the top
   std::int64_t limit_per_class = 0;  ///< keeps the first ones of each class, in order; 0: all
+  OnError on_error = OnError::fail;  ///< of entries of a folder; no image is read here
 };
 
 /// Classes are in the order of their names' bytes, images in the order of theirs within each class.
@@ -28,7 +35,8 @@ class ImageSet {
   /// folder, that is taken for the unpacked archive; where `path` is a folder without `split` in
   /// it, `split.tar` or the one `*-split.tar` beside is.
   /// Errors (data): nothing there, no classes, a class without images, a damaged archive, a name
-  /// twice.
+  /// twice; with OnError::fail, links that lead nowhere or upwards, folders that cannot be listed
+  /// and pipes, sockets and devices under an image's name.
   static ImageSet open(const ImageSetOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
@@ -52,6 +60,9 @@ class ImageSet {
   /// Files passed over: hidden ones, and those that are no images by their names.
   std::int64_t hidden_files() const { return hidden_; }
   std::int64_t other_files() const { return others_; }
+  /// Entries of a folder left out by OnError::skip, and the first of them with its trouble.
+  std::int64_t skipped() const { return skipped_; }
+  const std::string& first_skipped() const { return first_skipped_; }
   std::int64_t images_of_class(std::int32_t label) const;
 
  private:
@@ -62,13 +73,16 @@ class ImageSet {
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   struct Listing;
+  Listing list_root(const std::string& split, OnError on_error);
+  Listing list_archive();
   void arrange(Listing listing, const ImageSetOptions& options);
 
   std::filesystem::path root_, canonical_root_;
   std::unique_ptr<InputFile> archive_;
   std::vector<std::string> classes_;
   std::vector<Image> images_;
-  std::int64_t hidden_ = 0, others_ = 0;
+  std::int64_t hidden_ = 0, others_ = 0, skipped_ = 0;
+  std::string first_skipped_;
 };
 
 }  // namespace wellspring

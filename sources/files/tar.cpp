@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 namespace wellspring {
 namespace {
@@ -24,7 +25,8 @@ using Block = std::array<std::uint8_t, kBlock>;
 struct Field {
   std::size_t offset, width;
 };
-constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 5}, kPrefix{345, 155};
+constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kLink{157, 100}, kMagic{257, 5},
+    kPrefix{345, 155};
 constexpr std::size_t kTypeOffset = 156;
 
 std::string_view text_of(const Block& block, Field field) {
@@ -71,7 +73,7 @@ bool checksum_holds(const Block& block) {
 
 /// One record of an extended header: "27 path=some/long/name\n", the length counting itself.
 struct PaxValues {
-  std::optional<std::string> path;
+  std::optional<std::string> path, link;
   std::optional<std::uint64_t> size;
 };
 
@@ -91,6 +93,7 @@ std::optional<PaxValues> parse_pax(std::string_view text) {
     if (equals == std::string_view::npos) return std::nullopt;
     const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
     if (key == "path") values.path = std::string(value);
+    if (key == "linkpath") values.link = std::string(value);
     if (key == "size") {
       std::uint64_t size = 0;
       for (const char digit : value) {
@@ -137,12 +140,16 @@ class IndexReader {
       if (size_) bytes = *size_;
       const std::string path = path_ ? *path_ : name_of(block);
       TarMember member{tidy(path), kind_of(type, path), position_, bytes};
+      if (type == '1' && !member.path.empty())
+        links_.emplace(members.size(), tidy(link_ ? *link_ : std::string(text_of(block, kLink))));
       path_.reset();
+      link_.reset();
       size_.reset();
       if (member.kind == TarMemberKind::other) bytes = 0;  // links and devices have no content
       skip(bytes, member.path);
       if (!member.path.empty()) members.push_back(std::move(member));
     }
+    follow_links(members);
     return members;
   }
 
@@ -206,11 +213,31 @@ class IndexReader {
     skip(bytes, "an extended header");
     file_.read(begin, std::as_writable_bytes(std::span(text)));
     if (type == 'L') path_ = text.substr(0, text.find('\0'));
-    if (type != 'x') return;  // 'g' holds defaults, 'K' the name of a link: neither is used
+    if (type == 'K') link_ = text.substr(0, text.find('\0'));
+    if (type != 'x') return;  // 'g' holds defaults, which are not used
     const auto values = parse_pax(text);
     if (!values) damaged(header, "an extended header is malformed");
     if (values->path) path_ = values->path;
+    if (values->link) link_ = values->link;
     if (values->size) size_ = values->size;
+  }
+
+  /// A hard link is another name of a member before it, and becomes a file with the same bytes.
+  void follow_links(std::vector<TarMember>& members) const {
+    if (links_.empty()) return;
+    std::unordered_map<std::string_view, std::size_t> files;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      TarMember& member = members[i];
+      if (const auto link = links_.find(i); link != links_.end()) {
+        const auto target = files.find(link->second);
+        if (target == files.end()) continue;  // not here, or behind it: stays what it is, no file
+        const TarMember& file = members[target->second];
+        member.kind = TarMemberKind::file;
+        member.offset = file.offset;
+        member.bytes = file.bytes;
+      }
+      if (member.kind == TarMemberKind::file) files[member.path] = i;
+    }
   }
 
   void skip(std::uint64_t bytes, const std::string& name) {
@@ -233,8 +260,9 @@ class IndexReader {
 
   const InputFile& file_;
   std::uint64_t position_ = 0;
-  std::optional<std::string> path_;  ///< of the next member, from an extension
+  std::optional<std::string> path_, link_;  ///< of the next member, from an extension
   std::optional<std::uint64_t> size_;
+  std::unordered_map<std::size_t, std::string> links_;  ///< what a member is a hard link to
 };
 
 }  // namespace

@@ -19,9 +19,10 @@ struct TarMember {
 };
 
 /// Reads every header once. Understands ustar with prefixes, GNU long names and base-256 numbers,
-/// and pax extended headers (path, size). Source: IEEE Std 1003.1-2017, pax, "ustar Interchange
-/// Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format".
-/// Errors (data): not a tar file, compressed, a wrong checksum, cut off.
+/// and pax extended headers (path, size, linkpath). A hard link to a member before it is listed as
+/// a file with that member's bytes; other links are `other`. Source: IEEE Std 1003.1-2017, pax,
+/// "ustar Interchange Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format". Errors
+/// (data): not a tar file, compressed, a wrong checksum, cut off.
 std::vector<TarMember> read_tar_index(const InputFile& file);
 
 }  // namespace wellspring

@@ -312,6 +312,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"train.batch=1048576", "memory=0.1"},
                 4,
                 {"activations"}},
+        Refusal{
+            "MoreThreadsThanAnyMachine", "", "", {"threads=4096"}, 2, {"threads = 4096", "1024"}},
         Refusal{"DataThatIsNotThere",
                 "generator: shapes",
                 "kind: files\n      path: no/such/folder",

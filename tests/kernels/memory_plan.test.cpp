@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/stream.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +14,9 @@
 
 namespace wellspring {
 namespace {
+
+using test::expect_parts;
+using test::message_of;
 
 /// Tests that run on every back end of this machine.
 class MemoryPlans : public ::testing::TestWithParam<Backend> {
@@ -172,6 +176,26 @@ TEST(MemoryPlan, TableReadsLikeABudget) {
   EXPECT_NE(table.find("1.0 KiB"), std::string::npos) << table;
   EXPECT_NE(table.find("total"), std::string::npos) << table;
   EXPECT_NE(table.find("64.0 MiB"), std::string::npos) << table;
+}
+
+TEST_P(MemoryPlans, AreCheckedBeforeAnythingIsAllocated) {
+  MemoryPlan plan(device);
+  plan.reserve<float>("activations", "conv1", 1 << 20);
+  const std::uint64_t before = device_allocation_count();
+  plan.check(8 << 20);
+  EXPECT_NE(plan.table().find("8.0 MiB"), std::string::npos) << plan.table();
+  EXPECT_THROW(plan.check(1 << 20), Error);
+  EXPECT_FALSE(plan.committed());
+  EXPECT_EQ(device_allocation_count(), before);
+  plan.commit(8 << 20);
+}
+
+// What a configuration allows does not make the machine larger.
+TEST(MemoryPlan, ALimitAboveWhatIsFreeIsNoLeave) {
+  MemoryPlan plan(Device::cpu());
+  plan.reserve<std::byte>("data", "all of it", std::size_t{1} << 50);
+  expect_parts(message_of(ErrorKind::device, [&] { plan.commit(std::size_t{1} << 51); }),
+               {"are free", "data/all of it", "total"});
 }
 
 TEST_P(MemoryPlans, OverTheLimitIsADeviceErrorWithTheTable) {

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/memory_plan.h"
+#include "kernels/threads.h"
 
 #include <gtest/gtest.h>
 
@@ -22,9 +23,9 @@ TEST(Stream, CpuRunsAtOnceAndInOrder) {
   EXPECT_EQ(stream.native(), nullptr);
 }
 
-TEST(Stream, ThreadsAreAllUsableOnesUnlessGiven) {
+TEST(Stream, ThreadsAreThoseOfTheMachineUnlessGiven) {
   const int limit = omp_get_thread_limit();  // OMP_THREAD_LIMIT, which runs under sanitizers set
-  EXPECT_EQ(Stream(Device::cpu()).threads(), std::min(usable_cpu_count(), limit));
+  EXPECT_EQ(Stream(Device::cpu()).threads(), compute_threads(0).count);
   EXPECT_EQ(Stream(Device::cpu(), 3).threads(), std::min(3, limit));
   EXPECT_THROW(Stream(Device::cpu(), -1), Error);
 }

@@ -35,6 +35,9 @@ def main():
         )  # fmt: skip
         bundle = made.rename(pathlib.Path(folder) / "moved elsewhere")
 
+        check = pathlib.Path(__file__).with_name("library_paths_test.py")
+        output(sys.executable, check, "readelf", bundle / "bin")
+
         program = bundle / "bin/wellspring"
         listing = output("env", "-i", program, "list", "generators", cwd="/")
         assert "shapes" in listing, listing

@@ -391,6 +391,10 @@ TEST_F(DatasetSources, SkipsWhatCannotBeDecoded) {
   const DatasetSource source(spec, {});
   EXPECT_EQ(source.size(), 18u);
   expect_parts(source.summary(), {"18 images", "3 skipped", "class1/000.jpg"});
+  fs::create_symlink("/gone", root_ / "class2/link.png");
+  expect_parts(DatasetSource(spec, {}).summary(),
+               {"18 images", "4 skipped, first " + (root_ / "class2/link.png").string(),
+                "a link that leads nowhere"});
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false),
             trace(with_storage(spec, Storage::resident), false));
 }

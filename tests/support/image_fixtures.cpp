@@ -131,13 +131,14 @@ Bytes huge_png_header(int width, int height) {
 }
 
 void TarWriter::header(const std::string& prefix, const std::string& name, std::size_t bytes,
-                       char type) {
+                       char type, const std::string& link) {
   char block[512] = {};
   std::strncpy(block, name.c_str(), 100);
   std::snprintf(block + 100, 8, "%07o", 0644u);
   std::snprintf(block + 124, 12, "%011zo", bytes);
   std::memset(block + 148, ' ', 8);
   block[156] = type;
+  std::memcpy(block + 157, link.data(), std::min<std::size_t>(link.size(), 100));
   std::memcpy(block + 257, "ustar\00000", 8);
   std::strncpy(block + 345, prefix.c_str(), 155);
   unsigned sum = 0;
@@ -160,22 +161,36 @@ void TarWriter::add(const std::string& path, const Bytes& bytes, LongNames long_
       prefix = path.substr(0, slash);
       name = path.substr(slash + 1);
     } else if (long_names == LongNames::gnu) {
-      header("", "././@LongLink", path.size() + 1, 'L');
-      Bytes text(path.begin(), path.end());
-      text.push_back(0);
-      content(text);
+      long_link(path, 'L');
       name = path.substr(0, 100);
     } else {
-      // The record's length counts its own digits.
-      const std::size_t rest = std::strlen(" path=\n") + path.size();
-      const std::string record = fmt::format("{} path={}\n", rest + 3, path);
-      header("", "PaxHeader", record.size(), 'x');
-      content(Bytes(record.begin(), record.end()));
+      pax_record("path", path);
       name = "overridden";
     }
   }
   header(prefix, name, bytes.size(), type);
   content(bytes);
+}
+
+void TarWriter::long_link(const std::string& text, char type) {
+  header("", "././@LongLink", text.size() + 1, type);
+  Bytes bytes(text.begin(), text.end());
+  bytes.push_back(0);
+  content(bytes);
+}
+
+/// Of a value so long that its length has three digits, which the length counts, too.
+void TarWriter::pax_record(const std::string& key, const std::string& value) {
+  const std::string rest = fmt::format(" {}={}\n", key, value);
+  const std::string record = fmt::format("{}{}", rest.size() + 3, rest);
+  header("", "PaxHeader", record.size(), 'x');
+  content(Bytes(record.begin(), record.end()));
+}
+
+void TarWriter::add_link(const std::string& path, const std::string& target, LongNames long_names) {
+  if (target.size() > 100)
+    long_names == LongNames::pax ? pax_record("linkpath", target) : long_link(target, 'K');
+  header("", path, 0, '1', target);
 }
 
 void TarWriter::add_special(const std::string& path, char type) {

@@ -34,12 +34,18 @@ class TarWriter {
            LongNames long_names = LongNames::gnu);
   /// A member of another type: '2' symbolic link, 'S' sparse.
   void add_special(const std::string& path, char type);
+  /// A hard link to the member `target`, whose name is written as `long_names` says.
+  void add_link(const std::string& path, const std::string& target,
+                LongNames long_names = LongNames::gnu);
   Bytes finish() const;
   /// Without the end mark, for archives that are cut off.
   const Bytes& body() const { return body_; }
 
  private:
-  void header(const std::string& prefix, const std::string& name, std::size_t bytes, char type);
+  void header(const std::string& prefix, const std::string& name, std::size_t bytes, char type,
+              const std::string& link = "");
+  void pax_record(const std::string& key, const std::string& value);
+  void long_link(const std::string& text, char type);
   void content(const Bytes& bytes);
   Bytes body_;
 };

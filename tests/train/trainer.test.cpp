@@ -318,6 +318,23 @@ TEST(TrainerTest, ABatchThatCannotFitShowsThePlan) {
   EXPECT_NE(message.find("parameters"), std::string::npos) << message;
 }
 
+// A system that kills for memory leaves no other trace of why.
+TEST(TrainerTest, ThePlanIsToldBeforeItIsAllocated) {
+  struct MemoryListener : TrainObserver {
+    std::string table;
+    std::uint64_t allocations = 0;
+    void on_memory(const std::string& told) override {
+      table = told;
+      allocations = device_allocation_count();
+    }
+  } listener;
+  const std::uint64_t before = device_allocation_count();
+  const Trainer trainer(small_run("unused", {"memory=1.5"}), listener, in_memory());
+  expect_parts(listener.table, {"activations", "parameters", "1.5 GiB"});
+  EXPECT_EQ(listener.allocations, before);
+  EXPECT_GT(device_allocation_count(), before);
+}
+
 TEST(TrainerTest, SourcesOfOneHeadNeedItsClasses) {
   Listener listener;
   const std::string shared = message_of(ErrorKind::config, [&] {

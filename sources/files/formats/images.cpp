@@ -16,11 +16,6 @@ enum class OnConvert : std::uint8_t {
   refuse,   ///< an error
   convert,  ///< greyscale is repeated, alpha dropped, 16 bits scaled to 8
 };
-/// A file that cannot be decoded.
-enum class OnError : std::uint8_t {
-  fail,  ///< ends the run with the file's name
-  skip,  ///< left out; found by decoding every file once at the start, and counted
-};
 
 struct ImageSettings {
   std::string split;
@@ -41,7 +36,8 @@ const ParamTable<ImageSettings>& image_table() {
                   "images that are not 8-bit RGB: greyscale, transparency, 16 bits")
           .choice("on_error", &ImageSettings::on_error,
                   {{"fail", OnError::fail}, {"skip", OnError::skip}},
-                  "files that cannot be decoded; skip decodes every file once at the start")
+                  "what cannot be decoded or reached (links to nowhere, folders that may not be "
+                  "read, pipes); skip decodes every file once at the start")
           .integer("max_pixels", &ImageSettings::max_pixels, {1, 1e9}, "pixels",
                    "larger images are refused before they take memory");
   return table;
@@ -51,8 +47,11 @@ class ImageRows final : public Dataset {
  public:
   /// Lists the files and looks at the first; with on_error: skip, decodes every one once.
   ImageRows(const DatasetRequest& request, const ImageSettings& settings)
-      : set_(ImageSet::open({request.path, settings.split, request.limit_per_class})),
-        limit_(request.limit_per_class) {
+      : set_(ImageSet::open(
+            {request.path, settings.split, request.limit_per_class, settings.on_error})),
+        limit_(request.limit_per_class),
+        skipped_(set_.skipped()),
+        first_skipped_(set_.first_skipped()) {
     rules_.max_pixels = settings.max_pixels;
     rules_.convert = settings.on_convert == OnConvert::convert;
     rules_.resize = static_cast<int>(settings.resize);
@@ -101,9 +100,11 @@ class ImageRows final : public Dataset {
       }
     });
     const std::vector<bool> drop(damaged.begin(), damaged.end());
-    skipped_ = std::count(drop.begin(), drop.end(), true);
-    if (skipped_ == 0) return;
-    first_skipped_ = set_.location(std::find(drop.begin(), drop.end(), true) - drop.begin());
+    const std::int64_t count = std::count(drop.begin(), drop.end(), true);
+    if (count == 0) return;
+    if (skipped_ == 0)
+      first_skipped_ = set_.location(std::find(drop.begin(), drop.end(), true) - drop.begin());
+    skipped_ += count;
     set_.remove(drop);
   }
 

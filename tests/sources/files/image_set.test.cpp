@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace wellspring {
 namespace {
@@ -24,9 +27,18 @@ class ImageSets : public ::testing::Test {
   void put(const std::string& path, const Bytes& bytes = {1}) {
     write_bytes(folder_.path() / path, bytes);
   }
-  ImageSet open(const std::string& path = "", const std::string& split = "",
-                std::int64_t limit = 0) {
-    return ImageSet::open({folder_.path() / path, split, limit});
+  ImageSet open(const std::string& path = "", const std::string& split = "", std::int64_t limit = 0,
+                OnError on_error = OnError::fail) {
+    return ImageSet::open({folder_.path() / path, split, limit, on_error});
+  }
+  ImageSet skipping(const std::string& split = "") { return open("", split, 0, OnError::skip); }
+  void link(const std::string& target, const std::string& path) {
+    fs::create_symlink(target, folder_.path() / path);
+  }
+  /// Two classes of one image.
+  void put_two() {
+    put("a/1.jpg");
+    put("b/1.jpg");
   }
   std::string refused(const std::string& path = "", const std::string& split = "") {
     const std::string message = message_of(ErrorKind::data, [&] { open(path, split); });
@@ -171,6 +183,130 @@ TEST_F(ImageSets, RefusesAClassThatLosesAllItsImages) {
                             set.remove({false, true});
                           }),
                {"class 'b' has no readable image"});
+}
+
+TEST_F(ImageSets, FollowsLinks) {
+  put_two();
+  put("elsewhere/more/2.jpg");
+  fs::create_directories(folder_.path() / "set");
+  for (const char* name : {"a", "b"}) link(std::string("../") + name, std::string("set/") + name);
+  link("../elsewhere/more", "set/c");
+  link("1.jpg", "a/2.jpg");
+  EXPECT_EQ(open("set").classes(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(open("set").size(), 4);
+}
+
+TEST_F(ImageSets, NamesTheEntryThatLeadsNowhere) {
+  put_two();
+  link("/gone/2.jpg", "a/2.jpg");
+  link("3.jpg", "a/3.jpg");
+  link("..", "b/upwards");
+  expect_parts(refused(), {"/a/2.jpg: a link that leads nowhere", "/gone/2.jpg", "on_error: skip"});
+  fs::remove(folder_.path() / "a/2.jpg");
+  expect_parts(refused(), {"/a/3.jpg: a link that leads nowhere", "Too many levels"});
+  fs::remove(folder_.path() / "a/3.jpg");
+  expect_parts(refused(), {"/b/upwards: a link to a folder that holds it"});
+  link("/gone", "notes");  // on the level of the classes
+  fs::remove(folder_.path() / "b/upwards");
+  expect_parts(refused(), {"/notes: a link that leads nowhere"});
+}
+
+TEST_F(ImageSets, SkipsEntriesThatLeadNowhere) {
+  put_two();
+  link("/gone/2.jpg", "a/2.jpg");
+  link("3.jpg", "a/3.jpg");
+  link("..", "b/upwards");
+  link("/gone", "notes.txt");
+  const ImageSet set = skipping();
+  EXPECT_EQ(set.size(), 2);
+  EXPECT_EQ(set.skipped(), 4);
+  expect_parts(set.first_skipped(), {"/a/2.jpg (a link that leads nowhere)"});
+}
+
+// Its absence would move the labels of the classes after it.
+TEST_F(ImageSets, AClassThatCannotBeReachedIsNotSkipped) {
+  put_two();
+  link("/gone", "aa");
+  expect_parts(
+      message_of(ErrorKind::data, [&] { skipping(); }),
+      {"class folder 'aa' holds no images", "1 skipped", "aa (a link that leads nowhere)"});
+}
+
+TEST_F(ImageSets, WhatNobodyAskedForMayBeBroken) {
+  for (const char* path : {"train/a/1.jpg", "test/a/2.jpg"}) put(path);
+  link("/gone", "test/b");
+  link("/gone", "train/a/.hidden.jpg");
+  EXPECT_EQ(open("", "train").size(), 1);
+  EXPECT_EQ(open("", "train").hidden_files(), 1);
+}
+
+// Opened, they would be waited for until someone writes into them.
+TEST_F(ImageSets, PipesSocketsAndDevicesAreNeverOpened) {
+  put_two();
+  const std::string pipe = (folder_.path() / "a/2.jpg").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
+  link("/dev/zero", "b/2.png");
+  expect_parts(refused(), {"/a/2.jpg: a named pipe", "regular file", "on_error: skip"});
+  const ImageSet set = skipping();
+  EXPECT_EQ(set.size(), 2);
+  EXPECT_EQ(set.skipped(), 2);
+  fs::rename(pipe, folder_.path() / "a/control");  // claims to be no image
+  fs::remove(folder_.path() / "b/2.png");
+  EXPECT_EQ(open().other_files(), 1);
+  fs::rename(folder_.path() / "a/control", folder_.path() / "x.tar");
+  expect_parts(refused("x.tar"), {"x.tar: is a named pipe"});
+}
+
+/// Files are not read with the rights of the superuser, who may read everything.
+class AsNobody {
+ public:
+  AsNobody() : before_(::geteuid()) {
+    if (before_ == 0) became_ = ::seteuid(65534) == 0;
+  }
+  ~AsNobody() { EXPECT_TRUE(!became_ || ::seteuid(before_) == 0); }
+
+ private:
+  uid_t before_;
+  bool became_ = false;
+};
+
+TEST_F(ImageSets, NamesTheFolderThatMayNotBeRead) {
+  put_two();
+  put("a/locked/1.jpg");
+  const fs::path locked = folder_.path() / "a/locked";
+  fs::permissions(folder_.path(), fs::perms::all);
+  fs::permissions(locked, fs::perms::none);
+  {
+    const AsNobody nobody;
+    if (::faccessat(AT_FDCWD, locked.c_str(), R_OK, AT_EACCESS) == 0)
+      GTEST_SKIP() << "this user reads everything";
+    expect_parts(refused(), {"/a/locked: the folder cannot be listed", "Permission denied"});
+    EXPECT_EQ(skipping().skipped(), 1);
+    EXPECT_EQ(skipping().size(), 2);
+  }
+  fs::permissions(folder_.path() / "a", fs::perms::none);
+  {
+    const AsNobody nobody;
+    expect_parts(message_of(ErrorKind::data, [&] { skipping(); }),
+                 {"class folder 'a' holds no images", "a (the folder cannot be listed)"});
+    expect_parts(refused("a"), {"/a: the folder cannot be listed", "check that you may read it"});
+    expect_parts(refused("a", "locked"), {"/a: the folder cannot be listed"});
+  }
+  for (const fs::path& path : {folder_.path() / "a", locked})
+    fs::permissions(path, fs::perms::owner_all);
+}
+
+TEST_F(ImageSets, HardLinksOfArchivesAreImages) {
+  TarWriter writer;
+  writer.add("a/1.jpg", {5});
+  writer.add_link("b/1.jpg", "a/1.jpg");
+  put("x.tar", writer.finish());
+  const ImageSet set = open("x.tar");
+  EXPECT_EQ(set.other_files(), 0);
+  EXPECT_EQ(set.classes(), (std::vector<std::string>{"a", "b"}));
+  std::vector<std::uint8_t> bytes;
+  set.read(1, bytes);
+  EXPECT_EQ(bytes, Bytes{5});
 }
 
 TEST_F(ImageSets, ReadsTheSharedArchives) {

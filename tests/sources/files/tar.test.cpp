@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -71,6 +72,33 @@ TEST_F(Tar, ReadsLongNamesOfEveryDialect) {
     EXPECT_EQ(members[0].path, path);
     EXPECT_EQ(members[0].bytes, 5u);
     EXPECT_EQ(members[1].path, "short.jpg");
+  }
+}
+
+TEST_F(Tar, HardLinksAreTheFilesBeforeThem) {
+  const std::string path = fmt::format("{:d>90}/{:n>80}.jpg", "", "");
+  for (const auto dialect : {TarWriter::LongNames::gnu, TarWriter::LongNames::pax}) {
+    TarWriter writer;
+    writer.add("./a/1.jpg", kContent);
+    writer.add(path, {7}, dialect);
+    writer.add_link("b/1.jpg", "a/1.jpg");
+    writer.add_link("b/2.jpg", path, dialect);
+    writer.add_link("b/3.jpg", "./b/1.jpg");  // of a link
+    writer.add_link("b/nowhere.jpg", "a/9.jpg");
+    writer.add_link("b/later.jpg", "c/1.jpg");
+    writer.add_link("b/special.jpg", "c/link.jpg");
+    writer.add_special("c/link.jpg", '2');
+    writer.add("c/1.jpg", kContent);
+    const std::vector<TarMember> members = index(writer.finish());
+    ASSERT_EQ(members.size(), 10u);
+    for (const auto& [link, file] : {std::pair{2u, 0u}, {3u, 1u}, {4u, 0u}}) {
+      EXPECT_EQ(members[link].kind, TarMemberKind::file) << members[link].path;
+      EXPECT_EQ(members[link].offset, members[file].offset);
+      EXPECT_EQ(members[link].bytes, members[file].bytes);
+    }
+    for (const unsigned other : {5u, 6u, 7u, 8u})
+      EXPECT_EQ(members[other].kind, TarMemberKind::other) << members[other].path;
+    EXPECT_EQ(members[9].bytes, 5u);
   }
 }
 

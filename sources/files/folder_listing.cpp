@@ -1,0 +1,104 @@
+#include "sources/files/folder_listing.h"
+
+#include "core/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sys/stat.h>
+#include <system_error>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using Trouble = FolderListing::Trouble;
+
+/// What a folder is, by whichever name.
+struct FolderId {
+  dev_t device = 0;
+  ino_t number = 0;
+  friend bool operator==(const FolderId&, const FolderId&) = default;
+};
+
+class Lister {
+ public:
+  explicit Lister(const fs::path& root) : root_(root) {}
+
+  void list(const std::string& folder) {
+    struct stat status {};
+    if (::stat((root_ / folder).c_str(), &status) == 0)
+      above_.push_back({status.st_dev, status.st_ino});
+    else
+      above_.push_back({});
+    std::vector<fs::directory_entry> entries;
+    std::error_code error;
+    fs::directory_iterator entry(root_ / folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+      entries.push_back(*entry);
+    if (error) add(folder, Trouble::folder, "the folder cannot be listed", error.message());
+    // The file system's order is not ours: which entry is told of first must not depend on it.
+    std::sort(entries.begin(), entries.end(),
+              [](const auto& a, const auto& b) { return a.path().native() < b.path().native(); });
+    for (const fs::directory_entry& found : entries) {
+      const std::string name = found.path().filename().string();
+      visit(found, folder.empty() ? name : folder + "/" + name);
+    }
+    above_.pop_back();
+  }
+
+  FolderListing take() { return std::move(listing_); }
+
+ private:
+  void visit(const fs::directory_entry& entry, const std::string& path) {
+    std::error_code error;
+    const bool link = entry.is_symlink(error);
+    const fs::file_type type = entry.status(error).type();
+    if (type == fs::file_type::directory) {
+      if (link && leads_upwards(entry.path())) {
+        add(path, Trouble::folder_loop, "a link to a folder that holds it",
+            "the same files would come again without end");
+        return;
+      }
+      listing_.folders.push_back(path);
+      list(path);
+    } else if (type == fs::file_type::regular) {
+      listing_.files.push_back(path);
+    } else if (const std::string_view kind = special_file(type); !kind.empty()) {
+      add(path, Trouble::special, std::string(kind), "an image is a regular file");
+    } else if (link) {
+      std::error_code ignored;
+      const std::string target = fs::read_symlink(entry.path(), ignored).string();
+      add(path, Trouble::broken_link, "a link that leads nowhere",
+          fmt::format("'{}': {}", target, error.message()));
+    } else {
+      add(path, Trouble::file, "cannot be looked at", error.message());
+    }
+  }
+
+  bool leads_upwards(const fs::path& folder) const {
+    struct stat status {};
+    return ::stat(folder.c_str(), &status) == 0 &&
+           std::find(above_.begin(), above_.end(), FolderId{status.st_dev, status.st_ino}) !=
+               above_.end();
+  }
+
+  void add(const std::string& path, Trouble trouble, const std::string& problem,
+           const std::string& why) {
+    listing_.unusable.push_back({path, trouble, problem, why});
+  }
+
+  fs::path root_;
+  FolderListing listing_;
+  std::vector<FolderId> above_;  ///< the folders that we are in
+};
+
+}  // namespace
+
+FolderListing list_folder(const fs::path& root, const std::string& part) {
+  Lister lister(root);
+  lister.list(part);
+  return lister.take();
+}
+
+}  // namespace wellspring

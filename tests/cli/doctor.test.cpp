@@ -1,0 +1,44 @@
+// What `doctor` says of the machine is what the program does on it.
+#include "tests/cli/command.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+namespace wellspring::test {
+namespace {
+
+/// The first line of `doctor` that begins with `what`, run by a shell after `prefix`.
+std::string doctor_line(const std::string& prefix, const std::string& what) {
+  const Outcome outcome =
+      shell("unset OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES OMP_THREAD_LIMIT; " + prefix + " '" +
+            wellspring_path() + "' doctor");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  " + what + " ")) return line;
+  ADD_FAILURE() << "no line '" << what << "' in " << outcome.out;
+  return "";
+}
+
+TEST(Doctor, SaysWhatDecidesAboutThreads) {
+  const auto expect = [](const std::string& prefix, const std::string& part) {
+    const std::string line = doctor_line(prefix, "threads");
+    EXPECT_NE(line.find(part), std::string::npos) << line;
+  };
+  expect("OMP_NUM_THREADS=3", " 3, by OMP_NUM_THREADS=3");
+  expect("OMP_NUM_THREADS=99999", "cut to what is of use here");
+  expect("OMP_NUM_THREADS=3 OMP_THREAD_LIMIT=1", " 1, by OMP_THREAD_LIMIT=1");
+  const std::string one = "taskset -c $(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')";
+  expect(one, " 1, by ");
+  expect("OMP_NUM_THREADS=2 " + one, " 2, by OMP_NUM_THREADS=2");
+}
+
+// OpenMP's runtime then binds the first thread to one processor before the program begins.
+TEST(Doctor, BoundThreadsStillHaveAllProcessors) {
+  EXPECT_EQ(doctor_line("OMP_PROC_BIND=true", "processor"), doctor_line("", "processor"));
+}
+
+}  // namespace
+}  // namespace wellspring::test

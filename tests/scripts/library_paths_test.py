@@ -1,0 +1,58 @@
+"""No program looks for its libraries in the folder where it happens to be started.
+
+An empty entry of RPATH or RUNPATH is the current folder (ld.so(8)), and a relative one is looked for
+from there: a file called libz.so.1 in it would be loaded.
+
+usage: library_paths_test.py READELF FOLDER...
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ENTRY = re.compile(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]")
+
+
+def programs_below(folder):
+    """Executables that were linked, without CMake's own trials and libraries of others."""
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        ours = "CMakeFiles" not in path.parts and ".so" not in path.name
+        if not ours or path.is_symlink() or not path.is_file():
+            continue
+        if path.stat().st_mode & 0o111 and path.open("rb").read(4) == b"\x7fELF":
+            yield path
+
+
+def bad_entries(text):
+    """Of `readelf -d`."""
+    paths = ENTRY.findall(text)
+    return [
+        entry
+        for path in paths
+        for entry in path.split(":")
+        if not entry.startswith(("/", "$ORIGIN", "${ORIGIN}"))
+    ]
+
+
+def main():
+    # What the check itself must see.
+    assert bad_entries(" 0x0f (RPATH)  Library rpath: [::]") == ["", "", ""]
+    assert bad_entries(" 0x1d (RUNPATH)  Library runpath: [/a:lib:$ORIGIN/../lib]") == ["lib"]
+    assert bad_entries(" 0x0f (RPATH)  Library rpath: [$ORIGIN/../lib:/opt/lib]") == []
+    readelf, *folders = sys.argv[1:]
+    checked, failed = 0, []
+    for program in (path for folder in folders for path in programs_below(folder)):
+        text = subprocess.run(
+            [readelf, "-d", str(program)], capture_output=True, text=True, check=True
+        ).stdout
+        checked += 1
+        failed += [f"{program}: '{entry}'" for entry in sorted(set(bad_entries(text)))]
+    assert checked, f"no programs in {folders}"
+    if failed:
+        sys.exit("empty or relative library paths:\n" + "\n".join(failed))
+    print(f"{checked} programs")
+
+
+if __name__ == "__main__":
+    main()
