@@ -7,6 +7,7 @@
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -69,10 +70,22 @@ double write_bandwidth(Device device, std::size_t bytes) {
   return measure("", "", {write, static_cast<double>(bytes), [&] { stream.synchronize(); }}).rate;
 }
 
-bool Filter::matches(const std::string& name) const {
-  if (pattern.empty()) return true;
+Filter::Filter(const std::string& pattern) {
+  if (pattern.empty()) {
+    matches_ = [](const std::string&) { return true; };
+    return;
+  }
+  // libstdc++ goes one call deeper for each parenthesis and each character that it matches.
+  constexpr std::size_t kLongest = 256;
+  if (pattern.size() > kLongest) {
+    fail(ErrorKind::config,
+         {fmt::format("--filter: {} bytes", pattern.size()),
+          fmt::format("it may have {}", kLongest), "a part of a name is enough: --filter shapes"});
+  }
   try {
-    return std::regex_search(name, std::regex(pattern, std::regex::extended));
+    matches_ = [regex = std::regex(pattern, std::regex::extended)](const std::string& name) {
+      return std::regex_search(name, regex);
+    };
   } catch (const std::regex_error& error) {
     fail(ErrorKind::config, {"--filter: '" + pattern + "' is not a regular expression",
                              error.what(), "extended syntax, as in grep -E"});
