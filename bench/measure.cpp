@@ -11,9 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
-#include <regex>
+#include <memory>
+#include <regex.h>
 
 namespace wellspring::bench {
 namespace {
@@ -75,21 +77,28 @@ Filter::Filter(const std::string& pattern) {
     matches_ = [](const std::string&) { return true; };
     return;
   }
-  // libstdc++ goes one call deeper for each parenthesis and each character that it matches.
+  // glibc compiles a call deeper for each parenthesis. (std::regex does so while it matches, too,
+  // and takes for ever over some patterns.)
   constexpr std::size_t kLongest = 256;
   if (pattern.size() > kLongest) {
     fail(ErrorKind::config,
          {fmt::format("--filter: {} bytes", pattern.size()),
           fmt::format("it may have {}", kLongest), "a part of a name is enough: --filter shapes"});
   }
-  try {
-    matches_ = [regex = std::regex(pattern, std::regex::extended)](const std::string& name) {
-      return std::regex_search(name, regex);
-    };
-  } catch (const std::regex_error& error) {
-    fail(ErrorKind::config, {"--filter: '" + pattern + "' is not a regular expression",
-                             error.what(), "extended syntax, as in grep -E"});
+  auto compiled = std::make_unique<regex_t>();
+  if (const int error = ::regcomp(compiled.get(), pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
+    std::array<char, 128> why{};
+    ::regerror(error, compiled.get(), why.data(), why.size());
+    fail(ErrorKind::config, {"--filter: '" + pattern + "' is not a regular expression", why.data(),
+                             "extended syntax, as in grep -E"});
   }
+  const std::shared_ptr<regex_t> regex(compiled.release(), [](regex_t* owned) {
+    ::regfree(owned);
+    delete owned;
+  });
+  matches_ = [regex](const std::string& name) {
+    return ::regexec(regex.get(), name.c_str(), 0, nullptr, 0) == 0;
+  };
 }
 
 nlohmann::json to_json(const Report& report) {
