@@ -100,6 +100,7 @@ TEST(TrainerTest, ACheckpointThatCannotBeWrittenIsFoundBeforeTheFirstStep) {
 TEST(TrainerTest, OfTheFirstAttemptNothingIsLeft) {
   const TemporaryFolder folder;
   Listener listener;
+  const SignalGuard signals;  // takes the request back
   listener.interrupt_at = 1;
   Trainer(small_run(folder.path(), {"train.log_every=1"}), listener, quick()).run();
   ASSERT_FALSE(listener.steps.empty());
