@@ -7,12 +7,15 @@
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
-#include <regex>
+#include <memory>
+#include <regex.h>
 
 namespace wellspring::bench {
 namespace {
@@ -69,14 +72,33 @@ double write_bandwidth(Device device, std::size_t bytes) {
   return measure("", "", {write, static_cast<double>(bytes), [&] { stream.synchronize(); }}).rate;
 }
 
-bool Filter::matches(const std::string& name) const {
-  if (pattern.empty()) return true;
-  try {
-    return std::regex_search(name, std::regex(pattern, std::regex::extended));
-  } catch (const std::regex_error& error) {
-    fail(ErrorKind::config, {"--filter: '" + pattern + "' is not a regular expression",
-                             error.what(), "extended syntax, as in grep -E"});
+Filter::Filter(const std::string& pattern) {
+  if (pattern.empty()) {
+    matches_ = [](const std::string&) { return true; };
+    return;
   }
+  // glibc compiles a call deeper for each parenthesis. (std::regex does so while it matches, too,
+  // and takes for ever over some patterns.)
+  constexpr std::size_t kLongest = 256;
+  if (pattern.size() > kLongest) {
+    fail(ErrorKind::config,
+         {fmt::format("--filter: {} bytes", pattern.size()),
+          fmt::format("it may have {}", kLongest), "a part of a name is enough: --filter shapes"});
+  }
+  auto compiled = std::make_unique<regex_t>();
+  if (const int error = ::regcomp(compiled.get(), pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
+    std::array<char, 128> why{};
+    ::regerror(error, compiled.get(), why.data(), why.size());
+    fail(ErrorKind::config, {"--filter: '" + pattern + "' is not a regular expression", why.data(),
+                             "extended syntax, as in grep -E"});
+  }
+  const std::shared_ptr<regex_t> regex(compiled.release(), [](regex_t* owned) {
+    ::regfree(owned);
+    delete owned;
+  });
+  matches_ = [regex](const std::string& name) {
+    return ::regexec(regex.get(), name.c_str(), 0, nullptr, 0) == 0;
+  };
 }
 
 nlohmann::json to_json(const Report& report) {

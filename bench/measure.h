@@ -56,9 +56,15 @@ Row measure(const std::string& name, const std::string& unit, const Work& work, 
 /// Bytes per second at which this device's memory takes zeros into a buffer of `bytes`.
 double write_bandwidth(Device device, std::size_t bytes);
 
-struct Filter {
-  std::string pattern;  ///< regular expression; empty: everything
-  bool matches(const std::string& name) const;
+/// Names that an extended regular expression is found in.
+class Filter {
+ public:
+  /// Empty: all of them. Error (config): no regular expression, or more than 256 bytes.
+  explicit Filter(const std::string& pattern);
+  bool matches(const std::string& name) const { return matches_(name); }
+
+ private:
+  std::function<bool(const std::string&)> matches_;
 };
 
 // The benchmark groups. Each appends the rows whose name matches.

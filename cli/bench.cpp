@@ -4,13 +4,13 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "core/version.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -42,7 +42,8 @@ void print_row(const bench::Row& row) {
 
 int run(const Options& options) {
   bench::Report report{Device::parse(options.device), print_row};
-  const bench::Filter filter{options.filter};
+  const bench::Filter filter(options.filter);
+  if (!options.json.empty()) require_creatable(options.json);
   print_header(report.device);
   const auto group = [&](const char* name, void (*add)(bench::Report&, const bench::Filter&)) {
     if (options.group != "all" && options.group != name) return;
@@ -58,11 +59,9 @@ int run(const Options& options) {
   }
   fmt::print("\nmedian +- 1.4826 x median absolute deviation of the repeated measurements\n");
   if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << bench::to_json(report).dump(2) << "\n";
-    if (!file.flush()) {
-      fail(ErrorKind::runtime, {fmt::format("cannot write '{}'", options.json), "", ""});
-    }
+    OutputFile file(options.json, OutputFile::Mode::replace);
+    file.write(bench::to_json(report).dump(2) + "\n");
+    file.finish();
   }
   return 0;
 }

@@ -18,7 +18,7 @@ int run(const SampleOptions& options) {
   const bool done = watch("digest", *feed,
                           [&](const auto& progress) { report = digest_report(*feed, progress); });
   if (!done) return kInterrupted;
-  fmt::print("{}\n", report.dump(2));
+  fmt::print("{}\n", report.dump(2, ' ', /*ensure_ascii=*/true));
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "bench/machine.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "kernels/device.h"
 #if WELLSPRING_CUDA
@@ -25,7 +26,7 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 void line(const char* what, const std::string& value) {
-  fmt::print("  {:<16} {}\n", what, value);
+  fmt::print("  {:<16} {}\n", what, printable(value));
 }
 
 void heading(const char* text) {

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/train_view.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "train/evaluation.h"
 #include "train/trainer.h"
 
@@ -36,7 +37,7 @@ int run(const Options& options) {
   const EvaluationReport report =
       evaluate_checkpoint(options.checkpoint, config_of(options), silent);
   for (const EvaluationResult& result : report.results) {
-    fmt::print("{}\n", evaluation_text(result));
+    fmt::print("{}\n", printable(evaluation_text(result)));
   }
   return 0;
 }

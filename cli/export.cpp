@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +31,8 @@ int run(const Options& options) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
                  "; they are left out, and counted in metadata.json"});
   }
-  fmt::print("{}: {}, arrays {}\n", options.out, feed->summary(), fmt::join(report.arrays, ", "));
+  fmt::print("{}: {}, arrays {}\n", printable(options.out), printable(feed->summary()),
+             fmt::join(report.arrays, ", "));
   return 0;
 }
 

@@ -22,7 +22,8 @@ namespace {
 
 void print_error(const std::string& message) {
   std::fflush(stdout);
-  fmt::print(stderr, "wellspring: {} {}\n", paint(Colour::red, "error:", STDERR_FILENO), message);
+  fmt::print(stderr, "wellspring: {} {}\n", paint(Colour::red, "error:", STDERR_FILENO),
+             printable(message));
 }
 
 std::string version_line() {

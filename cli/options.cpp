@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include "core/params.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +10,7 @@
 namespace wellspring::cli {
 
 void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", printable(note));
 }
 
 CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,

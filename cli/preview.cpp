@@ -5,6 +5,8 @@
 #include "cli/options.h"
 #include "cli/samples.h"
 #include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -35,14 +37,15 @@ void print_events(SampleFeed& feed) {
   fmt::print("{:>8} {:<12}", "id", "class");
   const std::vector<ValueInfo>& named = feed.origins().front().info.features;
   for (std::size_t f = 0; f < features; ++f)
-    fmt::print(" {:>12}", f < named.size() ? named[f].name : fmt::format("feature {}", f));
+    fmt::print(" {:>12}",
+               f < named.size() ? printable(named[f].name) : fmt::format("feature {}", f));
   fmt::print(" {:>12}\n", "weight");
   feed.make([&](const HostSamples& samples) {
     for (std::size_t i = 0; i < samples.label().size(); ++i) {
       const Slot& slot = samples.slots[i];
       const std::vector<std::string>& classes = feed.origins().at(slot.source).info.classes;
       fmt::print("{:>8} {:<12}", slot.sample,
-                 classes.at(static_cast<std::size_t>(samples.label()[i])));
+                 printable(classes.at(static_cast<std::size_t>(samples.label()[i]))));
       for (const float value : samples.x().subspan(i * features, features)) {
         fmt::print(" {:>12.6g}", value);
       }
@@ -63,6 +66,7 @@ int run(const Options& options) {
   const std::string out = options.out.empty()
                               ? std::filesystem::path(options.samples.what).stem().string() + ".png"
                               : options.out;
+  require_creatable(out);
   Preview picture;
   const bool done =
       watch("preview", *feed, [&](const auto& progress) { picture = preview(*feed, progress); });
@@ -79,7 +83,7 @@ int run(const Options& options) {
     few.count = std::min(feed->count(), kRows);
     print_events(*open_samples(few, usual_count));
   }
-  fmt::print("{}: {}\n", out, feed->summary());
+  fmt::print("{}: {}\n", printable(out), printable(feed->summary()));
   return 0;
 }
 

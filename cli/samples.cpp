@@ -108,6 +108,8 @@ std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
     refuse("--split", generator, "its samples are not split: --first names the first one");
   if (options.step)
     refuse("--step", generator, "it knows no steps: --first names the first sample");
+  if (options.size && find_generator(options.what).kind != SampleKind::image)
+    refuse("--size", generator, "its samples are no images: leave it out");
   std::vector<ParamSetting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
   auto made =
@@ -186,10 +188,9 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
   add_optional_whole(app, "--seed", options.seed, 0, kAnyWhole,
                      "of a generator: seed; sample i is a function of it, the parameters and i "
                      "(default: 0)");
-  add_optional_whole(app, "--size", options.size, 1, kLargestImageSide,
-                     fmt::format("of a generator: side of the image in pixels; no effect on events "
-                                 "(default: {})",
-                                 kDefaultSize));
+  add_optional_whole(
+      app, "--size", options.size, 1, kLargestImageSide,
+      fmt::format("of a generator of images: their side in pixels (default: {})", kDefaultSize));
   add_optional_whole(app, "--batch", options.batch, 1, 1 << 20,
                      fmt::format("of a generator: samples made at once; changes none of them "
                                  "(default: {})",

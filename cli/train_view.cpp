@@ -71,18 +71,18 @@ void TrainView::say(const std::string& line) {
   if (progress_) {
     progress_->say(line);
   } else {
-    fmt::print("{}\n", line);
+    fmt::print("{}\n", printable(line));
   }
 }
 
 void TrainView::on_memory(const std::string& table) {
-  fmt::print("{}\n", table);
+  fmt::print("{}\n", printable(table));
   std::fflush(stdout);  // seen, whatever becomes of the allocation
 }
 
 void TrainView::on_plan(const PlanReport& plan) {
   const auto line = [](const char* what, const std::string& value) {
-    fmt::print("  {:<16} {}\n", what, value);
+    fmt::print("  {:<16} {}\n", what, printable(value));
   };
   fmt::print("{}\n", paint(Colour::bold, plan.name));
   line("device", fmt::format("{}, {}, graph {}", plan.device, plan.precision, plan.graph));
@@ -143,7 +143,8 @@ void TrainView::on_finish(const FinishReport& report) {
   say_overflow();
   if (report.status == RunStatus::interrupted) {
     fmt::print("\n{} at step {}; the run continues from there with\n  {} train {}\n",
-               paint(Colour::bold, "stopped by a signal"), report.step, program_name(), arguments_);
+               paint(Colour::bold, "stopped by a signal"), report.step, printable(program_name()),
+               printable(arguments_));
     return;
   }
   fmt::print("\n{} after {} steps in {}\n", paint(Colour::green, "finished"), report.step,
@@ -151,15 +152,18 @@ void TrainView::on_finish(const FinishReport& report) {
   if (report.evaluation) {
     for (const EvaluationResult& result : report.evaluation->results) {
       const std::string what = result.trained_on == 0 ? "never trained on" : "held out";
-      fmt::print("  {:<16} {}\n", what, evaluation_text(result));
+      fmt::print("  {:<16} {}\n", what, printable(evaluation_text(result)));
     }
   }
   print_throughput(report);
-  if (!report.preview.empty()) fmt::print("  {:<16} {}\n", "preview", report.preview.string());
-  if (!report.report.empty()) fmt::print("  {:<16} {}\n", "report", report.report.string());
-  const std::string program = program_name();
+  if (!report.preview.empty())
+    fmt::print("  {:<16} {}\n", "preview", printable(report.preview.string()));
+  if (!report.report.empty())
+    fmt::print("  {:<16} {}\n", "report", printable(report.report.string()));
+  const std::string program = printable(program_name());
   fmt::print("\nTry next:\n");
-  if (report.checkpoint) fmt::print("  {} eval {}\n", program, report.checkpoint->path.string());
+  if (report.checkpoint)
+    fmt::print("  {} eval {}\n", program, printable(report.checkpoint->path.string()));
   if (!report.checkpoint) fmt::print("  {} describe shapes\n", program);
   fmt::print("  {} preview dead_leaves --count 36 --out leaves.png\n", program);
   fmt::print("  {} bench generators\n", program);

@@ -9,7 +9,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace wellspring {
 namespace detail {
@@ -25,14 +26,19 @@ struct ConfigValue {
   std::vector<std::pair<ParamSetting, Pointer>> entries;  ///< of a map: key with its place, value
   std::vector<Pointer> elements;                          ///< of a list
 
+  std::unordered_map<std::string, std::size_t> index;  ///< of each key in `entries`
+
   std::vector<std::string> known;  ///< keys of this map that a reader asked for, in that order
-  bool read = false;               ///< this value was consumed by a reader
+  std::unordered_set<std::string> known_keys;  ///< the same, to look up
+  bool read = false;                           ///< this value was consumed by a reader
 
   Pointer find(const std::string& key) const {
-    for (const auto& [name, value] : entries) {
-      if (name.name == key) return value;
-    }
-    return nullptr;
+    const auto found = index.find(key);
+    return found == index.end() ? nullptr : entries[found->second].second;
+  }
+  void append(ParamSetting key, Pointer value) {
+    index.emplace(key.name, entries.size());
+    entries.emplace_back(std::move(key), std::move(value));
   }
 };
 
@@ -40,10 +46,11 @@ namespace {
 
 using Pointer = ConfigValue::Pointer;
 
-/// Deeper or larger than any honest configuration: an alias that contains itself, or aliases of
-/// aliases that multiply.
+/// Deeper or larger than any honest configuration: another file, /dev/zero, an alias that contains
+/// itself, or aliases of aliases that multiply.
+constexpr std::size_t kMaxBytes = std::size_t{1} << 18;
 constexpr int kMaxDepth = 64;
-constexpr int kMaxValues = 1'000'000;
+constexpr int kMaxValues = 100'000;
 
 std::string child_path(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
@@ -87,8 +94,11 @@ class TreeBuilder {
     value->place = place_at(file_, lines_, node.Mark());
     value->path = path;
     if (depth > kMaxDepth || ++values_ > kMaxValues) {
-      fail(ErrorKind::config, {value->place.prefix() + "the configuration never ends",
-                               "an alias contains itself, or aliases multiply"});
+      fail(ErrorKind::config,
+           {value->place.prefix() + "the configuration never ends",
+            fmt::format("it is more than {} levels deep or has more than {} values: an alias "
+                        "contains itself, or aliases multiply",
+                        kMaxDepth, kMaxValues)});
     }
     if (node.IsMap()) {
       value->kind = ConfigKind::map;
@@ -114,22 +124,49 @@ class TreeBuilder {
     if (!key.IsScalar()) {
       fail(ErrorKind::config, {place.prefix() + "a key must be a plain word"});
     }
-    for (const auto& [other, unused] : map.entries) {
-      if (other.name == key.Scalar()) {
-        fail(ErrorKind::config,
-             {fmt::format("{}duplicate key '{}'", place.prefix(), key.Scalar()),
-              "it stands already at " + other.place.to_string(), "keep one of the two"});
-      }
+    if (const auto found = map.index.find(key.Scalar()); found != map.index.end()) {
+      fail(ErrorKind::config,
+           {fmt::format("{}duplicate key '{}'", place.prefix(), key.Scalar()),
+            "it stands already at " + map.entries[found->second].first.place.to_string(),
+            "keep one of the two"});
     }
     Pointer built = build(value, child_path(map.path, key.Scalar()), depth + 1);
     if (built->kind == ConfigKind::empty) built->place = place;  // yaml-cpp names the next token's
-    map.entries.push_back({{key.Scalar(), "", place}, std::move(built)});
+    map.append({key.Scalar(), "", place}, std::move(built));
   }
 
   std::string file_;
   Lines lines_;
   int values_ = 0;
 };
+
+/// Error (config) unless checkpoints, metrics and reports, which are UTF-8, can hold this text, and
+/// yaml-cpp reads all of it: it takes some control characters for the end.
+void expect_text(std::string_view text, const std::string& file, Lines lines) {
+  if (text.size() > kMaxBytes) {
+    fail(ErrorKind::config,
+         {fmt::format("{}: more than {}", file, human_bytes(kMaxBytes)),
+          "a configuration is text of a few KiB", "is it the file that was meant?"});
+  }
+  int line = 1;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, ++line) {
+    end = std::min(text.find('\n', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const bool controls = std::any_of(part.begin(), part.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r';
+    });
+    // A value of the command line is taken as it stands, whatever it holds.
+    if (is_utf8(part) && (lines == Lines::dropped || !controls)) continue;
+    const Place place = {file, lines == Lines::kept ? line : 0, lines == Lines::kept ? 1 : 0};
+    constexpr std::size_t kShown = 60;  // bytes
+    fail(ErrorKind::config,
+         {fmt::format("{}{}", place.prefix(), is_utf8(part) ? "a control character" : "not UTF-8"),
+          fmt::format("'{}'; a configuration is plain text in UTF-8, and so is what a run writes",
+                      printable(part.substr(0, kShown))),
+          fmt::format("{} UTF-8; what has another name is reached by a symbolic link",
+                      lines == Lines::kept ? "save the file as" : "write it in")});
+  }
+}
 
 Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines,
                    const std::string& path) {
@@ -186,18 +223,19 @@ Pointer& child_slot(ConfigValue& parent, const std::string& step,
     fail_override(override_text, fmt::format("'{}' is a value, not a section", parent.path));
   }
   parent.kind = ConfigKind::map;
-  for (auto& [key, value] : parent.entries) {
-    if (key.name == step) return value;
+  if (const auto found = parent.index.find(step); found != parent.index.end()) {
+    return parent.entries[found->second].second;
   }
   auto made = std::make_shared<ConfigValue>();
   made->kind = ConfigKind::empty;
   made->place = kCommandLine;
   made->path = child_path(parent.path, step);
-  parent.entries.push_back({{step, "", kCommandLine}, std::move(made)});
+  parent.append({step, "", kCommandLine}, std::move(made));
   return parent.entries.back().second;
 }
 
 void apply_override(Pointer& root, const std::string& text) {
+  expect_text(text, kCommandLine.file, Lines::dropped);
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) fail_override(text, "there is no '='");
   const std::string key = text.substr(0, equals);
@@ -283,8 +321,7 @@ ConfigNode ConfigNode::at(const std::string& key) const {
       value_->kind != ConfigKind::absent) {
     refuse(fmt::format("wants a section, got {}", detail::kind_name(value_->kind)));
   }
-  auto& known = value_->known;
-  if (std::find(known.begin(), known.end(), key) == known.end()) known.push_back(key);
+  if (value_->known_keys.insert(key).second) value_->known.push_back(key);
   if (auto found = value_->find(key)) {
     found->read = true;
     return ConfigNode(std::move(found));
@@ -403,6 +440,7 @@ void ConfigNode::finish() const {
 
 ConfigDocument ConfigDocument::parse(const std::string& text, const std::string& name,
                                      std::span<const std::string> overrides) {
+  detail::expect_text(text, name, detail::Lines::kept);
   auto root = detail::parse_yaml(text, name, detail::Lines::kept, "");
   if (root->kind != ConfigKind::map && root->kind != ConfigKind::empty) {
     fail(ErrorKind::config,
@@ -422,13 +460,14 @@ ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
          {fmt::format("{}: is a folder", file.string()), "", "name a YAML file"});
   }
   std::ifstream stream(file, std::ios::binary);
-  std::stringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream) {
+  std::string text(detail::kMaxBytes + 1, '\0');  // no more is read, whatever the file is
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream.is_open() || stream.bad()) {
     fail(ErrorKind::config, {fmt::format("{}: cannot read the configuration", file.string()),
                              std::generic_category().message(errno), missing_part(file)});
   }
-  return parse(text.str(), file.string(), overrides);
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return parse(text, file.string(), overrides);
 }
 
 }  // namespace wellspring

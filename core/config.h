@@ -94,7 +94,8 @@ class ConfigDocument {
  public:
   /// Reads a file. `overrides` are `optimizer.lr=0.1` or `data.sources.0.weight=2`, applied in
   /// order over the file; a value that begins with [ or { is YAML, anything else is a scalar as it
-  /// stands. Errors (config): no such file, not YAML, duplicate key, malformed override.
+  /// stands. Errors (config): no such file, longer than 256 KiB, not UTF-8, not YAML, duplicate
+  /// key, malformed override.
   static ConfigDocument load(const std::filesystem::path& file,
                              std::span<const std::string> overrides = {});
   /// The same from text; `name` stands for the file in messages.

@@ -111,6 +111,12 @@ bool is_there(const fs::path& path) {
 
 }  // namespace
 
+void require_creatable(const fs::path& path) {
+  require_writable_folder_of(path);
+  std::error_code error;  // then it is none
+  if (fs::is_directory(path, error)) fail_write(path, "create", EISDIR);
+}
+
 std::string missing_part(const fs::path& path) {
   std::error_code error;
   fs::path present;

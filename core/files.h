@@ -29,6 +29,9 @@ std::string_view special_file(std::filesystem::file_type type);
 std::string read_text(const std::filesystem::path& path);
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 
+/// Error (runtime) where no file could be created under this name, as far as one can know before.
+void require_creatable(const std::filesystem::path& path);
+
 /// The folder and its parents. Error (runtime) if that cannot be.
 void make_folders(const std::filesystem::path& path);
 

@@ -78,7 +78,7 @@ std::string Progress::text(std::uint64_t done, const std::string& status) const 
   } else {
     line += fmt::format("{}  {}", done, human_duration(elapsed));
   }
-  return status.empty() ? line : line + "  " + status;
+  return printable(status.empty() ? line : line + "  " + status);
 }
 
 void Progress::clear_bar() {
@@ -120,7 +120,7 @@ void Progress::say(const std::string& line) noexcept {
     const std::lock_guard lock(mutex_);
     if (options_.style == Style::silent) return;
     clear_bar();
-    put(line + "\n");
+    put(printable(line) + "\n");
   } catch (...) {
   }
 }

@@ -15,8 +15,8 @@ bool is_terminal(int descriptor);
 /// (no-color.org).
 bool wants_colour(int descriptor);
 
-/// One task with a known number of parts. Nothing here throws: a run must not fail because nobody
-/// can be told about it. Calls may come from several threads.
+/// One task with a known number of parts. What it is told is made printable. Nothing here throws: a
+/// run must not fail because nobody can be told about it. Calls may come from several threads.
 class Progress {
  public:
   enum class Style { automatic, bar, lines, silent };

@@ -76,6 +76,38 @@ std::optional<std::string> take_list_element(std::string_view& rest) {
   return element;
 }
 
+struct Character {
+  char32_t code;
+  std::size_t bytes;
+};
+
+/// The first character of a text that has any; none where its bytes are not UTF-8: The Unicode
+/// Standard 15.0, tables 3-6 and 3-7.
+std::optional<Character> first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return Character{lead, 1};
+  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < bytes) return std::nullopt;
+  char32_t code = lead & (0x7Fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return std::nullopt;
+    code = code << 6 | (byte(i) & 0x3F);
+  }
+  const char32_t smallest = bytes == 4 ? 0x10000 : bytes == 3 ? 0x800 : 0x80;
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < smallest || surrogate || code > 0x10FFFF) return std::nullopt;
+  return Character{code, bytes};
+}
+
+/// Characters that tell a terminal to do something: C0, DEL and C1 controls (ECMA-48), and those
+/// that change the direction of what follows (Unicode Standard Annex 9, table 4).
+bool is_command(char32_t code) {
+  if (code == '\n' || code == '\t') return false;
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -118,6 +150,33 @@ std::string name_advice(std::string_view name, std::span<const std::string> know
   const auto nearest = nearest_name(name, known);
   const std::string list = "known: " + join(known);
   return nearest ? fmt::format("did you mean '{}'? {}", *nearest, list) : list;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto character = first_character(text);
+    if (!character) return false;
+    text.remove_prefix(character->bytes);
+  }
+  return true;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto character = first_character(text);
+    const std::size_t bytes = character ? character->bytes : 1;
+    if (character && !is_command(character->code)) {
+      out += text.substr(0, bytes);
+    } else if (bytes > 1) {
+      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(character->code));
+    } else {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    }
+    text.remove_prefix(bytes);
+  }
+  return out;
 }
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {

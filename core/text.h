@@ -23,6 +23,13 @@ std::optional<std::string> nearest_name(std::string_view name, std::span<const s
 /// The advice after an unknown name: "did you mean 'lr'? known: lr, momentum".
 std::string name_advice(std::string_view name, std::span<const std::string> known);
 
+/// Whether these bytes are UTF-8 (RFC 3629: neither overlong forms nor surrogates).
+bool is_utf8(std::string_view text);
+/// Text from outside (names of files, arguments, what a configuration says) as a terminal may have
+/// it: control characters but line feeds and tabs, changes of the writing direction and bytes that
+/// are not UTF-8 become escapes, "\\x1b" or "\\u202e". All that is printed goes through it.
+std::string printable(std::string_view text);
+
 /// "a, b, c".
 std::string join(std::span<const std::string> parts, std::string_view separator = ", ");
 /// Without blanks at both ends.

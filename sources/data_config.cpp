@@ -19,8 +19,10 @@ const ParamTable<DataConfig>& data_table() {
           .text("root", &DataConfig::root, "folder where relative paths of data begin")
           .may_change()
           .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
-          .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
-                   "of every data set that says nothing else: the first ones of each class; 0: all")
+          .integer(
+              "limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
+              "of every data set that says nothing else: the first so many of each class, in the "
+              "order of its rows; 0: all; what is held out is used whole")
           .may_change();  // what each source makes of it counts
   return table;
 }

@@ -1,6 +1,7 @@
 #include "sources/mixture.h"
 
 #include "core/error.h"
+#include "core/text.h"
 #include "kernels/emission/batch_columns.h"
 #include "kernels/launch.h"
 
@@ -16,10 +17,22 @@ namespace {
 /// A table larger than this is refused: 64 million steps of two sources.
 constexpr std::uint64_t kLargestTableBytes = std::uint64_t{1} << 30;
 
+/// Checkpoints, metrics and exports name classes, and are UTF-8.
+void expect_text(const Source& source) {
+  for (const std::string& name : source.classes()) {
+    if (is_utf8(name)) continue;
+    fail(ErrorKind::data, {fmt::format("source '{}': the name of class '{}' is not UTF-8 ({})",
+                                       source.name(), printable(name), source.summary()),
+                           "checkpoints and metrics name the classes, and are UTF-8",
+                           "rename the class folder, or the class in the list of names"});
+  }
+}
+
 }  // namespace
 
 void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place) {
   const std::string& name = source->name();
+  expect_text(*source);
   if (size() == kMaxSources) {
     fail(ErrorKind::config,
          {fmt::format("{}source '{}' is one too many", place.prefix(), name),

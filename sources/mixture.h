@@ -37,7 +37,8 @@ class Mixture {
       : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
   /// Errors (config): a name twice, a layout that no network reads together with the first's, a
-  /// weight that is negative or not finite, too many sources.
+  /// weight that is negative or not finite, too many sources; (data): the name of a class is not
+  /// UTF-8.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
   /// Weights over the run, linear between the points and held before the first and after the last;
   /// every point has a weight for every source, in their order. Errors (config) otherwise, where a

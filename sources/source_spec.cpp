@@ -41,8 +41,10 @@ ParamTable<SourceSpec> file_rows() {
   table.text("format", &SourceSpec::format,
              "see wellspring list formats, and describe FORMAT for the keys that it adds here; "
              "empty: found by the path");
-  table.integer("limit_per_class", &SourceSpec::limit_per_class, {0, 1e9}, "rows",
-                "takes the first ones of each class; 0: all");
+  table.integer(
+      "limit_per_class", &SourceSpec::limit_per_class, {0, 1e9}, "rows",
+      "learns from the first so many of each class, in the order of its rows; 0: all; where "
+      "it is not given that of data");
   table.choice("storage", &SourceSpec::storage,
                {{"auto", Storage::automatic},
                 {"resident", Storage::resident},

@@ -371,7 +371,8 @@ void CheckpointStore::clean() const {
   if (fs::exists(folder_)) remove_stale_temporaries(folder_);
 }
 
-CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream& stream) const {
+CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream& stream,
+                                        CheckpointWriting writing) const {
   const auto begin = std::chrono::steady_clock::now();
   const ParameterArena& parameters = content.parameters;
   const std::vector<ArenaArray> arrays = parameters.arrays();
@@ -414,6 +415,7 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   OutputFile header_file = folder.create(kHeaderFile);
   header_file.write(header.dump(2) + "\n");
   header_file.finish();
+  if (writing == CheckpointWriting::rehearse) return report;  // the folder goes with its object
   folder.commit();
 
   std::vector<std::uint64_t> all = steps();

@@ -49,6 +49,9 @@ struct ResumeReport {
   std::vector<std::string> begun_anew;  ///< state blocks that were left as they were
 };
 
+/// rehearse: all files are written and removed again, so that what would fail does so early.
+enum class CheckpointWriting : std::uint8_t { keep, rehearse };
+
 /// The checkpoints of one run folder.
 class CheckpointStore {
  public:
@@ -61,7 +64,8 @@ class CheckpointStore {
 
   /// Writes a checkpoint and removes all but the newest `keep`. Error (runtime) where it cannot be
   /// written; older ones are then untouched.
-  CheckpointReport write(const CheckpointContent& content, Stream& stream) const;
+  CheckpointReport write(const CheckpointContent& content, Stream& stream,
+                         CheckpointWriting writing = CheckpointWriting::keep) const;
   /// Removes what killed runs left unfinished.
   void clean() const;
 
@@ -104,5 +108,8 @@ struct TransferReport {
 TransferReport transfer_weights(const std::filesystem::path& model_file, HeadInit head_init,
                                 const std::vector<HeadSpec>& heads, ParameterArena& parameters,
                                 Stream& stream);
+/// The same without the weights themselves, of parameters that are planned.
+TransferReport check_transfer(const std::filesystem::path& model_file, HeadInit head_init,
+                              const std::vector<HeadSpec>& heads, const ParameterArena& parameters);
 
 }  // namespace wellspring

@@ -1,6 +1,7 @@
 #include "train/evaluation_config.h"
 
 #include "core/text.h"
+#include "kernels/emission/batch.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
   static const auto table =
       ParamTable<EvaluationConfig>("eval")
           .integer("every", &EvaluationConfig::every, {0, kUnbounded}, "steps",
-                   "between evaluations; 0: at the end only")
+                   "between evaluations; 0: at the end only; without sources there are none")
           .may_change()
           .integer("samples", &EvaluationConfig::samples, {1, kUnbounded}, "samples",
                    "of each generator, ids from 2^48 on; files are used whole")
@@ -43,7 +44,11 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
 EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data) {
   EvaluationConfig evaluation = node.read(evaluation_table());
   const std::vector<std::string> names = names_of(data);
-  for (const ConfigNode& element : node.list("sources")) {
+  const std::vector<ConfigNode> elements = node.list("sources");
+  if (elements.size() > static_cast<std::size_t>(kMaxSources))
+    node.refuse(fmt::format("{} sources", elements.size()),
+                fmt::format("a mixture holds at most {}", kMaxSources));
+  for (const ConfigNode& element : elements) {
     EvaluationSourceConfig source = element.read(evaluation_source_table());
     const auto found = std::find(names.begin(), names.end(), source.of);
     if (found == names.end())
@@ -86,7 +91,8 @@ void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation) 
 
 std::vector<ConfigSection> evaluation_sections() {
   return {{"eval", "", evaluation_table().rows(), ""},
-          {"eval.sources[]", "", evaluation_source_table().rows(), "keys of the source's format"}};
+          {"eval.sources[]", "without any, nothing is held out and the run is never evaluated",
+           evaluation_source_table().rows(), "keys of the source's format"}};
 }
 
 }  // namespace wellspring

@@ -1,5 +1,6 @@
 #include "train/run_config.h"
 
+#include "core/text.h"
 #include "sources/procedural.h"
 #include "train/model.h"
 
@@ -56,7 +57,8 @@ const ParamTable<TrainConfig>& train_table() {
                    "between lines of metrics")
           .may_change()
           .integer("checkpoint_every", &TrainConfig::checkpoint_every, {0, kUnbounded}, "steps",
-                   "between checkpoints; 0: at the end only")
+                   "between checkpoints; 0: about ten minutes; one is written at the end, too, and "
+                   "when a signal ends the run")
           .may_change()
           .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints", "kept, the newest")
           .may_change()
@@ -153,6 +155,11 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   RunConfig config = root.read(run_table());
   Device::expect_name(config.device, root.at("device").place().prefix());
   if (config.name.empty()) config.name = default_name;
+  if (!is_utf8(config.name))
+    fail(ErrorKind::config, {fmt::format("{}: the file's name, which is the run's, is not UTF-8",
+                                         printable(default_name)),
+                             "checkpoints, metrics and reports are, and name the run",
+                             "give the run a name: name=NAME"});
   if (config.out.empty()) config.out = (std::filesystem::path("runs") / config.name).string();
   config.data = read_data(root.section("data"));
   config.evaluation = read_evaluation(root.section("eval"), config.data);

@@ -41,7 +41,7 @@ struct TrainConfig {
   /// Whether evaluation and model files take the average.
   bool exports_average() const { return ema > 0 && weights == WeightChoice::average; }
   std::int64_t log_every = 20;
-  std::int64_t checkpoint_every = 0;
+  std::int64_t checkpoint_every = 0;  ///< steps; 0: by time
   std::int64_t keep = 2;
   GraphMode graph = GraphMode::on;
 };

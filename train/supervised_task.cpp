@@ -1,6 +1,12 @@
 #include "train/supervised_task.h"
 
+#include "train/source_truth.h"
+
 namespace wellspring {
+
+SupervisedTask::Input SupervisedTask::Input::of(const RunConfig& config, const Mixture& mixture) {
+  return {mixture.layout(), make_heads(config.heads, training_truth(config, mixture))};
+}
 
 SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory,
                                DType compute, Input input)

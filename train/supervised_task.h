@@ -24,6 +24,9 @@ class SupervisedTask {
   struct Input {
     SampleLayout layout;
     std::vector<HeadSpec> heads;  ///< in the order of the outputs
+
+    /// Of a run. `mixture`: its training sources. Errors (config): see make_heads.
+    static Input of(const RunConfig& config, const Mixture& mixture);
   };
   /// Plans everything. Error (config): the model does not fit the input.
   SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,

@@ -7,8 +7,8 @@
 #include "train/rates.h"
 #include "train/run_folder.h"
 #include "train/run_samples.h"
+#include "train/sample_counts.h"
 #include "train/signals.h"
-#include "train/source_truth.h"
 #include "train/step.h"
 #include "train/step_runner.h"
 
@@ -27,34 +27,6 @@ using Clock = std::chrono::steady_clock;
 
 /// Have another size in a run that is resumed with another log_every, and may.
 const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
-
-SupervisedTask::Input task_input(const RunConfig& config, const Mixture& mixture) {
-  return {mixture.layout(), make_heads(config.heads, training_truth(config, mixture))};
-}
-
-SampleCounts sample_counts(const Mixture& mixture) {
-  SampleCounts counts;
-  for (int i = 0; i < mixture.size(); ++i) {
-    const Source& source = mixture.source(i);
-    if (source.size() > 0) counts[source.name()] = source.size();
-  }
-  return counts;
-}
-
-/// `before`: of the run so far.
-void require_same_data(const SampleCounts& before, const Mixture& mixture,
-                       const fs::path& checkpoint) {
-  for (const auto& [source, count] : sample_counts(mixture)) {
-    const auto found = before.find(source);
-    if (found != before.end() && found->second == count) continue;
-    fail(ErrorKind::data,
-         {fmt::format("{}: source '{}' had {} samples, and now has {}", checkpoint.string(), source,
-                      found == before.end() ? 0 : found->second, count),
-          "they would come in another order than in the run so far",
-          "restore the files, or start a new run: another out=FOLDER, with init.from to begin with "
-          "these weights"});
-  }
-}
 
 }  // namespace
 
@@ -95,7 +67,8 @@ class Trainer::Impl {
   void train_loop();
   void advance();
   void on_window(const WindowLines& window);
-  CheckpointReport write_checkpoint();
+  CheckpointReport write_checkpoint(CheckpointWriting writing = CheckpointWriting::keep);
+  bool checkpoint_due() const;
   bool has_checkpoint_of_this_step() const;
   void save_preview();
 
@@ -123,6 +96,7 @@ class Trainer::Impl {
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;  ///< of this process
   double other_seconds_ = 0;      ///< of run(): evaluation, checkpoints
+  Clock::time_point checkpointed_ = Clock::now();
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
 };
@@ -139,7 +113,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       stream_(device_, static_cast<int>(config.threads)),
       memory_(device_),
       mixture_(training ? *std::move(training) : config.open_training()),
-      task_(config, stream_, memory_, config.compute_type(device_), task_input(config, mixture_)),
+      task_(config, stream_, memory_, config.compute_type(device_),
+            SupervisedTask::Input::of(config, mixture_)),
       evaluator_(config, config.open_held_out(), task_, memory_),
       step_(config, mixture_, task_, memory_),
       windows_(device_, static_cast<int>(config.threads), memory_, step_.ring(),
@@ -244,6 +219,8 @@ FinishReport Trainer::Impl::run() {
   other_seconds_ = 0;
   if (folder_) folder_->open(config, step);
   observer_.on_plan(plan);
+  if (folder_ && step < steps()) write_checkpoint(CheckpointWriting::rehearse);
+  checkpointed_ = Clock::now();
   train_loop();
 
   FinishReport finish;
@@ -275,11 +252,18 @@ void Trainer::Impl::train_loop() {
     if (step == 1 && folder_) save_preview();
     if (step % log_every() == 0) windows_.close(stream_, step);
     if (every(config.evaluation.every) && !evaluator_.empty()) evaluate();
-    if (every(config.train.checkpoint_every) && folder_) checkpoint();
+    if (folder_ && checkpoint_due()) checkpoint();
   }
   if (step == steps() && step % log_every() != 0) windows_.close(stream_, step);
   windows_.flush(stream_);
   require_finite();
+}
+
+bool Trainer::Impl::checkpoint_due() const {
+  if (step == steps()) return false;  // run() writes the last one
+  const auto every = static_cast<std::uint64_t>(config.train.checkpoint_every);
+  return every > 0 ? step % every == 0
+                   : seconds_since(checkpointed_) >= options_.checkpoint_seconds;
 }
 
 void Trainer::Impl::advance() {
@@ -346,17 +330,18 @@ CheckpointReport Trainer::Impl::checkpoint() {
   const CheckpointReport result = write_checkpoint();
   observer_.on_checkpoint(result);
   last_checkpoint_ = result;
+  checkpointed_ = Clock::now();
   other_seconds_ += seconds_since(begin);
   windows_.interrupt(stream_, step);
   return result;
 }
 
-CheckpointReport Trainer::Impl::write_checkpoint() {
+CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
   const CheckpointStore store(config.folder());
   try {
     return store.write({config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(),
                         step, sample_counts(mixture_)},
-                       stream_);
+                       stream_, writing);
   } catch (const Error& error) {
     const std::optional<fs::path> newest = store.newest();
     fail(error.kind(),

@@ -32,6 +32,8 @@ struct TrainerOptions {
   ResumeChoice resume;
   /// false: no run folder, no checkpoints, no metrics; for measuring and for tests.
   bool write_files = true;
+  /// Between checkpoints where train.checkpoint_every is 0.
+  double checkpoint_seconds = 600;
   /// How long the resident ceiling is measured at the end of run(); 0: not at all.
   double ceiling_seconds = 1;
 };
@@ -50,8 +52,9 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains to the last step, or until interrupt_requested(). Errors: runtime when loss or gradient
-  /// is not finite, or graph and eager steps differ.
+  /// Trains to the last step, or until interrupt_requested(). Errors: runtime when a checkpoint
+  /// cannot be written, which is tried before the first step, loss or gradient is not finite, or
+  /// graph and eager steps differ.
   FinishReport run();
   /// Trains until step `last` and waits; for tests and embedding programs.
   void train_until(std::uint64_t last);

@@ -249,6 +249,53 @@ TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
   expect_parts(evaluated.err, {"'real' has 3 classes", "head 'real' has 2"});
 }
 
+// ---- names --------------------------------------------------------------------------------------
+
+// A byte that is not UTF-8: Latin-1 for e with an acute accent.
+TEST_F(BadInput, NamesThatAreNotUtf8AreRefusedBeforeTheFirstStep) {
+  for (const char* const key :
+       {"name", "out", "data.root", "data.sources.0.path", "init.from", "data.sources.0.name"}) {
+    expect_refused(2, {"command line: not UTF-8", "caf\\xe9"},
+                   {std::string(key) + "=images/caf\xe9"});
+  }
+  fs::rename(folder() / "images/class1", folder() / "images/caf\xe9");
+  expect_refused(3, {"source 'real': the name of class 'caf\\xe9' is not UTF-8", "rename"});
+  fs::rename(folder() / "images/caf\xe9", folder() / "images/class1");
+  fs::copy(folder() / "files.yaml", folder() / "caf\xe9.yaml");
+  const Outcome named = wellspring({"train", "caf\xe9.yaml"}, folder());
+  EXPECT_EQ(named.exit_code, 0) << named.err;  // it says its name itself
+  spill(folder() / "caf\xe9.yaml", slurp(folder() / "files.yaml").substr(12));
+  const Outcome unnamed = wellspring({"train", "caf\xe9.yaml"}, folder());
+  EXPECT_EQ(unnamed.exit_code, 2) << unnamed.err;
+  expect_parts(unnamed.err, {"caf\\xe9: the file's name", "name=NAME"});
+}
+
+TEST_F(BadInput, UmlautsAreCarriedThrough) {
+  fs::rename(folder() / "images/class1", folder() / "images/M\xc3\xbchle");
+  fs::rename(folder() / "held_out/class1", folder() / "held_out/M\xc3\xbchle");
+  const Outcome outcome = train({"name=caf\xc3\xa9", "out=runs/\xe2\x82\xac"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(wellspring({"eval", "runs/\xe2\x82\xac"}, folder()).exit_code, 0);
+}
+
+TEST_F(BadInput, NoNameCommandsTheTerminal) {
+  fs::rename(folder() / "images/class1", folder() / "images/\x1b[31mred");
+  fs::rename(folder() / "held_out/class1", folder() / "held_out/\x1b[31mred");
+  fs::copy_file(folder() / "images/class0/000.jpg", folder() / "held_out/class0/\x1b]0;1.jpg");
+  const Outcome fine = train({"name=\x1b[2J"});
+  EXPECT_EQ(fine.exit_code, 0) << fine.err;
+  expect_parts(fine.out, {"\\x1b[2J", "held_out/class0/\\x1b]0;1.jpg"});
+  write_bytes(folder() / "images/\x1b[31mred/\x1b[2J.jpg", shortened(good_jpeg(), 60));
+  const Outcome refused = train({"out=runs/\x1b[2J"});
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  expect_parts(refused.err, {"\\x1b[31mred/\\x1b[2J.jpg: damaged JPEG"});
+  const Outcome config = wellspring({"config", "files.yaml", "name=\x1b[2J"}, folder());
+  for (const Outcome& outcome : {fine, refused, config}) {
+    EXPECT_EQ((outcome.out + outcome.err).find('\x1b'), std::string::npos)
+        << outcome.out << outcome.err;
+  }
+}
+
 // ---- checkpoints --------------------------------------------------------------------------------
 
 TEST_F(BadInput, DamagedCheckpointsAreRefused) {
@@ -315,7 +362,8 @@ TEST_F(BadInput, AFullDiskLeavesTheOlderCheckpoint) {
       "trap '' XFSZ; ulimit -f 8; exec '" + wellspring_path() + "' train files.yaml train.steps=8",
       folder());
   EXPECT_EQ(full.exit_code, 1) << full.out;
-  expect_parts(full.err, {"step 8: the checkpoint could not be written", "model.safetensors",
+  // At the step it goes on from: before the first one is trained.
+  expect_parts(full.err, {"step 4: the checkpoint could not be written", "model.safetensors",
                           "make room and run again", "runs/files/checkpoints/step-4"});
   EXPECT_FALSE(fs::exists(checkpoint(8)));
   const Outcome resumed = train({"train.steps=8"});

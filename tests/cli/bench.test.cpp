@@ -33,5 +33,17 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_FALSE(report.at("machine").at("processor").get<std::string>().empty());
 }
 
+TEST(Bench, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsMeasured) {
+  const TemporaryFolder folder;
+  for (const char* file : {"no/such/rows.json", "."}) {
+    const Outcome outcome =
+        wellspring({"bench", "generators", "--filter", "^ee_mumu$", "--json", file}, folder.path());
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(std::string(file) + ": cannot create"), std::string::npos)
+        << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace wellspring::test

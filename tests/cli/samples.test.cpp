@@ -23,7 +23,8 @@ std::vector<std::string> arguments_of(const std::string& command, const std::str
   for (const ParamSetting& setting : read_golden(generator).quick) {
     arguments.push_back(setting.name + "=" + setting.value);
   }
-  arguments.insert(arguments.end(), {"--size", "24"});
+  if (find_generator(generator).kind == SampleKind::image)
+    arguments.insert(arguments.end(), {"--size", "24"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -256,6 +257,19 @@ INSTANTIATE_TEST_SUITE_P(
                 {"digest", "shapes", "--count", "1", "--size", "0"},
                 2,
                 "--size = 0 is out of range [1, 16384]"},
+        Refusal{"SizeOfEvents",
+                {"digest", "ee_mumu", "--count", "1", "--size", "8"},
+                2,
+                "--size does not go with the generator 'ee_mumu'"},
+        Refusal{"FilterThatIsTooLong",
+                {"bench", "generators", "--filter", std::string(50'000, '(')},
+                2,
+                "--filter: 50000 bytes (it may have 256)"},
+        Refusal{"FilterOfParentheses",
+                {"bench", "generators", "--filter",
+                 std::string(120, '(') + "nothing" + std::string(120, ')')},
+                2,
+                "no benchmark matches '(("},
         Refusal{"NoBatch",
                 {"digest", "shapes", "--count", "1", "--batch", "0"},
                 2,

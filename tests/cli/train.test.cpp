@@ -226,6 +226,45 @@ TEST_F(Train, ConfigPrintsWhatReadsBackToTheSame) {
   EXPECT_EQ(second.out, first.out);
 }
 
+TEST_F(Train, ConfigChecksTheTextAloneWhereDataAreElsewhere) {
+  const std::vector<std::string> elsewhere = {"config", "small.yaml", "init.from=no/such/run"};
+  EXPECT_EQ(run(elsewhere).exit_code, 3);
+  std::vector<std::string> text = elsewhere;
+  text.emplace_back("--no-data");
+  const Outcome outcome = run(text);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("from: no/such/run"), std::string::npos) << outcome.out;
+}
+
+// A run that goes on from its own checkpoint does not ask for them again.
+TEST_F(Train, ConfigAsksForTheWeightsThatTrainAsksFor) {
+  ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
+  fs::rename(folder() / "runs/small", folder() / "first");
+  const std::vector<std::string> from_first = {"small.yaml", "init.from=first"};
+  const auto with = [&](const char* command) {
+    std::vector<std::string> arguments = from_first;
+    arguments.insert(arguments.begin(), command);
+    return run(arguments).exit_code;
+  };
+  EXPECT_EQ(with("config"), 0);
+  ASSERT_EQ(with("train"), 0);
+  fs::remove_all(folder() / "first");
+  EXPECT_EQ(with("config"), 0);
+  EXPECT_EQ(with("train"), 0);
+  fs::remove_all(folder() / "runs");
+  EXPECT_EQ(with("config"), 3);
+  EXPECT_EQ(with("train"), 3);
+}
+
+TEST_F(Train, DefaultsAreDescribed) {
+  const std::string keys = run({"describe", "config"}).out;
+  for (const char* part : {"0: about ten minutes; one is written at the end, too",
+                           "without any, nothing is held out and the run is never evaluated",
+                           "the first so many of each class, in the order of its rows; 0: all"}) {
+    EXPECT_NE(keys.find(part), std::string::npos) << part;
+  }
+}
+
 struct Refusal {
   const char* what;
   std::string from, to;  ///< edit of the configuration
@@ -255,6 +294,13 @@ TEST_P(RefusedRun, WithExitCodePlaceAndAdvice) {
   for (const std::string& message : GetParam().messages) {
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
+  // What is neither of this machine nor of the training itself, `config` refuses in the same words.
+  if (outcome.exit_code != 2 && outcome.exit_code != 3) return;
+  arguments[0] = "config";
+  const Outcome checked = run(arguments);
+  EXPECT_EQ(checked.exit_code, outcome.exit_code) << checked.out;
+  EXPECT_EQ(checked.err, outcome.err);
+  EXPECT_EQ(checked.out, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -339,6 +385,21 @@ INSTANTIATE_TEST_SUITE_P(
                 {"loss.kind=mse", "loss.targets=[x, y]"},
                 2,
                 {"head 'regression' learns by loss regression, and data.mix", "no latents"}},
+        Refusal{"ImagesOfOnePixel", "", "", {"data.size=1"}, 2, {"halves images of 1x1"}},
+        Refusal{"EventsIntoACnn", "generator: shapes", "generator: ee_mumu", {}, 2, {"cnn"}},
+        Refusal{"WeightsThatAreNotThere", "", "", {"init.from=no/such/run"}, 3, {"no/such/run"}},
+        Refusal{"UnknownTarget",
+                "",
+                "",
+                {"loss.kind=mse", "loss.targets=[x, z]"},
+                2,
+                {"no source has a latent or a target 'z'"}},
+        Refusal{"DataThatAreNoArray",
+                "generator: shapes",
+                "kind: files\n      path: small.yaml\n      format: npy\n      labels: y.npy",
+                {"eval.sources=[]"},
+                3,
+                {"small.yaml: not a NumPy array"}},
         Refusal{"LossThatIsNotFinite",
                 "  lr: 0.01",
                 "  lr: 1000",

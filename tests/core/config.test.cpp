@@ -2,7 +2,10 @@
 
 #include "tests/support/error_testing.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace wellspring {
 namespace {
@@ -248,6 +251,49 @@ TEST(Config, AMissingFileIsAClearError) {
             "  '/' exists, 'nonexistent' in it does not");
   EXPECT_NE(message_of(ErrorKind::config, [] { ConfigDocument::load("/tmp"); }).find("is a folder"),
             std::string::npos);
+}
+
+TEST(Config, TextThatIsNotUtf8IsRefusedWithItsLine) {
+  const std::string message = refusal("optimizer:\n  name: caf\xe9\n");
+  test::expect_parts(message, {"train.yaml:2:1: not UTF-8", "name: caf\\xe9"});
+  test::expect_parts(refusal("", {"optimizer.name=caf\xe9"}),
+                     {"command line: not UTF-8", "caf\\xe9"});
+  EXPECT_EQ(read_optimizer(parse("optimizer: {name: caf\xc3\xa9}")).name, "caf\xc3\xa9");
+}
+
+// yaml-cpp takes some of them for the end of the text, and the rest would be ignored in silence.
+TEST(Config, ControlCharactersAreRefused) {
+  for (const char character : {'\0', '\x04', '\x1b'}) {
+    const std::string text = std::string("optimizer: {lr: 0.5}\n") + character + "\nunknown: 1\n";
+    test::expect_parts(refusal(text), {"train.yaml:2:1: a control character"});
+  }
+  EXPECT_EQ(read_optimizer(parse("optimizer:\r\n  lr: 1\t# first\r\n")).lr, 1);
+}
+
+TEST(Config, WhatNeverEndsIsRefused) {
+  const auto load = [](const char* file) {
+    return message_of(ErrorKind::config, [&] { ConfigDocument::load(file); });
+  };
+  test::expect_parts(load("/dev/zero"), {"/dev/zero: more than 256.0 KiB"});
+  std::string many;
+  for (int i = 0; i < 300'000; ++i) many += "k" + std::to_string(i) + ": 1\n";
+  test::expect_parts(refusal(many), {"more than 256.0 KiB"});
+  std::string doubled = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (char name = 'b'; name < 'j'; ++name) {
+    doubled +=
+        fmt::format("{0}: &{0} [*{1}, *{1}, *{1}, *{1}]\n", name, static_cast<char>(name - 1));
+  }
+  test::expect_parts(refusal(doubled), {"never ends", "aliases multiply"});
+}
+
+// Keys are looked up, not searched for: the time is that of their number, not of its square.
+TEST(Config, ManyKeysAreReadAtOnce) {
+  constexpr int kKeys = 20'000;
+  std::string many = "options:\n";
+  for (int i = 0; i < kKeys; ++i) many += "  k" + std::to_string(i) + ": 1\n";
+  const ConfigDocument document = parse(many);
+  EXPECT_EQ(document.root().section("options").settings().size(), std::size_t{kKeys});
+  document.finish();
 }
 
 }  // namespace

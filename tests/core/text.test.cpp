@@ -56,6 +56,33 @@ TEST(Shortest, IsTheTypesOwn) {
   EXPECT_EQ(shortest(3e-4), "0.0003");
 }
 
+// Boundaries of The Unicode Standard 15.0, table 3-7.
+TEST(Outside, Utf8) {
+  for (const char* text :
+       {"", "caf\xc3\xa9", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+        "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+    EXPECT_EQ(is_utf8(std::string(text) + '\0'), true);
+  }
+  for (const char* text :
+       {"caf\xe9", "\x80", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+        "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82"}) {
+    EXPECT_FALSE(is_utf8(text)) << printable(text);
+  }
+}
+
+TEST(Outside, NothingPrintableCommandsATerminal) {
+  EXPECT_EQ(printable("plain\ttext,\nin lines; caf\xc3\xa9 \xe2\x82\xac"),
+            "plain\ttext,\nin lines; caf\xc3\xa9 \xe2\x82\xac");
+  EXPECT_EQ(printable("\x1b[31mred\r\x07\x7f"), "\\x1b[31mred\\x0d\\x07\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\u009b31m");                                        // CSI as one character
+  EXPECT_EQ(printable("\xe2\x80\xaegpj.exe"), "\\u202egpj.exe");  // right to left
+  EXPECT_EQ(printable("caf\xe9!"), "caf\\xe9!");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+}
+
 TEST(Human, Bytes) {
   EXPECT_EQ(human_bytes(0), "0 B");
   EXPECT_EQ(human_bytes(1023), "1023 B");

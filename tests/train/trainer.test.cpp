@@ -5,6 +5,7 @@
 #include "sources/procedural.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/train/training_testing.h"
+#include "train/checkpoint.h"
 #include "train/evaluation.h"
 #include "train/metrics_log.h"
 #include "train/signals.h"
@@ -65,6 +66,48 @@ TEST(TrainerTest, ARunLeavesItsFolder) {
   EXPECT_NE(report.find("data:image/png;base64,"), std::string::npos);
   EXPECT_EQ(report.find("<script"), std::string::npos);
   EXPECT_EQ(report.find("http"), std::string::npos) << "the report needs nothing from elsewhere";
+}
+
+TEST(TrainerTest, CheckpointsComeByTimeWhereNoStepsAreGiven) {
+  const TemporaryFolder folder;
+  Listener listener;
+  TrainerOptions options = quick();
+  const std::vector<std::string> overrides = {"train.steps=4", "train.checkpoint_every=0",
+                                              "train.keep=9"};
+  EXPECT_GT(options.checkpoint_seconds, 60);
+  EXPECT_LE(options.checkpoint_seconds, 900);
+  options.checkpoint_seconds = 0;  // every step is late enough
+  Trainer(small_run(folder.path(), overrides), listener, options).run();
+  EXPECT_EQ(CheckpointStore(folder.path()).steps(), (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  const TemporaryFolder patient;
+  Trainer(small_run(patient.path(), overrides), listener, quick()).run();
+  EXPECT_EQ(CheckpointStore(patient.path()).steps(), (std::vector<std::uint64_t>{4}));
+}
+
+// Not at step 10, when the first one is due.
+TEST(TrainerTest, ACheckpointThatCannotBeWrittenIsFoundBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  Listener listener;
+  test::spill(folder / "checkpoints", "in the way");
+  Trainer trainer(small_run(folder.path(), {"train.log_every=1"}), listener, quick());
+  const std::string message = message_of(ErrorKind::runtime, [&] { trainer.run(); });
+  expect_parts(message, {"step 0: the checkpoint could not be written", "checkpoints"});
+  EXPECT_EQ(trainer.step(), 0u);
+  EXPECT_TRUE(listener.steps.empty());
+}
+
+// The rehearsal of one leaves neither a checkpoint nor a trace in the run.
+TEST(TrainerTest, OfTheFirstAttemptNothingIsLeft) {
+  const TemporaryFolder folder;
+  Listener listener;
+  const SignalGuard signals;  // takes the request back
+  listener.interrupt_at = 1;
+  Trainer(small_run(folder.path(), {"train.log_every=1"}), listener, quick()).run();
+  ASSERT_FALSE(listener.steps.empty());
+  for (const std::uint64_t step : CheckpointStore(folder.path()).steps()) EXPECT_GT(step, 0u);
+  EXPECT_EQ(static_cast<std::size_t>(
+                std::distance(std::filesystem::directory_iterator(folder / "checkpoints"), {})),
+            CheckpointStore(folder.path()).steps().size());
 }
 
 TEST(TrainerTest, MetricsCoverEveryStepOnce) {

@@ -1,0 +1,34 @@
+#include "train/check_run.h"
+
+#include "kernels/memory_plan.h"
+#include "kernels/stream.h"
+#include "train/checkpoint.h"
+#include "train/evaluation.h"
+#include "train/step.h"
+#include "train/supervised_task.h"
+
+namespace wellspring {
+namespace {
+
+/// As on the run's device, which need not be here.
+DType compute_type(const RunConfig& config) {
+  return config.device == "cpu" ? config.compute_type(Device::cpu()) : DType::f32;
+}
+
+}  // namespace
+
+void check_run(const RunConfig& config) {
+  const Stream stream(Device::cpu(), static_cast<int>(config.threads));
+  MemoryPlan memory(Device::cpu());  // outlives the mixture, whose threads write to it
+  Mixture mixture = config.open_training();
+  SupervisedTask task(config, stream, memory, compute_type(config),
+                      SupervisedTask::Input::of(config, mixture));
+  const Evaluator evaluator(config, config.open_held_out(), task, memory);
+  const TrainingStep step(config, mixture, task, memory);
+  mixture.plan(memory, config.train.batch, static_cast<std::uint64_t>(config.train.steps));
+  if (!config.init.from.empty() && !CheckpointStore(config.folder()).newest())
+    check_transfer(find_model_file(config.init.from), config.init.head, task.heads(),
+                   task.parameters());
+}
+
+}  // namespace wellspring
