@@ -1,11 +1,15 @@
-// Colour where the terminal shows it. Called by the subcommands; host only.
+// Words to the terminal, and colour where it shows it. Called by the subcommands; host only.
 #pragma once
 
 #include "core/progress.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
 
 namespace wellspring::cli {
 
@@ -16,6 +20,14 @@ enum class Colour : int { bold = 1, red = 31, green = 32 };
 inline std::string paint(Colour colour, std::string_view text, int descriptor = STDOUT_FILENO) {
   if (!wants_colour(descriptor)) return std::string(text);
   return "\x1b[" + std::to_string(static_cast<int>(colour)) + "m" + std::string(text) + "\x1b[0m";
+}
+
+/// As fmt::print, which throws where nothing can be written: a reader that has gone away or a full
+/// disk is no reason to lose a run.
+template <class... Arguments>
+void tell(std::FILE* where, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  const std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);
+  std::fwrite(text.data(), 1, text.size(), where);
 }
 
 }  // namespace wellspring::cli
