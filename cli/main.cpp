@@ -1,5 +1,6 @@
 // The `wellspring` command: parses, calls the library, prints, and turns errors into exit codes.
 #include "cli/command.h"
+#include "cli/program.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -22,8 +24,8 @@ namespace {
 
 void print_error(const std::string& message) {
   std::fflush(stdout);
-  fmt::print(stderr, "wellspring: {} {}\n", paint(Colour::red, "error:", STDERR_FILENO),
-             printable(message));
+  tell(stderr, "wellspring: {} {}\n", paint(Colour::red, "error:", STDERR_FILENO),
+       printable(message));
 }
 
 std::string version_line() {
@@ -45,7 +47,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_line());
   app.footer(
       "Exit codes: 0 done, 1 run-time failure, 2 usage or configuration, 3 data, 4 device,\n"
-      "75 checkpointed on a signal, 130 interrupted with nothing kept.");
+      "75 stopped by a signal, the same command goes on; 130 interrupted with nothing kept.");
   const std::vector<Command> commands = {
       add_train(app), add_eval(app),     add_preview(app), add_export(app), add_digest(app),
       add_list(app),  add_describe(app), add_bench(app),   add_config(app), add_doctor(app)};
@@ -73,6 +75,8 @@ int run(int argc, char** argv) {
 }  // namespace wellspring::cli
 
 int main(int argc, char** argv) {
+  wellspring::cli::open_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is a failed write, with its message
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear as they are made, through pipes too
   try {
     return wellspring::cli::run(argc, argv);

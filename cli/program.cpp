@@ -1,8 +1,11 @@
 #include "cli/program.h"
 
+#include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <sstream>
+#include <unistd.h>
 
 namespace wellspring::cli {
 
@@ -19,6 +22,18 @@ std::string program_name() {
   }
   const fs::path relative = fs::proximate(self, error);
   return error || relative.string().starts_with("..") ? self.string() : relative.string();
+}
+
+void open_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // open() gives the lowest number that is free: this one, as those below it are taken by now.
+    if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != descriptor) std::abort();
+  }
+}
+
+void forget_undelivered() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  if (std::freopen("/dev/null", "w", stdout) == nullptr) std::clearerr(stdout);
 }
 
 }  // namespace wellspring::cli

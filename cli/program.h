@@ -1,4 +1,4 @@
-// How the user can name this program in a command. Host only.
+// This program as a process: how the user can name it, and what it starts with. Host only.
 #pragma once
 
 #include <string>
@@ -8,5 +8,14 @@ namespace wellspring::cli {
 /// "wellspring" where PATH leads to this executable, otherwise its path, relative when below the
 /// working directory.
 std::string program_name();
+
+/// Opens the null device as standard input, output and error where whoever started the program had
+/// closed them: otherwise the first files that are opened get those numbers, and what is meant for
+/// the terminal ends up in them. To be called before anything else.
+void open_standard_streams();
+
+/// What is printed and cannot be delivered is forgotten, instead of being tried again, with a
+/// signal, when the program ends.
+void forget_undelivered();
 
 }  // namespace wellspring::cli

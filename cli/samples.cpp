@@ -3,41 +3,19 @@
 #include "cli/options.h"
 #include "core/error.h"
 #include "core/progress.h"
+#include "core/signals.h"
 #include "core/text.h"
 #include "train/run_samples.h"
-#include "train/signals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <signal.h>
 
 namespace wellspring::cli {
 namespace {
 
 constexpr int kDefaultSize = 64;  ///< pixels
-
-struct Interrupted {};
-
-/// While it lives, a terminal that goes away interrupts, unless somebody ignores that (nohup).
-class HangUpGuard {
- public:
-  HangUpGuard() {
-    ::sigaction(SIGHUP, nullptr, &previous_);
-    if (previous_.sa_handler == SIG_IGN) return;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { request_interrupt(); };
-    action.sa_flags = SA_RESTART;
-    ::sigaction(SIGHUP, &action, nullptr);
-  }
-  ~HangUpGuard() { ::sigaction(SIGHUP, &previous_, nullptr); }
-  HangUpGuard(const HangUpGuard&) = delete;
-  HangUpGuard& operator=(const HangUpGuard&) = delete;
-
- private:
-  struct sigaction previous_ = {};
-};
 
 /// An option that may be left out.
 template <class Whole>
@@ -222,8 +200,8 @@ std::unique_ptr<SampleFeed> open_samples(const SampleOptions& options,
 bool watch(const std::string& title, SampleFeed& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make) {
   {
-    const SignalGuard signals;
-    const HangUpGuard terminal;
+    const SignalGuard signals({.stopping = "\nwellspring: stopping, nothing is kept\n",
+                               .ended = "\nwellspring: ended at once\n"});
     Progress::Options options;
     options.title = title;
     options.total = feed.count();
@@ -231,7 +209,7 @@ bool watch(const std::string& title, SampleFeed& feed,
     try {
       make([&progress](std::uint64_t done) {
         progress.update(done);
-        if (interrupt_requested()) throw Interrupted{};
+        stop_if_interrupted();
       });
     } catch (const Interrupted&) {
       progress.say("interrupted: nothing is kept");

@@ -1,9 +1,12 @@
-// Colour where the terminal shows it. Called by the subcommands; host only.
+// Words to the terminal, and colour where it shows it. Called by the subcommands; host only.
 #pragma once
 
 #include "core/progress.h"
 #include "core/text.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -19,6 +22,14 @@ inline std::string paint(Colour colour, std::string_view text, int descriptor = 
   std::string shown = printable(text);
   if (!wants_colour(descriptor)) return shown;
   return "\x1b[" + std::to_string(static_cast<int>(colour)) + "m" + std::move(shown) + "\x1b[0m";
+}
+
+/// As fmt::print, which throws where nothing can be written: a reader that has gone away or a full
+/// disk is no reason to lose a run.
+template <class... Arguments>
+void tell(std::FILE* where, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  const std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);
+  std::fwrite(text.data(), 1, text.size(), where);
 }
 
 }  // namespace wellspring::cli

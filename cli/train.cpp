@@ -1,10 +1,13 @@
 // `wellspring train`: a run as configured, watched on the terminal.
 #include "cli/command.h"
+#include "cli/program.h"
 #include "cli/train_view.h"
-#include "train/signals.h"
+#include "core/signals.h"
+#include "train/finished_run.h"
 #include "train/trainer.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,12 +40,27 @@ int run(const Options& options) {
   TrainerOptions trainer_options;
   trainer_options.resume = ResumeChoice::parse(options.resume);
 
-  // Before anything is built: a signal during set-up stops the run at its first step.
-  const SignalGuard signals;
+  const SignalGuard signals({.stopping =
+                                 "\nwellspring: stopping, with a checkpoint, once the step at "
+                                 "hand is done; Ctrl-C again ends at once, without\n",
+                             .ended = "\nwellspring: ended at once; what was learnt since the "
+                                      "last checkpoint is lost\n"});
   TrainView view(arguments_text(options));
-  Trainer trainer(std::move(config), view, trainer_options);
-  const FinishReport report = trainer.run();
-  return report.status == RunStatus::interrupted ? kInterruptedExitCode : 0;
+  if (trainer_options.resume.kind == ResumeChoice::Kind::automatic) {
+    if (const std::optional<FinishReport> before = finished_run(config)) {
+      view.finished_before(*before, config);
+      return 0;
+    }
+  }
+  RunStatus status = RunStatus::interrupted;
+  try {
+    Trainer trainer(std::move(config), view, trainer_options);
+    status = trainer.run().status;
+  } catch (const Interrupted&) {  // while the data were read, before anything was trained
+    view.stopped_before_the_first_step();
+  }
+  forget_undelivered();
+  return status == RunStatus::interrupted ? kInterruptedExitCode : 0;
 }
 
 }  // namespace

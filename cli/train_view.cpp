@@ -3,6 +3,7 @@
 #include "cli/program.h"
 #include "cli/terminal.h"
 #include "core/text.h"
+#include "train/finished_run.h"
 #include "train/heads.h"
 
 #include <fmt/format.h>
@@ -43,12 +44,27 @@ void print_throughput(const FinishReport& report) {
   const Throughput& ceiling = report.resident;
   if (run.windows == 0)
     return;  // too short to measure anything; no rate is better than a wrong one
-  fmt::print("  {:<16} {}  ({}; median of {} windows)\n", "samples/s", rate_text(run), run.what,
-             run.windows);
+  tell(stdout, "  {:<16} {}  ({}; median of {} windows)\n", "samples/s", rate_text(run), run.what,
+       run.windows);
   if (ceiling.windows == 0) return;
-  fmt::print("  {:<16} {}  (the same step on {}; {} of it reached)\n", "ceiling",
-             rate_text(ceiling), ceiling.what,
-             percent(run.samples_per_second / ceiling.samples_per_second));
+  tell(stdout, "  {:<16} {}  (the same step on {}; {} of it reached)\n", "ceiling",
+       rate_text(ceiling), ceiling.what,
+       percent(run.samples_per_second / ceiling.samples_per_second));
+}
+
+void print_evaluation(const FinishReport& report) {
+  if (!report.evaluation) return;
+  for (const EvaluationResult& result : report.evaluation->results) {
+    const std::string what = result.trained_on == 0 ? "never trained on" : "held out";
+    tell(stdout, "  {:<16} {}\n", what, printable(evaluation_text(result)));
+  }
+}
+
+void print_files(const FinishReport& report) {
+  if (!report.preview.empty())
+    tell(stdout, "  {:<16} {}\n", "preview", printable(report.preview.string()));
+  if (!report.report.empty())
+    tell(stdout, "  {:<16} {}\n", "report", printable(report.report.string()));
 }
 
 }  // namespace
@@ -71,20 +87,20 @@ void TrainView::say(const std::string& line) {
   if (progress_) {
     progress_->say(line);
   } else {
-    fmt::print("{}\n", printable(line));
+    tell(stdout, "{}\n", printable(line));
   }
 }
 
 void TrainView::on_memory(const std::string& table) {
-  fmt::print("{}\n", printable(table));
+  tell(stdout, "{}\n", printable(table));
   std::fflush(stdout);  // seen, whatever becomes of the allocation
 }
 
 void TrainView::on_plan(const PlanReport& plan) {
   const auto line = [](const char* what, const std::string& value) {
-    fmt::print("  {:<16} {}\n", what, printable(value));
+    tell(stdout, "  {:<16} {}\n", what, printable(value));
   };
-  fmt::print("{}\n", paint(Colour::bold, plan.name));
+  tell(stdout, "{}\n", paint(Colour::bold, plan.name));
   line("device", fmt::format("{}, {}, graph {}", plan.device, plan.precision, plan.graph));
   line("model", fmt::format("{}, {} parameters", plan.model,
                             human_count(static_cast<double>(plan.parameters))));
@@ -97,7 +113,7 @@ void TrainView::on_plan(const PlanReport& plan) {
   if (plan.first_step > 0) line("resumed", fmt::format("at step {}", plan.first_step));
   for (const std::string& note : plan.notes) line("note", note);
   line("activations", plan.activations);
-  fmt::print("\n");
+  tell(stdout, "\n");
   std::fflush(stdout);
   Progress::Options options;
   options.title = "training";
@@ -138,35 +154,52 @@ void TrainView::on_checkpoint(const CheckpointReport& report) {
                   human_duration(report.seconds)));
 }
 
+void TrainView::finished_before(const FinishReport& report, const RunConfig& config) const {
+  tell(stdout, "{}: {} after {} steps before; nothing was done\n", paint(Colour::bold, config.name),
+       paint(Colour::green, "finished"), report.step);
+  print_evaluation(report);
+  print_files(report);
+  const std::string train = printable(program_name() + " train " + arguments_);
+  const std::string folder = printable(report.folder.string());
+  tell(stdout, "\nWhat you can do:\n");
+  tell(stdout, "  again, elsewhere  {} out={}-2\n", train, folder);
+  if (may_be_longer(config)) {
+    tell(stdout, "  longer            {} train.steps={}\n", train, 2 * report.step);
+  } else {
+    tell(stdout, "  longer            {} out={}-2 init.from={}\n", train, folder, folder);
+    tell(stdout,
+         "                    (its schedule ends with it; a run of constant rate and weights can "
+         "be extended: optimizer.floor=1 optimizer.warmup=0)\n");
+  }
+  tell(stdout, "  anew, here        remove {} first\n", folder);
+}
+
+void TrainView::stopped_before_the_first_step() const {
+  tell(stdout, "\n{} before a step was made; nothing is lost, and the same command begins there\n",
+       paint(Colour::bold, "stopped by a signal"));
+}
+
 void TrainView::on_finish(const FinishReport& report) {
   progress_.reset();
   say_overflow();
   if (report.status == RunStatus::interrupted) {
-    fmt::print("\n{} at step {}; the run continues from there with\n  {} train {}\n",
-               paint(Colour::bold, "stopped by a signal"), report.step, printable(program_name()),
-               printable(arguments_));
+    tell(stdout, "\n{} at step {}; the run continues from there with\n  {} train {}\n",
+         paint(Colour::bold, "stopped by a signal"), report.step, printable(program_name()),
+         printable(arguments_));
     return;
   }
-  fmt::print("\n{} after {} steps in {}\n", paint(Colour::green, "finished"), report.step,
-             human_duration(report.seconds));
-  if (report.evaluation) {
-    for (const EvaluationResult& result : report.evaluation->results) {
-      const std::string what = result.trained_on == 0 ? "never trained on" : "held out";
-      fmt::print("  {:<16} {}\n", what, printable(evaluation_text(result)));
-    }
-  }
+  tell(stdout, "\n{} after {} steps in {}\n", paint(Colour::green, "finished"), report.step,
+       human_duration(report.seconds));
+  print_evaluation(report);
   print_throughput(report);
-  if (!report.preview.empty())
-    fmt::print("  {:<16} {}\n", "preview", printable(report.preview.string()));
-  if (!report.report.empty())
-    fmt::print("  {:<16} {}\n", "report", printable(report.report.string()));
+  print_files(report);
   const std::string program = printable(program_name());
-  fmt::print("\nTry next:\n");
+  tell(stdout, "\nTry next:\n");
   if (report.checkpoint)
-    fmt::print("  {} eval {}\n", program, printable(report.checkpoint->path.string()));
-  if (!report.checkpoint) fmt::print("  {} describe shapes\n", program);
-  fmt::print("  {} preview dead_leaves --count 36 --out leaves.png\n", program);
-  fmt::print("  {} bench generators\n", program);
+    tell(stdout, "  {} eval {}\n", program, printable(report.checkpoint->path.string()));
+  if (!report.checkpoint) tell(stdout, "  {} describe shapes\n", program);
+  tell(stdout, "  {} preview dead_leaves --count 36 --out leaves.png\n", program);
+  tell(stdout, "  {} bench generators\n", program);
 }
 
 }  // namespace wellspring::cli

@@ -4,6 +4,7 @@
 
 #include "core/progress.h"
 #include "train/observer.h"
+#include "train/run_config.h"
 
 #include <optional>
 #include <string>
@@ -22,6 +23,10 @@ class TrainView : public TrainObserver {
   void on_evaluation(const EvaluationReport& report) override;
   void on_checkpoint(const CheckpointReport& report) override;
   void on_finish(const FinishReport& report) override;
+  /// Instead of all that, where the run is finished already: what came of it, and what can be done.
+  void finished_before(const FinishReport& report, const RunConfig& config) const;
+  /// The same where a signal came while the data were read.
+  void stopped_before_the_first_step() const;
 
  private:
   void say(const std::string& line);  ///< above the bar, once there is one

@@ -29,6 +29,7 @@ std::string reason(int error) {
 [[noreturn]] void fail_write(const fs::path& path, const char* verb, int error) {
   std::string advice;
   if (error == ENOSPC || error == EDQUOT) advice = "free some space, or write elsewhere";
+  if (error == EFBIG) advice = "raise the limit of file sizes (ulimit -f), or write elsewhere";
   if (error == EACCES || error == EROFS) advice = "choose a folder that you may write to";
   fail(ErrorKind::runtime,
        {fmt::format("{}: cannot {}", path.string(), verb), reason(error), advice});
@@ -294,6 +295,13 @@ OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
   if (descriptor_ < 0) fail_write(path_, "create", errno);
 }
 
+std::optional<OutputFile> OutputFile::unnamed(const fs::path& path) {
+  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // it could get no name
+  const int descriptor = ::open(folder_of(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (descriptor < 0) return std::nullopt;
+  return OutputFile(path, descriptor);
+}
+
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
@@ -326,24 +334,56 @@ void OutputFile::patch(std::uint64_t offset, Bytes bytes) {
   }
 }
 
-void OutputFile::finish() {
-  if (descriptor_ < 0) return;
+void OutputFile::sync() const {
   // Pipes and devices cannot be synced and say EINVAL.
   if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_write(path_, "sync", errno);
+}
+
+bool OutputFile::publish(const fs::path& name) {
+  sync();
+  // As open(2) says under O_TMPFILE; the way without /proc needs a privilege.
+  const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
+  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+  if (errno != EEXIST) fail_write(name, "create", errno);
+  return false;
+}
+
+void OutputFile::finish() {
+  if (descriptor_ < 0) return;
+  sync();
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_write(path_, "close", errno);
 }
 
+namespace {
+
+OutputFile unnamed_or_temporary(const fs::path& path) {
+  require_writable_folder_of(path);
+  if (std::optional<OutputFile> file = OutputFile::unnamed(path)) return *std::move(file);
+  return {temporary_beside(path), OutputFile::Mode::create};
+}
+
+}  // namespace
+
 AtomicFile::AtomicFile(fs::path path)
-    : path_(std::move(path)), file_(temporary_beside(path_), OutputFile::Mode::create) {}
+    : path_(std::move(path)),
+      file_(unnamed_or_temporary(path_)),
+      temporary_(file_.path() == path_ ? fs::path() : file_.path()) {}
 
 AtomicFile::~AtomicFile() {
-  if (!committed_) ::unlink(file_.path().c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::commit() {
+  // Only rename() replaces an older file, and it needs a name to begin with.
+  if (temporary_.empty() && !file_.publish(path_)) {
+    const fs::path beside = temporary_beside(path_);
+    if (!file_.publish(beside)) fail_write(beside, "create", EEXIST);
+    temporary_ = beside;
+  }
   file_.finish();
-  if (::rename(file_.path().c_str(), path_.c_str()) != 0) fail_write(path_, "replace", errno);
-  committed_ = true;
+  if (!temporary_.empty() && ::rename(temporary_.c_str(), path_.c_str()) != 0)
+    fail_write(path_, "replace", errno);
+  temporary_.clear();
   sync_folder(folder_of(path_));
 }
 
@@ -410,6 +450,13 @@ void detail::replace_folder_in_steps(const fs::path& ours, const fs::path& their
     }
     fail_write(theirs, "rename the new folder", error);
   }
+  fs::remove_all(aside, ignored);
+}
+
+void remove_folder(const fs::path& path) {
+  const fs::path aside = temporary_beside(path);
+  if (::rename(path.c_str(), aside.c_str()) != 0) fail_write(path, "remove", errno);
+  std::error_code ignored;  // what cannot be removed now is a stale temporary
   fs::remove_all(aside, ignored);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,9 @@ class OutputFile : public ByteSink {
   enum class Mode { create, replace, append };  ///< create: it must not be there
 
   OutputFile(std::filesystem::path path, Mode mode);
+  /// A file that has no name yet, in the folder of `path`: whatever ends the process, nothing of it
+  /// stays. Nothing where the file system has no such files (NFS).
+  static std::optional<OutputFile> unnamed(const std::filesystem::path& path);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) noexcept;
   ~OutputFile() override;  ///< closes without the promise of `finish`
@@ -70,6 +74,9 @@ class OutputFile : public ByteSink {
   void write(Bytes bytes) override;
   /// Overwrites bytes already written, for sizes and checksums that are known late.
   void patch(std::uint64_t offset, Bytes bytes);
+  /// Brings everything to the disk and gives an unnamed file its name. False where something else
+  /// has it.
+  bool publish(const std::filesystem::path& name);
   /// Brings everything to the disk and closes; errors that only now come to light are errors.
   void finish();
 
@@ -78,14 +85,18 @@ class OutputFile : public ByteSink {
   std::uint64_t written() const { return written_; }
 
  private:
+  OutputFile(std::filesystem::path path, int descriptor)
+      : path_(std::move(path)), descriptor_(descriptor) {}
+  void sync() const;
+
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::uint64_t written_ = 0;
 };
 
-/// A file that replaces `path` at `commit`: written under a temporary name in the same folder,
-/// synced, renamed, and the folder synced. Without a commit the temporary is removed and an older
-/// file stays as it was.
+/// A file that replaces `path` at `commit`: written without a name, or under a temporary one, in
+/// the same folder, synced, named, and the folder synced. Without a commit nothing of it stays, and
+/// an older file is as it was.
 class AtomicFile : public ByteSink {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -101,7 +112,7 @@ class AtomicFile : public ByteSink {
  private:
   std::filesystem::path path_;
   OutputFile file_;
-  bool committed_ = false;
+  std::filesystem::path temporary_;  ///< what is there under a name that is not yet its own, or ""
 };
 
 /// The whole file at once, through an AtomicFile.
@@ -128,6 +139,10 @@ class AtomicFolder {
   std::filesystem::path path_, temporary_;
   bool committed_ = false;
 };
+
+/// Removes a folder with all that is in it. A process that is killed meanwhile leaves it whole, or
+/// a stale temporary. Error (runtime) where it cannot be removed.
+void remove_folder(const std::filesystem::path& path);
 
 /// Removes what killed runs left of AtomicFile and AtomicFolder in this folder; only its one writer
 /// may call it. Returns how many it removed.

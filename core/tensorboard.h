@@ -26,4 +26,9 @@ class TensorBoardWriter {
   OutputFile file_;
 };
 
+/// Removes from the event files of a folder what they hold of later steps, and a last record that
+/// was cut short; a file that is left without a scalar is removed. Only the folder's one writer may
+/// call it.
+void cut_back_events(const std::filesystem::path& folder, std::uint64_t step);
+
 }  // namespace wellspring

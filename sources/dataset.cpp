@@ -1,5 +1,7 @@
 #include "sources/dataset.h"
 
+#include "core/signals.h"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -21,6 +23,7 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
       const std::unique_ptr<RowReader> reader = data.reader();
       for (std::int64_t i; (i = next++) < stop.load();) {
         try {
+          stop_if_interrupted();
           work(*reader, i);
         } catch (...) {
           const std::lock_guard lock(mutex);

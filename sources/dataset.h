@@ -60,7 +60,7 @@ class Dataset {
 };
 
 /// Runs `work(reader, i)` for i in [begin, end) on `threads` threads. Of several failures the one
-/// with the lowest i is thrown, whatever the number of threads.
+/// with the lowest i is thrown, whatever the number of threads; Interrupted once a signal has come.
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
                   const std::function<void(RowReader&, std::int64_t)>& work);
 

@@ -121,8 +121,8 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
   }
   share_ = share;
   steps_ = steps;
-  std::vector<SchedulePoint> points = schedule_;
-  if (points.empty()) {
+  points_ = schedule_;
+  if (points_.empty()) {
     SchedulePoint constant;
     double sum = 0;
     for (const MixtureEntry& entry : entries_) {
@@ -133,10 +133,10 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
       fail(ErrorKind::config, {"the weights of all sources are 0", "nothing could fill a batch",
                                "give at least one source a weight above 0"});
     }
-    points.push_back(std::move(constant));
+    points_.push_back(std::move(constant));
   }
   const double samples = static_cast<double>(steps) * static_cast<double>(share.global_batch);
-  weights_ = std::make_unique<WeightSchedule>(points, samples);
+  weights_ = std::make_unique<WeightSchedule>(points_, samples);
 
   *host_assignment_ = {};
   host_assignment_->steps = steps;
@@ -159,6 +159,17 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
   }
   slots_ = plan.reserve<Slot>("data", "slots", static_cast<std::size_t>(share.rows));
   for (const auto& source : sources_) source->plan(plan, share);
+}
+
+bool Mixture::deals_alike(std::uint64_t steps, std::uint64_t until) const {
+  if (size() == 1) return true;
+  const auto batch = share_.global_batch;
+  const WeightSchedule weights(points_, static_cast<double>(steps) * static_cast<double>(batch));
+  const SlotTable other = deal_slots(weights, steps, batch);
+  const auto entries =
+      static_cast<std::ptrdiff_t>((until + 1) * static_cast<std::uint64_t>(size()));
+  return until <= std::min(steps, steps_) &&
+         std::equal(other.before.begin(), other.before.begin() + entries, table_.before.begin());
 }
 
 void Mixture::load(Stream& stream) {

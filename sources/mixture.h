@@ -77,6 +77,8 @@ class Mixture {
 
   /// [rows of the share] on the device: what emit or emit_range wrote last.
   const Slot* slots() const { return slots_.data(); }
+  /// Whether a run of `steps` steps has the same slots in its first `until` steps. After plan().
+  bool deals_alike(std::uint64_t steps, std::uint64_t until) const;
   /// The same assignment computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
   /// Samples `source` gave before `step`, and what its weights ask for.
@@ -93,6 +95,7 @@ class Mixture {
 
   Share share_;
   std::uint64_t steps_ = 0;
+  std::vector<SchedulePoint> points_;  ///< the schedule, or one point of constant weights
   std::unique_ptr<WeightSchedule> weights_;
   SlotTable table_;                                  ///< empty for a single source
   std::unique_ptr<SlotAssignment> host_assignment_;  ///< streaming sources keep a reference

@@ -1,6 +1,5 @@
 #include "train/checkpoint.h"
 
-#include "core/config_values.h"
 #include "core/files.h"
 #include "core/safetensors.h"
 #include "core/sha256.h"
@@ -25,12 +24,9 @@ using Json = nlohmann::json;
 
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kStateFile = "state.safetensors";
-constexpr const char* kHeaderFile = "checkpoint.json";
 constexpr const char* kPrefix = "step-";
 constexpr const char* kModelFormat = "wellspring model 2";
 constexpr const char* kStateFormat = "wellspring state 2";
-
-constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
 
 // ---------------------------------------------------------------------------------------------
 // Writing
@@ -171,44 +167,6 @@ class HashingSink : public ByteSink {
 // ---------------------------------------------------------------------------------------------
 // Reading
 
-[[noreturn]] void fail_damaged(const fs::path& file, const std::string& why) {
-  fail(ErrorKind::data, {fmt::format("{}: the checkpoint is damaged", file.string()), why,
-                         "remove this checkpoint folder; --resume auto then takes the one before"});
-}
-
-Json read_header(const fs::path& checkpoint) {
-  const fs::path file = checkpoint / kHeaderFile;
-  try {
-    Json header = Json::parse(read_text(file));
-    for (const char* name : {kModelFile, kStateFile}) {
-      const Json& entry = header.at("files").at(name);
-      entry.at("bytes").get<std::uint64_t>();
-      entry.at("sha256").get<std::string>();
-    }
-    header.at("identity").get<std::string>();
-    header.at("step").get<std::uint64_t>();
-    header.at("samples").get<SampleCounts>();
-    const auto format = header.at("format").get<std::string>();
-    if (format == kCheckpointFormat) return header;
-    fail(ErrorKind::config,
-         {fmt::format("{} is of another version of this program", checkpoint.string()),
-          fmt::format("its format is '{}', this program's '{}'", format, kCheckpointFormat),
-          "start a new run with its weights: another out=FOLDER, init.from"});
-  } catch (const Json::exception& error) {
-    fail_damaged(file, error.what());
-  }
-}
-
-void check_digest(const fs::path& file, const Json& header) {
-  const Json& expected = header["files"][file.filename().string()];
-  const std::vector<std::byte> bytes = read_bytes(file);
-  const auto size = expected["bytes"].get<std::uint64_t>();
-  if (bytes.size() != size)
-    fail_damaged(file, fmt::format("it has {} bytes, {} were written", bytes.size(), size));
-  if (Sha256().update(bytes).hex() != expected["sha256"].get<std::string>())
-    fail_damaged(file, "its SHA-256 is not the one that was written");
-}
-
 /// What differs between a model file's tensors and the network's.
 std::vector<std::string> network_differences(const SafetensorsFile& file,
                                              const ParameterArena& parameters) {
@@ -318,19 +276,16 @@ void restore_array(const SafetensorsFile& file, ParameterArena& parameters,
   parameters.upload(stream, values, array);
 }
 
-void check_configuration(const fs::path& checkpoint, const Json& header, const RunConfig& config) {
-  const auto there = header["identity"].get<std::string>();
-  const std::vector<std::string> differences = config_differences(there, config.identity_yaml());
-  if (differences.empty()) return;
-  const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {
-    return line.find("generator_version: ") != std::string::npos;
-  });
-  fail(ErrorKind::config,
-       {fmt::format("{} belongs to a run that was configured otherwise", checkpoint.string()),
-        listed(differences) +
-            (other_version ? "; another version of a generator makes other samples" : ""),
-        "restore the configuration, or start a new run: another out=FOLDER, with init.from to "
-        "begin with these weights"});
+/// The step in the name of a checkpoint's folder; nothing where it is none.
+std::optional<std::uint64_t> step_of(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const char* end = name.data() + name.size();
+  std::uint64_t step = 0;
+  const auto [stop, error] =
+      std::from_chars(name.data() + std::string_view(kPrefix).size(), end, step);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return step;
 }
 
 }  // namespace
@@ -345,13 +300,8 @@ std::vector<std::uint64_t> CheckpointStore::steps() const {
   std::vector<std::uint64_t> steps;
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix) || !fs::exists(entry.path() / kHeaderFile)) continue;
-    const char* begin = name.data() + std::string_view(kPrefix).size();
-    const char* end = name.data() + name.size();
-    std::uint64_t step = 0;
-    const auto [stop, error] = std::from_chars(begin, end, step);
-    if (error == std::errc{} && stop == end) steps.push_back(step);
+    const std::optional<std::uint64_t> step = step_of(entry.path());
+    if (step && fs::exists(entry.path() / kCheckpointHeaderFile)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -367,8 +317,24 @@ std::optional<fs::path> CheckpointStore::newest() const {
   return path_of(all.back());
 }
 
-void CheckpointStore::clean() const {
-  if (fs::exists(folder_)) remove_stale_temporaries(folder_);
+void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
+  if (!fs::exists(folder_)) return;
+  remove_stale_temporaries(folder_);
+  remove_all_but(step, keep);
+}
+
+/// Of those up to `step`, removes all but the newest `keep`, and what is left of others.
+void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
+  std::vector<fs::path> rest;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+    const bool ours = step_of(entry.path()).has_value();
+    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile)) rest.push_back(entry.path());
+  }
+  std::vector<std::uint64_t> all = steps();
+  std::erase_if(all, [step](std::uint64_t other) { return other > step; });
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i)
+    rest.push_back(path_of(all[i]));
+  for (const fs::path& path : rest) remove_folder(path);
 }
 
 CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream& stream,
@@ -412,15 +378,16 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
                  {"input", input_json(content.input)},
                  {"layout", "convolutions OIHW, activations NHWC"}});
   write_tensors(kStateFile, rest, {{"format", kStateFormat}, {"version", kVersion}});
-  OutputFile header_file = folder.create(kHeaderFile);
+  OutputFile header_file = folder.create(kCheckpointHeaderFile);
   header_file.write(header.dump(2) + "\n");
   header_file.finish();
   if (writing == CheckpointWriting::rehearse) return report;  // the folder goes with its object
   folder.commit();
 
-  std::vector<std::uint64_t> all = steps();
-  for (std::size_t i = 0; i + static_cast<std::size_t>(content.config.train.keep) < all.size(); ++i)
-    fs::remove_all(path_of(all[i]));
+  // Later ones are of a run that was taken up again before them.
+  for (const std::uint64_t step : steps())
+    if (step > content.step) remove_folder(path_of(step));
+  remove_all_but(content.step, content.config.train.keep);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }
@@ -431,28 +398,28 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
 ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
                                ParameterArena& parameters, const std::vector<StateBlock>& state,
                                const std::vector<std::string>& may_begin_anew, Stream& stream) {
-  const Json header = read_header(checkpoint);
+  const CheckpointHeader header = read_checkpoint_header(checkpoint);
   check_digest(checkpoint / kModelFile, header);
   check_digest(checkpoint / kStateFile, header);
   const SafetensorsFile model(checkpoint / kModelFile);
   const SafetensorsFile rest(checkpoint / kStateFile);
   check_network(model, parameters);
-  check_configuration(checkpoint, header, config);
+  ResumeReport report;
+  report.steps = expect_same_run(checkpoint, header, config);
 
   for (const ArenaArray& array : parameters.arrays())
     restore_array(is_exported(config, array) ? model : rest, parameters, prefix_of(config, array),
                   array.data, stream);
   parameters.refresh_working(stream);
-  ResumeReport report;
   report.begun_anew = restore_blocks(rest, config, parameters, state, may_begin_anew, stream);
   stream.synchronize();
-  report.step = header["step"].get<std::uint64_t>();
-  report.samples = header["samples"].get<SampleCounts>();
+  report.step = header.step;
+  report.samples = header.samples;
   return report;
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  if (fs::exists(where / kHeaderFile)) return where;
+  if (fs::exists(where / kCheckpointHeaderFile)) return where;
   if (const auto newest = CheckpointStore(where).newest()) return *newest;
   require_folder(where);
   fail(ErrorKind::data, {fmt::format("{}: no checkpoint is there", where.string()), "",

@@ -5,13 +5,13 @@
 
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
+#include "train/checkpoint_header.h"
 #include "train/observer.h"
 #include "train/run_config.h"
 #include "train/supervised_task.h"
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +26,6 @@ struct ModelDescription {
   std::vector<HeadSpec> heads;  ///< in the order of the outputs
   SampleLayout input;           ///< of one sample: what the network reads of it
 };
-
-/// How many samples each data set has, by source: with another number all come in another order.
-using SampleCounts = std::map<std::string, std::uint64_t>;
 
 /// What a checkpoint is made of. Everything that `state` lists as stored goes into it: the arrays
 /// of `parameters` tensor by tensor, any other block as it lies in memory.
@@ -45,6 +42,7 @@ struct CheckpointContent {
 /// What a resumed run learns of where it goes on.
 struct ResumeReport {
   std::uint64_t step = 0;
+  std::uint64_t steps = 0;  ///< of the run that wrote it, which may have been meant to be shorter
   SampleCounts samples;
   std::vector<std::string> begun_anew;  ///< state blocks that were left as they were
 };
@@ -57,24 +55,29 @@ class CheckpointStore {
  public:
   explicit CheckpointStore(const std::filesystem::path& run_folder);
 
+  std::filesystem::path run_folder() const { return folder_.parent_path(); }
   /// Steps of complete checkpoints, ascending.
   std::vector<std::uint64_t> steps() const;
   std::filesystem::path path_of(std::uint64_t step) const;
   std::optional<std::filesystem::path> newest() const;
 
-  /// Writes a checkpoint and removes all but the newest `keep`. Error (runtime) where it cannot be
-  /// written; older ones are then untouched.
+  /// Writes a checkpoint and removes later ones, and all but the newest `keep`. Error (runtime)
+  /// where it cannot be written; older ones are then untouched.
   CheckpointReport write(const CheckpointContent& content, Stream& stream,
                          CheckpointWriting writing = CheckpointWriting::keep) const;
-  /// Removes what killed runs left unfinished.
-  void clean() const;
+  /// Before a run goes on at `step`: removes what killed ones left unfinished or half removed, and
+  /// of checkpoints up to there all but the newest `keep`.
+  void clean(std::uint64_t step, std::int64_t keep) const;
 
  private:
+  void remove_all_but(std::uint64_t step, std::int64_t keep) const;
+
   std::filesystem::path folder_;
 };
 
 /// Restores all state that is stored, to the bit, and what the parameters derive from it. `config`,
-/// `parameters` and `state` are the resuming run's, see CheckpointContent. A block named in
+/// `parameters` and `state` are the resuming run's, see CheckpointContent;
+/// it may be longer, see expect_same_run. A block named in
 /// `may_begin_anew` is left as it is where its size differs. Errors: data for a checkpoint that is
 /// damaged; config for one of another network, of a run that was configured otherwise or one whose
 /// state has other blocks, with what differs.

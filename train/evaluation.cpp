@@ -1,5 +1,6 @@
 #include "train/evaluation.h"
 
+#include "core/signals.h"
 #include "generators/generator.h"
 #include "sources/overlap.h"
 #include "train/area_under_curve.h"
@@ -86,6 +87,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   stream.fill_zero(sums_.data(), sums_.bytes(), "sums of the evaluation");
   for (std::uint64_t first = 0; first < samples_[k];
        first += static_cast<std::uint64_t>(batch.size)) {
+    stop_if_interrupted();
     const auto count = static_cast<std::int64_t>(
         std::min(samples_[k] - first, static_cast<std::uint64_t>(batch.size)));
     mixture_.emit_range(stream, source, first, batch, count);

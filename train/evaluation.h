@@ -28,7 +28,8 @@ class Evaluator {
   /// data sets where there is something to say. Error (data) where the very files are the same.
   std::vector<std::string> compare(const Mixture& training, int threads);
   void load(Stream& stream);
-  /// Every source from its first held-out sample on. Blocks.
+  /// Every source from its first held-out sample on. Blocks. Interrupted, between batches, once a
+  /// signal has come.
   EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step);
 
   bool empty() const { return mixture_.size() == 0; }

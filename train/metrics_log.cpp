@@ -165,7 +165,8 @@ void cut_back(const fs::path& path, std::uint64_t step) {
 
 MetricsLog::MetricsLog(const fs::path& folder, std::uint64_t step)
     : path_(folder / kFileName),
-      file_((cut_back(path_, step), path_), OutputFile::Mode::append),
+      file_((cut_back(path_, step), cut_back_events(folder, step), path_),
+            OutputFile::Mode::append),
       events_(folder / TensorBoardWriter::file_name(wall_time()), wall_time()) {}
 
 void MetricsLog::write(const StepReport& report) {

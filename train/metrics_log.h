@@ -11,7 +11,8 @@
 namespace wellspring {
 
 /// Appends to a run folder's metrics: a JSON object a line, "kind" is step or evaluation. Opened at
-/// a step, it first drops the lines after it, which a run that was killed may have left.
+/// a step, it first drops the lines and TensorBoard's points after it, which a run that was killed
+/// may have left.
 class MetricsLog {
  public:
   MetricsLog(const std::filesystem::path& folder, std::uint64_t step);

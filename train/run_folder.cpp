@@ -1,25 +1,69 @@
 #include "train/run_folder.h"
 
+#include "core/error.h"
 #include "core/version.h"
 #include "train/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
 
 namespace wellspring {
 namespace {
 
-constexpr const char* kPreviewFile = "preview.png";
-constexpr const char* kReportFile = "report.html";
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigFile = "config.resolved.yaml";
+
+/// What people lay beside a run: logs of batch systems, their scripts, configurations.
+bool may_lie_beside(const fs::directory_entry& entry) {
+  constexpr std::array<std::string_view, 7> kEndings = {".log", ".out",  ".err", ".txt",
+                                                        ".sh",  ".yaml", ".yml"};
+  std::error_code unknown;  // then it is nothing of theirs
+  if (!entry.is_regular_file(unknown)) return false;
+  const fs::path name = entry.path().filename();
+  return name.string().starts_with('.') ||
+         std::ranges::count(kEndings, name.extension().string()) > 0;
+}
+
+/// A run writes a dozen files and removes what earlier processes of it left: not among the files of
+/// somebody else.
+void expect_no_foreign_files(const fs::path& folder) {
+  std::error_code error;  // what cannot be looked at is refused where it is written to
+  const bool root = fs::equivalent(folder, "/", error);
+  const bool ours = fs::exists(folder / kConfigFile, error) || CheckpointStore(folder).newest();
+  if (!root && (ours || !fs::is_directory(folder, error))) return;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (root || !may_lie_beside(*entry)) names.push_back(entry->path().filename().string());
+  if (names.empty()) return;
+  std::ranges::sort(names);
+  const std::size_t all = names.size();
+  names.resize(std::min<std::size_t>(all, 3));
+  fail(ErrorKind::config,
+       {fmt::format("{}: holds other files: {}{}", folder.string(), fmt::join(names, ", "),
+                    all > names.size() ? fmt::format(" and {} more", all - names.size()) : ""),
+        "a run writes checkpoints, metrics and reports, and removes its older ones",
+        "choose a folder for this run alone: out=FOLDER"});
+}
 
 }  // namespace
-
 RunFolder::RunFolder(const RunConfig& config)
-    : path_(config.folder()),
+    : path_((expect_no_foreign_files(config.folder()), config.folder())),
       lock_(path_, "wait for it or stop it, or choose another out=FOLDER"),
       checkpoints_(path_) {}
 
 void RunFolder::open(const RunConfig& config, std::uint64_t step) {
   remove_stale_temporaries(path_);
-  checkpoints_.clean();
-  write_file(path_ / "config.resolved.yaml", config.to_yaml());
+  // Its report is of an earlier end; a run is finished once it has one of its own.
+  std::filesystem::remove(path_ / kReportFile);
+  checkpoints_.clean(step, config.train.keep);
+  write_file(path_ / kConfigFile, config.to_yaml());
   metrics_.emplace(path_, step);
 }
 

@@ -16,10 +16,14 @@
 
 namespace wellspring {
 
+inline constexpr const char* kPreviewFile = "preview.png";
+inline constexpr const char* kReportFile = "report.html";
+
 /// Belongs to one process at a time, from its construction on.
 class RunFolder {
  public:
-  /// Makes and locks the folder. Error (runtime) where another process trains into it.
+  /// Makes and locks the folder. Errors: runtime where another process trains into it, config where
+  /// it is the root folder or holds other files than a run's and those that lie beside one.
   explicit RunFolder(const RunConfig& config);
 
   /// False on a file system without locks: nothing then keeps a second run out.
@@ -28,7 +32,7 @@ class RunFolder {
   const CheckpointStore& checkpoints() const { return checkpoints_; }
 
   /// Before the first step of a process, which goes on at `step`: removes what a killed one left,
-  /// writes the configuration and opens the metrics.
+  /// and the report of an earlier end, writes the configuration and opens the metrics.
   void open(const RunConfig& config, std::uint64_t step);
   /// Null before open().
   MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }

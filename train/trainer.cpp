@@ -1,14 +1,15 @@
 #include "train/trainer.h"
 
+#include "core/signals.h"
 #include "core/text.h"
 #include "kernels/threads.h"
 #include "train/evaluation.h"
+#include "train/finished_run.h"
 #include "train/metrics_windows.h"
 #include "train/rates.h"
 #include "train/run_folder.h"
 #include "train/run_samples.h"
 #include "train/sample_counts.h"
-#include "train/signals.h"
 #include "train/step.h"
 #include "train/step_runner.h"
 
@@ -29,12 +30,6 @@ using Clock = std::chrono::steady_clock;
 const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
 
 }  // namespace
-
-ResumeChoice ResumeChoice::parse(const std::string& text) {
-  if (text == "auto") return {Kind::automatic, {}};
-  if (text == "never") return {Kind::never, {}};
-  return {Kind::path, text};
-}
 
 class Trainer::Impl {
  public:
@@ -59,11 +54,11 @@ class Trainer::Impl {
   // How a run begins.
   void commit_memory();
   void set_weights();
-  std::optional<fs::path> checkpoint_to_resume() const;
   void resume(const fs::path& checkpoint);
   void describe_plan();
 
   // How it goes on.
+  RunStatus train_and_evaluate();
   void train_loop();
   void advance();
   void on_window(const WindowLines& window);
@@ -78,6 +73,10 @@ class Trainer::Impl {
   void require_finite();
 
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config.train.steps); }
+  bool every(std::int64_t n) const { return n > 0 && step % static_cast<std::uint64_t>(n) == 0; }
+  bool evaluates_here() const {
+    return !evaluator_.empty() && (step == steps() || every(config.evaluation.every));
+  }
   std::uint64_t log_every() const { return static_cast<std::uint64_t>(config.train.log_every); }
 
   TrainObserver& observer_;
@@ -147,22 +146,10 @@ void Trainer::Impl::commit_memory() {
   memory_.commit(config.memory_limit());
 }
 
-std::optional<fs::path> Trainer::Impl::checkpoint_to_resume() const {
-  if (options_.resume.kind == ResumeChoice::Kind::path)
-    return find_checkpoint(options_.resume.path);
-  if (!folder_) return std::nullopt;
-  const std::optional<fs::path> newest = folder_->checkpoints().newest();
-  if (options_.resume.kind == ResumeChoice::Kind::automatic) return newest;
-  if (newest)
-    fail(ErrorKind::config, {fmt::format("{} holds checkpoints", config.folder().string()),
-                             "a new run would mix its own with them",
-                             "choose another out=FOLDER, remove the folder, or resume"});
-  return std::nullopt;
-}
-
 void Trainer::Impl::set_weights() {
   task_.parameters().initialise(stream_, config.seed);
-  if (const std::optional<fs::path> from = checkpoint_to_resume()) {
+  if (const auto from =
+          checkpoint_to_resume(options_.resume, folder_ ? &folder_->checkpoints() : nullptr)) {
     resume(*from);
   } else if (!config.init.from.empty()) {
     const TransferReport transfer =
@@ -177,7 +164,12 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
   const ResumeReport resumed = resume_checkpoint(checkpoint, config, task_.parameters(),
                                                  memory_.state(), kRingBlocks, stream_);
   require_same_data(resumed.samples, mixture_, checkpoint);
+  if (resumed.steps != steps() && !mixture_.deals_alike(resumed.steps, resumed.step))
+    refuse_longer_run(checkpoint, resumed.steps, steps(),
+                      "which source filled which slot followed from its length");
   step = resumed.step;
+  if (resumed.steps != steps())
+    plan.notes.push_back(fmt::format("extended from {} steps to {}", resumed.steps, steps()));
   plan.notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
 }
 
@@ -217,15 +209,14 @@ void Trainer::Impl::describe_plan() {
 FinishReport Trainer::Impl::run() {
   const auto begin = Clock::now();
   other_seconds_ = 0;
+  if (folder_ && step == steps())
+    if (const auto before = finished_run(config)) return *before;
   if (folder_) folder_->open(config, step);
   observer_.on_plan(plan);
   if (folder_ && step < steps()) write_checkpoint(CheckpointWriting::rehearse);
   checkpointed_ = Clock::now();
-  train_loop();
-
   FinishReport finish;
-  finish.status = step < steps() ? RunStatus::interrupted : RunStatus::finished;
-  if (finish.status == RunStatus::finished && !evaluator_.empty()) evaluate();
+  finish.status = train_and_evaluate();
   if (folder_ && !has_checkpoint_of_this_step()) checkpoint();
   finish.training_seconds = seconds_since(begin) - other_seconds_;
   finish.step = step;
@@ -242,16 +233,30 @@ FinishReport Trainer::Impl::run() {
   return finish;
 }
 
+RunStatus Trainer::Impl::train_and_evaluate() {
+  try {
+    // That of the step where a process goes on is recorded, unless the signal ended it, too.
+    if (folder_ && step > 0 && step == first_step_ && evaluates_here()) {
+      last_evaluation_ = evaluation_at(folder_->path(), step);
+      if (!last_evaluation_) evaluate();
+    }
+    train_loop();
+    if (step < steps()) return RunStatus::interrupted;
+    if (evaluates_here() && !(last_evaluation_ && last_evaluation_->step == step)) evaluate();
+    return RunStatus::finished;
+  } catch (const Interrupted&) {  // an evaluation: its step is done
+    return RunStatus::interrupted;
+  }
+}
+
 void Trainer::Impl::train_loop() {
-  const auto every = [this](std::int64_t n) {
-    return n > 0 && step % static_cast<std::uint64_t>(n) == 0 && step < steps();
-  };
   windows_.interrupt(stream_, step);
   while (step < steps() && !interrupt_requested()) {
     advance();
     if (step == 1 && folder_) save_preview();
     if (step % log_every() == 0) windows_.close(stream_, step);
-    if (every(config.evaluation.every) && !evaluator_.empty()) evaluate();
+    if (step == steps()) break;
+    if (evaluates_here()) evaluate();
     if (folder_ && checkpoint_due()) checkpoint();
   }
   if (step == steps() && step % log_every() != 0) windows_.close(stream_, step);
@@ -302,14 +307,20 @@ EvaluationReport Trainer::Impl::evaluate() {
   windows_.flush(stream_);
   EvaluationReport result;
   const bool averaged = config.train.exports_average();
-  if (averaged) task_.parameters().swap_average(stream_);
+  const auto swap_average = [&] {
+    if (averaged) task_.parameters().swap_average(stream_);
+  };
+  swap_average();
   try {
     result = evaluator_.evaluate(stream_, task_, step);
   } catch (const Error& error) {
-    if (averaged) task_.parameters().swap_average(stream_);
+    swap_average();
     fail_data(error);
+  } catch (const Interrupted&) {
+    swap_average();
+    throw;
   }
-  if (averaged) task_.parameters().swap_average(stream_);
+  swap_average();
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
   observer_.on_evaluation(result);
   last_evaluation_ = result;

@@ -5,6 +5,7 @@
 #include "kernels/step_graph.h"
 #include "sources/mixture.h"
 #include "train/observer.h"
+#include "train/resume.h"
 #include "train/run_config.h"
 
 #include <cstdint>
@@ -14,19 +15,6 @@
 #include <vector>
 
 namespace wellspring {
-
-/// Where a run begins.
-struct ResumeChoice {
-  enum class Kind : std::uint8_t {
-    automatic,  ///< at the newest complete checkpoint of the run folder, else at step 0
-    never,      ///< at step 0; Error (config) when the run folder holds checkpoints
-    path,       ///< at this checkpoint, or the newest of this run folder
-  };
-  Kind kind = Kind::automatic;
-  std::filesystem::path path;
-  /// "auto", "never" or a path.
-  static ResumeChoice parse(const std::string& text);
-};
 
 struct TrainerOptions {
   ResumeChoice resume;
@@ -43,7 +31,8 @@ class Trainer {
   /// Opens the data, plans the network, reserves and commits all memory, loads what is resident
   /// and sets the weights: from a checkpoint, from another run, or anew. Keeps the run folder to
   /// itself while it lives. Errors: config, data, device (the memory table where it does not fit),
-  /// runtime where another process trains into the folder.
+  /// runtime where another process trains into the folder; Interrupted where a signal came while
+  /// data were read.
   Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
   /// The same with sources of the caller's own making. `training` holds them under the names and in
   /// the order of the configuration, which still says all the rest.
@@ -52,9 +41,9 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains to the last step, or until interrupt_requested(). Errors: runtime when a checkpoint
-  /// cannot be written, which is tried before the first step, loss or gradient is not finite, or
-  /// graph and eager steps differ.
+  /// Trains to the last step, or until interrupt_requested(), which also ends an evaluation between
+  /// two batches. Errors: runtime when a checkpoint cannot be written, which is tried before the
+  /// first step, loss or gradient is not finite, or graph and eager steps differ.
   FinishReport run();
   /// Trains until step `last` and waits; for tests and embedding programs.
   void train_until(std::uint64_t last);

@@ -347,8 +347,9 @@ TEST_F(BadInput, CheckpointsOfAnotherGeneratorVersionAreRefused) {
 
 TEST_F(BadInput, CheckpointsOfARunOnOtherFilesAreRefused) {
   ASSERT_EQ(train().exit_code, 0);
+  fs::remove_all(checkpoint(12));
   write_bytes(folder() / "images/class0/new.jpg", good_jpeg());
-  expect_refused(3, {"step-12: source 'real' had 6 samples, and now has 7", "another order",
+  expect_refused(3, {"step-8: source 'real' had 6 samples, and now has 7", "another order",
                      "restore the files"});
   fs::remove(folder() / "images/class0/new.jpg");
   EXPECT_EQ(train().exit_code, 0);

@@ -28,6 +28,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  int id() const { return pid_; }
   void send(int signal) const;
   /// Waits at most so long, then kills it (the outcome then shows signal 9).
   Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));

@@ -296,14 +296,18 @@ TEST_F(OfAConfiguration, AFullDiskLeavesTheOlderFile) {
   EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
 }
 
-/// Waits until the command has begun its file, and then for a moment longer.
+/// Waits until the command has begun its file, which has no name before it is whole.
 bool began(Process& process, const TemporaryFolder& folder) {
+  const fs::path descriptors = "/proc/" + std::to_string(process.id()) + "/fd";
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
-    for (const std::string& name : folder.names()) {
-      std::error_code gone;
-      const auto size = fs::file_size(folder.path() / name, gone);
-      if (name.starts_with(".tmp-a.npz") && !gone && size > 0) return true;
+    std::error_code gone;  // it may end meanwhile
+    for (fs::directory_iterator entry(descriptors, gone), last; !gone && entry != last;
+         entry.increment(gone)) {
+      const std::string file = fs::read_symlink(entry->path(), gone).string();
+      if (gone || !file.starts_with(folder.path().string() + "/") || !file.ends_with(" (deleted)"))
+        continue;
+      if (fs::file_size(entry->path(), gone) > 0 && !gone) return true;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -311,26 +315,25 @@ bool began(Process& process, const TemporaryFolder& folder) {
 }
 
 TEST_F(OfAConfiguration, ASignalEndsAnExportThatLeavesNothing) {
-  std::vector<int> signals = {SIGINT, SIGTERM};
-  struct sigaction hang_up = {};
-  sigaction(SIGHUP, nullptr, &hang_up);
-  if (hang_up.sa_handler != SIG_IGN) signals.push_back(SIGHUP);  // under nohup it is to be ignored
-  for (const std::vector<std::string>& of :
-       {std::vector<std::string>{"mixed.yaml", "train.steps=1000000"}, {"shapes"}}) {
-    for (const int signal : signals) {
-      std::vector<std::string> arguments = {wellspring_path(), "export"};
-      arguments.insert(arguments.end(), of.begin(), of.end());
-      arguments.insert(arguments.end(), {"--count", "4000000", "--out", "a.npz"});
-      Process process(arguments, folder());
-      ASSERT_TRUE(began(process, folder_));
-      process.send(signal);
-      const Outcome outcome = process.wait();
-      EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
-      EXPECT_EQ(outcome.signal, 0);
-      EXPECT_NE(outcome.err.find("interrupted: nothing is kept"), std::string::npos) << outcome.err;
-      EXPECT_EQ(made(), std::vector<std::string>{});
-    }
+  const std::vector<std::string> generator = {"shapes"},
+                                 mixture = {"mixed.yaml", "train.steps=1000000"};
+  const auto ended_by = [&](const std::vector<std::string>& of, int signal) {
+    std::vector<std::string> arguments = {wellspring_path(), "export"};
+    arguments.insert(arguments.end(), of.begin(), of.end());
+    arguments.insert(arguments.end(), {"--count", "4000000", "--out", "a.npz"});
+    Process process(arguments, folder());
+    EXPECT_TRUE(began(process, folder_));
+    process.send(signal);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(made(), std::vector<std::string>{}) << signal;
+    return outcome;
+  };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGXCPU}) {
+    const Outcome outcome = ended_by(signal == SIGINT ? mixture : generator, signal);
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+    EXPECT_NE(outcome.err.find("interrupted: nothing is kept"), std::string::npos) << outcome.err;
   }
+  EXPECT_EQ(ended_by(generator, SIGKILL).signal, SIGKILL);
 }
 
 /// KiB, as /proc/PID/status has it; 0 where there is no such line.

@@ -218,11 +218,47 @@ TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(folder.names().size(), 3u);
-  EXPECT_EQ(remove_stale_temporaries(folder.path()), 2);
+  // The folder, and the file where the file system has no files without a name.
+  const bool unnamed = OutputFile::unnamed(folder / "model").has_value();
+  EXPECT_EQ(remove_stale_temporaries(folder.path()), unnamed ? 1 : 2);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
   EXPECT_EQ(slurp(folder / "model"), "old");
   EXPECT_EQ(remove_stale_temporaries(folder / "absent"), 0);
+}
+
+TEST(AtomicFolder, FoldersAreRemovedWithAllThatIsInThem) {
+  const TemporaryFolder folder;
+  make_folders(folder / "step-1/more");
+  spill(folder / "step-1/more/model", "weights");
+  remove_folder(folder / "step-1");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{});
+  EXPECT_NE(message_of(ErrorKind::runtime, [&] { remove_folder(folder / "step-1"); })
+                .find("step-1: cannot remove (No such file or directory)"),
+            std::string::npos);
+}
+
+TEST(AtomicFile, IsNeverSeenBeforeItIsWhole) {
+  const TemporaryFolder folder;
+  if (!OutputFile::unnamed(folder / "model"))
+    GTEST_SKIP() << "needs O_TMPFILE in " << folder.path();
+  for (const char* text : {"first", "second"}) {  // where nothing is, and in place of an older one
+    const std::vector<std::string> before = folder.names();
+    AtomicFile file(folder / "model");
+    file.write(text);
+    EXPECT_EQ(folder.names(), before);
+    file.commit();
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
+    EXPECT_EQ(slurp(folder / "model"), text);
+  }
+}
+
+TEST(AtomicFile, LeavesNothingWhereItCannotReplace) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "model");
+  EXPECT_NE(message_of(ErrorKind::runtime, [&] { write_file(folder / "model", "text"); })
+                .find("model: cannot replace (Is a directory)"),
+            std::string::npos);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
 }
 
 TEST(FolderLock, KeepsOthersOutAndNamesItsHolder) {

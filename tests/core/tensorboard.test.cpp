@@ -49,5 +49,37 @@ TEST(TensorBoard, FileNameIsWhatItLooksFor) {
   EXPECT_EQ(name.find('/'), std::string::npos);
 }
 
+/// How many records a file has.
+int records(const std::filesystem::path& file) {
+  std::string rest = test::slurp(file);
+  int count = 0;
+  for (; !rest.empty() && !testing::Test::HasFailure(); ++count) take_record(rest);
+  return count;
+}
+
+TEST(TensorBoard, WhatLiesAfterAStepCanBeRemoved) {
+  const test::TemporaryFolder folder;
+  const auto file = [&](int k) { return folder / ("events.out.tfevents." + std::to_string(k)); };
+  for (const int first : {10, 40}) {
+    TensorBoardWriter writer(file(first), 1.5);
+    for (int step = first; step < first + 3; ++step) {
+      writer.add_scalar("loss", step, 2.0, 0.5f);
+      writer.add_scalar("accuracy", step, 2.0, 0.5f);
+    }
+  }
+  test::spill(folder / "other", "no event file");
+  const std::string whole = test::slurp(file(10));
+  cut_back_events(folder.path(), 50);
+  EXPECT_EQ(test::slurp(file(10)), whole) << "nothing to remove";
+  test::spill(file(10), whole + whole.substr(0, 30));  // as a process that was killed leaves it
+  cut_back_events(folder.path(), 40);
+  EXPECT_EQ(test::slurp(file(10)), whole);
+  EXPECT_EQ(records(file(40)), 3) << "the version, and two scalars of step 40";
+  cut_back_events(folder.path(), 11);
+  EXPECT_EQ(records(file(10)), 5);
+  EXPECT_EQ(test::slurp(file(10)), whole.substr(0, test::slurp(file(10)).size()));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"events.out.tfevents.10", "other"}));
+}
+
 }  // namespace
 }  // namespace wellspring

@@ -162,9 +162,28 @@ TEST_F(Checkpoints, WhatKilledRunsLeftIsRemoved) {
     before.push_back(unfinished.temporary().string());
   }
   fs::rename(folder_.path() / "kept", before.front());
-  CheckpointStore(folder_.path()).clean();
+  CheckpointStore(folder_.path()).clean(30, 3);
   EXPECT_FALSE(fs::exists(before.front()));
   EXPECT_EQ(CheckpointStore(folder_.path()).steps().size(), 3u);
+}
+
+TEST_F(Checkpoints, WhatAKilledRemovalLeftIsRemoved) {
+  fs::rename(checkpoint(10), checkpoint(8));  // beyond `keep`, but whole
+  fs::remove(checkpoint(20) / "checkpoint.json");
+  fs::copy(checkpoint(30), folder_.path() / "checkpoints/step-mine", fs::copy_options::recursive);
+  const CheckpointStore store(folder_.path());
+  store.clean(30, 1);
+  EXPECT_EQ(store.steps(), (std::vector<std::uint64_t>{30}));
+  EXPECT_FALSE(fs::exists(checkpoint(20)));
+  EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/step-mine")) << "not ours";
+}
+
+TEST_F(Checkpoints, ARunTakenUpEarlierGoesOnFromWhereItIs) {
+  Trainer again(small_run(folder_.path(), {"train.keep=1"}), silent(),
+                quick(ResumeChoice::parse(checkpoint(10).string())));
+  again.train_until(15);
+  again.checkpoint();
+  EXPECT_EQ(CheckpointStore(folder_.path()).steps(), (std::vector<std::uint64_t>{15}));
 }
 
 TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {

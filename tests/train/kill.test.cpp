@@ -1,8 +1,10 @@
 // A run that is killed at any moment and started again ends with the bytes of a run that was not.
+#include "core/signals.h"
 #include "kernels/philox.h"
 #include "tests/train/training_testing.h"
 
 #include <chrono>
+#include <cstring>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -24,11 +26,18 @@ pid_t start(const fs::path& config, const fs::path& work) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  sigset_t ours;  // whatever started the tests ignores (nohup)
+  sigfillset(&ours);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &ours);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const fs::path back = fs::current_path();
   fs::current_path(work);  // out is relative, so that both runs have the same configuration
   pid_t child = 0;
   const int error =
-      posix_spawn(&child, WELLSPRING_TRAIN_WORKER, nullptr, nullptr, pointers.data(), environ);
+      posix_spawn(&child, WELLSPRING_TRAIN_WORKER, nullptr, &attributes, pointers.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   fs::current_path(back);
   if (error != 0) throw std::runtime_error("posix_spawn failed");
   return child;
@@ -78,7 +87,8 @@ TEST(Killed, RunsEndWithTheBytesOfAStraightOne) {
 }
 
 TEST(Signalled, RunsCheckpointAndReturn75) {
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int signal : SignalGuard::kSignals) {
+    SCOPED_TRACE(strsignal(signal));
     const TemporaryFolder work, configs;
     const fs::path config = configs / "small.yaml";
     test::spill(config, test::kSmallRun);

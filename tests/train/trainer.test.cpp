@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "core/signals.h"
 #include "generators/generator.h"
 #include "kernels/memory_plan.h"
 #include "sources/procedural.h"
@@ -8,7 +9,6 @@
 #include "train/checkpoint.h"
 #include "train/evaluation.h"
 #include "train/metrics_log.h"
-#include "train/signals.h"
 
 #include <algorithm>
 #include <cmath>
@@ -271,6 +271,56 @@ TEST(TrainerTest, AResumedRunsMetricsAreThoseOfAStraightOne) {
   }
 }
 
+// Two sources of constant weights: a longer run deals their slots as the shorter one did, or is
+// refused. A schedule over the run is another one in a longer run.
+TEST(TrainerTest, ALongerRunHasTheSamplesOfTheShorterOneOrIsRefused) {
+  const TemporaryFolder folder, straight, ramped;
+  const auto config = [](const TemporaryFolder& where, std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"optimizer.floor=1", "optimizer.warmup=0"});
+    return small_run(where.path(), std::move(settings));
+  };
+  Listener listener;
+  Trainer(config(folder, {"train.steps=16"}), listener, quick()).run();
+  Trainer longer(config(folder, {"train.steps=30"}), listener, quick());
+  EXPECT_EQ(longer.step(), 16u);
+  longer.run();
+  Trainer whole(config(straight, {"train.steps=30"}), listener, quick());
+  whole.run();
+  EXPECT_EQ(longer.state_bytes(), whole.state_bytes());
+
+  const auto ramp = [&](const std::string& steps) {
+    return config(ramped, {"data.sources=[{name: shapes, generator: shapes}, {name: noise, "
+                           "generator: noise}]",
+                           "data.schedule=[{at: 0, weights: {shapes: 1, noise: 0}}, {at: 1, "
+                           "weights: {shapes: 0, noise: 1}}]",
+                           steps});
+  };
+  Trainer(ramp("train.steps=16"), listener, quick()).run();
+  expect_parts(
+      message_of(ErrorKind::config, [&] { Trainer(ramp("train.steps=30"), listener, quick()); }),
+      {"a run of 16 steps, which cannot be one of 30", "which source filled which slot"});
+}
+
+TEST(TrainerTest, ASignalEndsAnEvaluationThatTheNextProcessMakes) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> averaged = {"train.ema=0.9"};
+  Listener listener;
+  {
+    const SignalGuard guard;
+    Trainer first(small_run(folder.path(), averaged), listener, quick());
+    first.train_until(30);
+    const std::vector<std::uint8_t> before = first.state_bytes();
+    request_interrupt();  // at the last step: only the evaluation is left
+    EXPECT_EQ(first.run().status, RunStatus::interrupted);
+    EXPECT_EQ(first.state_bytes(), before) << "weights and their average have changed places";
+  }
+  EXPECT_TRUE(read_metrics(folder.path()).evaluations.empty());
+  Trainer second(small_run(folder.path(), averaged), listener, quick());
+  EXPECT_EQ(second.step(), 30u);
+  EXPECT_EQ(second.run().status, RunStatus::finished);
+  EXPECT_EQ(read_metrics(folder.path()).evaluations.size(), 1u);
+}
+
 TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
   const TemporaryFolder folder;
   {
@@ -313,12 +363,16 @@ TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
   EXPECT_NE(message.find("holds checkpoints"), std::string::npos) << message;
 }
 
-TEST(TrainerTest, AFinishedRunIsOnlyEvaluated) {
+TEST(TrainerTest, AFinishedRunIsLeftAsItIs) {
   const TemporaryFolder folder;
   Listener listener;
   Trainer(small_run(folder.path()), listener, quick()).run();
+  const std::string report = slurp(folder / "report.html"),
+                    metrics = slurp(folder / "metrics.jsonl");
   Trainer second(small_run(folder.path()), listener, quick());
   const FinishReport finish = second.run();
+  EXPECT_EQ(slurp(folder / "report.html"), report);
+  EXPECT_EQ(slurp(folder / "metrics.jsonl"), metrics);
   EXPECT_EQ(finish.status, RunStatus::finished);
   EXPECT_EQ(finish.step, 30u);
   EXPECT_TRUE(finish.evaluation.has_value());

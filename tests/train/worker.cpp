@@ -1,7 +1,7 @@
 // Trains one configuration and returns the exit code that the command line would: for tests that
 // need to kill a run. Usage: train_worker CONFIG [key=value ...]
 #include "core/error.h"
-#include "train/signals.h"
+#include "core/signals.h"
 #include "train/trainer.h"
 
 #include <cstdio>

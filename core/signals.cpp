@@ -1,0 +1,85 @@
+#include "core/signals.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace wellspring {
+namespace {
+
+// A signal handler has no other way to speak; nothing else of the library is global.
+std::atomic<bool> requested{false};
+std::atomic<int> interrupts{0};
+std::atomic<bool> installed{false};
+std::atomic<const char*> stopping{nullptr}, ended{nullptr};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
+              std::atomic<const char*>::is_always_lock_free);
+
+// 128 + SIGINT: what shells report for a process that Ctrl-C ended.
+constexpr int kInterrupted = 130;
+
+/// write(2) and strlen(3) may be called from handlers (POSIX.1-2016, 2.4.3).
+void say(const char* text) {
+  if (text == nullptr) return;
+  [[maybe_unused]] const ssize_t nobody_to_tell = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+// Raises the flag and answers: everything else, file access above all, waits for who looks at it.
+extern "C" void raise_flag(int signal) {
+  const int before = errno;
+  const bool first = !requested.exchange(true);
+  const int count = signal == SIGINT ? ++interrupts : 0;
+  if (count > 1) {
+    say(ended);
+    _exit(kInterrupted);
+  }
+  if (first || count == 1) say(stopping);
+  errno = before;
+}
+
+/// Whoever started us may have settled that these do not matter, as nohup does.
+bool stays_ignored(int signal, const struct sigaction& previous) {
+  return (signal == SIGHUP || signal == SIGPIPE) && previous.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+SignalGuard::SignalGuard(Words words) {
+  if (installed.exchange(true)) throw std::logic_error("two SignalGuards at a time");
+  clear_interrupt();
+  stopping = words.stopping;
+  ended = words.ended;
+  struct sigaction action {};
+  action.sa_handler = raise_flag;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // reads and writes under way go on
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &previous_[i]);
+    if (!stays_ignored(kSignals[i], previous_[i])) sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+SignalGuard::~SignalGuard() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous_[i], nullptr);
+  clear_interrupt();
+  stopping = ended = nullptr;
+  installed = false;
+}
+
+bool interrupt_requested() noexcept {
+  return requested.load(std::memory_order_relaxed);
+}
+void stop_if_interrupted() {
+  if (interrupt_requested()) throw Interrupted{};
+}
+void request_interrupt() noexcept {
+  requested = true;
+}
+void clear_interrupt() noexcept {
+  requested = false;
+  interrupts = 0;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,117 @@
+#include "core/signals.h"
+
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace wellspring {
+namespace {
+
+/// Ours, whatever started the tests ignores (nohup).
+class DefaultAction {
+ public:
+  explicit DefaultAction(int signal) : signal_(signal), before_(::signal(signal, SIG_DFL)) {}
+  ~DefaultAction() { ::signal(signal_, before_); }
+  DefaultAction(const DefaultAction&) = delete;
+  DefaultAction& operator=(const DefaultAction&) = delete;
+
+ private:
+  int signal_;
+  sighandler_t before_;
+};
+
+class Signal : public testing::TestWithParam<int> {};
+
+TEST_P(Signal, RaisesTheFlagOnly) {
+  const DefaultAction ours(GetParam());
+  const SignalGuard guard;
+  EXPECT_FALSE(interrupt_requested());
+  EXPECT_NO_THROW(stop_if_interrupted());
+  raise(GetParam());
+  EXPECT_TRUE(interrupt_requested());
+  EXPECT_THROW(stop_if_interrupted(), Interrupted);
+}
+INSTANTIATE_TEST_SUITE_P(Each, Signal, testing::ValuesIn(SignalGuard::kSignals));
+
+class Ignored : public testing::TestWithParam<int> {};
+
+TEST_P(Ignored, StaysIgnored) {
+  const DefaultAction ours(GetParam());
+  ::signal(GetParam(), SIG_IGN);
+  const SignalGuard guard;
+  raise(GetParam());
+  EXPECT_FALSE(interrupt_requested());
+}
+INSTANTIATE_TEST_SUITE_P(Each, Ignored, testing::Values(SIGHUP, SIGPIPE));
+
+TEST(Signals, ASecondInterruptEndsTheProcessWith130) {
+  EXPECT_EXIT(
+      {
+        const SignalGuard guard;
+        raise(SIGINT);
+        raise(SIGINT);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(130), "");
+}
+
+TEST(Signals, EveryTerminationWaits) {
+  const SignalGuard guard;
+  raise(SIGTERM);
+  raise(SIGTERM);
+  raise(SIGINT);
+  EXPECT_TRUE(interrupt_requested());
+}
+
+/// What a child that raises these says on standard error.
+std::string said_after(std::vector<int> signals) {
+  const test::TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    const int file = open((folder / "said").c_str(), O_CREAT | O_WRONLY, 0600);
+    if (dup2(file, STDERR_FILENO) < 0) _exit(1);
+    const SignalGuard guard({.stopping = "stopping\n", .ended = "ended\n"});
+    for (const int signal : signals) {
+      errno = EDOM;
+      raise(signal);
+      if (errno != EDOM) _exit(1);  // whoever was interrupted finds its own
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 1);
+  return test::slurp(folder / "said");
+}
+
+TEST(Signals, AreAnsweredAtOnce) {
+  EXPECT_EQ(said_after({SIGTERM, SIGTERM}), "stopping\n");
+  EXPECT_EQ(said_after({SIGINT, SIGTERM}), "stopping\n");
+  EXPECT_EQ(said_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own answer";
+  EXPECT_EQ(said_after({SIGINT, SIGINT}), "stopping\nended\n");
+}
+
+TEST(Signals, OneGuardAtATime) {
+  const SignalGuard guard;
+  EXPECT_THROW(SignalGuard(), std::logic_error);
+}
+
+TEST(Signals, TheGuardRestoresWhatWasInstalled) {
+  struct sigaction before {
+  }, after{};
+  sigaction(SIGTERM, nullptr, &before);
+  { const SignalGuard guard; }
+  sigaction(SIGTERM, nullptr, &after);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+  EXPECT_FALSE(interrupt_requested());
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,45 @@
+// What a checkpoint says of itself in checkpoint.json, and whether a run may go on from it. Called
+// by train/checkpoint and train/finished_run; host only.
+#pragma once
+
+#include "train/run_config.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace wellspring {
+
+inline constexpr const char* kCheckpointHeaderFile = "checkpoint.json";
+inline constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
+
+/// How many samples each data set has, by source: with another number all come in another order.
+using SampleCounts = std::map<std::string, std::uint64_t>;
+
+struct CheckpointHeader {
+  struct File {
+    std::uint64_t bytes = 0;
+    std::string sha256;  ///< hexadecimal
+  };
+  std::uint64_t step = 0;
+  std::string identity;  ///< RunConfig::identity_yaml of the run
+  SampleCounts samples;
+  std::map<std::string, File> files;  ///< by name
+};
+
+/// Errors: data for one that is damaged, config for one of another format.
+CheckpointHeader read_checkpoint_header(const std::filesystem::path& checkpoint);
+/// Error (data) where a file of the checkpoint is not the one that was written.
+void check_digest(const std::filesystem::path& file, const CheckpointHeader& header);
+
+/// Compares a run with the one that wrote the checkpoint. It may be longer where all its steps so
+/// far had the same learning rates. Returns the other's length in steps. Error (config), with what
+/// differs, where the run cannot go on from there.
+std::uint64_t expect_same_run(const std::filesystem::path& checkpoint,
+                              const CheckpointHeader& header, const RunConfig& config);
+/// Error (config): the samples of the steps so far would have been others in a longer run.
+[[noreturn]] void refuse_longer_run(const std::filesystem::path& checkpoint, std::uint64_t before,
+                                    std::uint64_t now, const std::string& why);
+
+}  // namespace wellspring
