@@ -141,7 +141,7 @@ class TreeBuilder {
 };
 
 /// Error (config) unless checkpoints, metrics and reports, which are UTF-8, can hold this text, and
-/// yaml-cpp reads all of it: it takes some control characters for the end.
+/// YAML may (1.2.2, section 5.1: no control characters but tabs and ends of lines).
 void expect_text(std::string_view text, const std::string& file, Lines lines) {
   if (text.size() > kMaxBytes) {
     fail(ErrorKind::config,

@@ -261,7 +261,6 @@ TEST(Config, TextThatIsNotUtf8IsRefusedWithItsLine) {
   EXPECT_EQ(read_optimizer(parse("optimizer: {name: caf\xc3\xa9}")).name, "caf\xc3\xa9");
 }
 
-// yaml-cpp takes some of them for the end of the text, and the rest would be ignored in silence.
 TEST(Config, ControlCharactersAreRefused) {
   for (const char character : {'\0', '\x04', '\x1b'}) {
     const std::string text = std::string("optimizer: {lr: 0.5}\n") + character + "\nunknown: 1\n";
