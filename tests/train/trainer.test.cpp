@@ -19,31 +19,12 @@ namespace {
 
 using test::expect_parts;
 using test::in_memory;
+using test::Listener;
 using test::message_of;
 using test::quick;
 using test::slurp;
 using test::small_run;
 using test::TemporaryFolder;
-
-/// Keeps what a run tells.
-struct Listener : TrainObserver {
-  std::vector<StepReport> steps;
-  std::vector<EvaluationReport> evaluations;
-  std::vector<CheckpointReport> checkpoints;
-  GraphCensus census;
-  int plans = 0, finishes = 0;
-  std::uint64_t interrupt_at = UINT64_MAX;
-
-  void on_plan(const PlanReport&) override { ++plans; }
-  void on_graph(const GraphCensus& graph) override { census = graph; }
-  void on_step_metrics(const StepReport& report) override {
-    steps.push_back(report);
-    if (report.step >= interrupt_at) request_interrupt();
-  }
-  void on_evaluation(const EvaluationReport& report) override { evaluations.push_back(report); }
-  void on_checkpoint(const CheckpointReport& report) override { checkpoints.push_back(report); }
-  void on_finish(const FinishReport&) override { ++finishes; }
-};
 
 TEST(TrainerTest, ARunLeavesItsFolder) {
   const TemporaryFolder folder;
@@ -220,165 +201,6 @@ TEST(TrainerTest, EagerStepsAllocateNoDeviceMemory) {
   EXPECT_EQ(device_allocation_count(), before);
 }
 
-TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
-  for (const char* setting : {"optimizer.kind=adamw", "optimizer.kind=sgd", "train.ema=0.9",
-                              "data.mix={mixup: 0.8, cutmix: 1}"}) {
-    SCOPED_TRACE(setting);
-    const TemporaryFolder straight, broken;
-    Listener listener;
-    Trainer whole(small_run(straight.path(), {setting}), listener, quick());
-    whole.run();
-    {
-      const SignalGuard guard;
-      Listener stopper;
-      stopper.interrupt_at = 12;
-      Trainer first(small_run(broken.path(), {setting}), stopper, quick());
-      EXPECT_EQ(first.run().status, RunStatus::interrupted);
-      EXPECT_LT(first.step(), 30u);
-    }
-    Trainer second(small_run(broken.path(), {setting}), listener, quick());
-    EXPECT_GT(second.step(), 0u);
-    second.run();
-    EXPECT_EQ(second.state_bytes(), whole.state_bytes());
-    for (const char* name : {"model.safetensors", "state.safetensors"})
-      EXPECT_EQ(slurp(straight.path() / "checkpoints/step-30" / name),
-                slurp(broken.path() / "checkpoints/step-30" / name))
-          << name;
-  }
-}
-
-TEST(TrainerTest, AResumedRunsMetricsAreThoseOfAStraightOne) {
-  const TemporaryFolder straight, broken;
-  Listener listener;
-  Trainer(small_run(straight.path()), listener, quick()).run();
-  {
-    Trainer first(small_run(broken.path()), listener, quick());
-    first.train_until(10);  // in the middle of a window
-    first.checkpoint();
-    first.train_until(14);  // lost
-  }
-  Trainer(small_run(broken.path()), listener, quick()).run();
-  const MetricsHistory a = read_metrics(straight.path()), b = read_metrics(broken.path());
-  ASSERT_EQ(b.steps.back().step, 30u);
-  // The first process wrote no folder metrics before run(); compare those after the checkpoint.
-  for (const StepReport& report : b.steps) {
-    const auto same = std::find_if(a.steps.begin(), a.steps.end(), [&](const StepReport& other) {
-      return other.step == report.step;
-    });
-    ASSERT_NE(same, a.steps.end());
-    EXPECT_EQ(same->loss, report.loss);
-    EXPECT_EQ(same->window, report.window);
-  }
-}
-
-// Two sources of constant weights: a longer run deals their slots as the shorter one did, or is
-// refused. A schedule over the run is another one in a longer run.
-TEST(TrainerTest, ALongerRunHasTheSamplesOfTheShorterOneOrIsRefused) {
-  const TemporaryFolder folder, straight, ramped;
-  const auto config = [](const TemporaryFolder& where, std::vector<std::string> settings) {
-    settings.insert(settings.end(), {"optimizer.floor=1", "optimizer.warmup=0"});
-    return small_run(where.path(), std::move(settings));
-  };
-  Listener listener;
-  Trainer(config(folder, {"train.steps=16"}), listener, quick()).run();
-  Trainer longer(config(folder, {"train.steps=30"}), listener, quick());
-  EXPECT_EQ(longer.step(), 16u);
-  longer.run();
-  Trainer whole(config(straight, {"train.steps=30"}), listener, quick());
-  whole.run();
-  EXPECT_EQ(longer.state_bytes(), whole.state_bytes());
-
-  const auto ramp = [&](const std::string& steps) {
-    return config(ramped, {"data.sources=[{name: shapes, generator: shapes}, {name: noise, "
-                           "generator: noise}]",
-                           "data.schedule=[{at: 0, weights: {shapes: 1, noise: 0}}, {at: 1, "
-                           "weights: {shapes: 0, noise: 1}}]",
-                           steps});
-  };
-  Trainer(ramp("train.steps=16"), listener, quick()).run();
-  expect_parts(
-      message_of(ErrorKind::config, [&] { Trainer(ramp("train.steps=30"), listener, quick()); }),
-      {"a run of 16 steps, which cannot be one of 30", "which source filled which slot"});
-}
-
-TEST(TrainerTest, ASignalEndsAnEvaluationThatTheNextProcessMakes) {
-  const TemporaryFolder folder;
-  const std::vector<std::string> averaged = {"train.ema=0.9"};
-  Listener listener;
-  {
-    const SignalGuard guard;
-    Trainer first(small_run(folder.path(), averaged), listener, quick());
-    first.train_until(30);
-    const std::vector<std::uint8_t> before = first.state_bytes();
-    request_interrupt();  // at the last step: only the evaluation is left
-    EXPECT_EQ(first.run().status, RunStatus::interrupted);
-    EXPECT_EQ(first.state_bytes(), before) << "weights and their average have changed places";
-  }
-  EXPECT_TRUE(read_metrics(folder.path()).evaluations.empty());
-  Trainer second(small_run(folder.path(), averaged), listener, quick());
-  EXPECT_EQ(second.step(), 30u);
-  EXPECT_EQ(second.run().status, RunStatus::finished);
-  EXPECT_EQ(read_metrics(folder.path()).evaluations.size(), 1u);
-}
-
-TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
-  const TemporaryFolder folder;
-  {
-    const SignalGuard guard;
-    Listener stopper;
-    stopper.interrupt_at = 20;
-    Trainer(small_run(folder.path()), stopper, quick()).run();
-  }
-  // As if the run had been killed after the checkpoint of step 10 had been its last.
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
-    if (entry.path().filename() != "step-10") std::filesystem::remove_all(entry.path());
-  Listener listener;
-  Trainer(small_run(folder.path()), listener, quick()).run();
-  std::vector<std::uint64_t> steps;
-  for (const StepReport& report : read_metrics(folder.path()).steps) steps.push_back(report.step);
-  EXPECT_EQ(steps, (std::vector<std::uint64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
-}
-
-TEST(TrainerTest, OneRunAtATimeInAFolder) {
-  const TemporaryFolder folder;
-  Listener listener;
-  {
-    const Trainer first(small_run(folder.path()), listener, quick());
-    const std::string message = message_of(
-        ErrorKind::runtime, [&] { Trainer(small_run(folder.path()), listener, quick()); });
-    expect_parts(message, {folder.path().string() + ": in use by process ", "another out=FOLDER"});
-    // What writes nothing disturbs nobody.
-    EXPECT_EQ(Trainer(small_run(folder.path()), listener, in_memory()).step(), 0u);
-  }
-  EXPECT_EQ(Trainer(small_run(folder.path()), listener, quick()).run().step, 30u);
-}
-
-TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
-  const TemporaryFolder folder;
-  Listener listener;
-  Trainer(small_run(folder.path()), listener, quick()).run();
-  const std::string message = message_of(ErrorKind::config, [&] {
-    Trainer(small_run(folder.path()), listener, quick(ResumeChoice::parse("never")));
-  });
-  EXPECT_NE(message.find("holds checkpoints"), std::string::npos) << message;
-}
-
-TEST(TrainerTest, AFinishedRunIsLeftAsItIs) {
-  const TemporaryFolder folder;
-  Listener listener;
-  Trainer(small_run(folder.path()), listener, quick()).run();
-  const std::string report = slurp(folder / "report.html"),
-                    metrics = slurp(folder / "metrics.jsonl");
-  Trainer second(small_run(folder.path()), listener, quick());
-  const FinishReport finish = second.run();
-  EXPECT_EQ(slurp(folder / "report.html"), report);
-  EXPECT_EQ(slurp(folder / "metrics.jsonl"), metrics);
-  EXPECT_EQ(finish.status, RunStatus::finished);
-  EXPECT_EQ(finish.step, 30u);
-  EXPECT_TRUE(finish.evaluation.has_value());
-  EXPECT_TRUE(finish.checkpoint.has_value());
-}
-
 TEST(TrainerTest, ANonFiniteLossStopsTheRun) {
   const TemporaryFolder folder;
   Listener listener;
@@ -543,12 +365,6 @@ TEST(TrainerTest, BeginsWithAnotherRunsWeights) {
   EXPECT_NE(message.find("stage0.stem.conv.weight is [4, 3, 3, 3] there, [8, 3, 3, 3] here"),
             std::string::npos)
       << message;
-}
-
-TEST(TrainerTest, ResumeChoices) {
-  EXPECT_EQ(ResumeChoice::parse("auto").kind, ResumeChoice::Kind::automatic);
-  EXPECT_EQ(ResumeChoice::parse("never").kind, ResumeChoice::Kind::never);
-  EXPECT_EQ(ResumeChoice::parse("a/b").path, "a/b");
 }
 
 }  // namespace

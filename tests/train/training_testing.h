@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "core/signals.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run_config.h"
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -34,6 +36,26 @@ model: {name: cnn, widths: [4, 8], blocks: [0, 1], pool: [0, 1], norm: group, gr
 optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.01}
 train: {batch: 8, steps: 30, log_every: 4, checkpoint_every: 10, keep: 3}
 )";
+
+/// Keeps what a run tells.
+struct Listener : TrainObserver {
+  std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
+  std::vector<CheckpointReport> checkpoints;
+  GraphCensus census;
+  int plans = 0, finishes = 0;
+  std::uint64_t interrupt_at = UINT64_MAX;
+
+  void on_plan(const PlanReport&) override { ++plans; }
+  void on_graph(const GraphCensus& graph) override { census = graph; }
+  void on_step_metrics(const StepReport& report) override {
+    steps.push_back(report);
+    if (report.step >= interrupt_at) request_interrupt();
+  }
+  void on_evaluation(const EvaluationReport& report) override { evaluations.push_back(report); }
+  void on_checkpoint(const CheckpointReport& report) override { checkpoints.push_back(report); }
+  void on_finish(const FinishReport&) override { ++finishes; }
+};
 
 /// On the CPU, or on the device that WELLSPRING_TEST_DEVICE names.
 inline RunConfig small_run(const std::filesystem::path& folder,
