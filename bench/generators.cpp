@@ -3,8 +3,12 @@
 #include "generators/generator.h"
 #include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
+#include "sources/mixture.h"
+#include "sources/procedural.h"
 
 #include <fmt/format.h>
+
+#include <memory>
 
 namespace wellspring::bench {
 namespace {
@@ -24,34 +28,28 @@ std::vector<LaunchSize> launch_sizes(bool images, Device device) {
   return sizes;
 }
 
+/// Batch after batch of consecutive samples, as training asks for them: what is resident of one is
+/// of use to the next.
 class GeneratorBench {
  public:
   GeneratorBench(const GeneratorEntry& entry, const LaunchSize& size, Device device)
-      : generator_(entry.make({}, size.side)),
-        stream_(device),
-        memory_(device),
-        image_(entry.kind == SampleKind::image) {
+      : stream_(device), memory_(device), mixture_(kSeed), image_(entry.kind == SampleKind::image) {
+    mixture_.add(std::make_unique<ProceduralSource>(entry.name, entry.make({}, size.side),
+                                                    ProceduralSource::Settings{kSeed, {}, {}}),
+                 {});
     BatchColumns columns;
-    columns.plan(memory_, "bench", size.samples, generator_->layout(),
+    columns.plan(memory_, "bench", size.samples, mixture_.layout(),
                  device.is_cuda() ? DType::bf16 : DType::f32);
-    const auto slots = memory_.reserve<Slot>("bench", "slots", size.samples);
-    generator_->plan(memory_, size.samples);
+    mixture_.plan(memory_, size.samples, 1);
     memory_.commit();
-    generator_->load(stream_);
+    mixture_.load(stream_);
     batch_ = columns.view();
-    const auto count = static_cast<std::size_t>(batch_.size);
-    slots_ = slots.data();
-    std::vector<Slot> host(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      host[i] = {i, i, 0, static_cast<std::uint32_t>(i)};
-    }
-    stream_.copy(slots_, host.data(), count * sizeof(Slot),
-                 device.is_cuda() ? CopyDirection::host_to_device : CopyDirection::on_device,
-                 "slots");
-    stream_.synchronize();
   }
 
-  void run() { generator_->emit(stream_, {slots_, 0, 1, {}, batch_, {}}); }
+  void run() {
+    mixture_.emit_range(stream_, 0, made_, batch_, batch_.size);
+    made_ += static_cast<std::uint64_t>(batch_.size);
+  }
   void wait() { stream_.synchronize(); }
 
   /// Of all columns that are written, in bytes.
@@ -73,11 +71,13 @@ class GeneratorBench {
   }
 
  private:
-  std::unique_ptr<Generator> generator_;
+  static constexpr std::uint64_t kSeed = 0;
+
   Stream stream_;
   MemoryPlan memory_;
+  Mixture mixture_;
   BatchView batch_;
-  Slot* slots_ = nullptr;
+  std::uint64_t made_ = 0;
   bool image_;
 };
 

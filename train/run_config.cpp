@@ -224,10 +224,10 @@ DType RunConfig::compute_type(const Device& on) const {
 }
 
 const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
-  const std::string& name = evaluation.sources[k].of;
+  const std::string& of = evaluation.sources[k].of;
   for (const SourceConfig& source : data.sources)
-    if (source.spec.name == name) return source;
-  throw std::logic_error("no source is called '" + name + "'");
+    if (source.spec.name == of) return source;
+  throw std::logic_error("no source is called '" + of + "'");
 }
 
 Mixture RunConfig::open_training() const {
