@@ -286,7 +286,7 @@ TEST_F(BadInput, NoNameCommandsTheTerminal) {
   EXPECT_EQ(fine.exit_code, 0) << fine.err;
   expect_parts(fine.out, {"\\x1b[2J", "held_out/class0/\\x1b]0;1.jpg"});
   write_bytes(folder() / "images/\x1b[31mred/\x1b[2J.jpg", shortened(good_jpeg(), 60));
-  const Outcome refused = train({"out=runs/\x1b[2J"});
+  const Outcome refused = train({"out=runs/\x1b[3J"});
   EXPECT_EQ(refused.exit_code, 3) << refused.err;
   expect_parts(refused.err, {"\\x1b[31mred/\\x1b[2J.jpg: damaged JPEG"});
   const Outcome config = wellspring({"config", "files.yaml", "name=\x1b[2J"}, folder());

@@ -69,6 +69,7 @@ TEST(TrainerTest, CheckpointsComeByTimeWhereNoStepsAreGiven) {
 TEST(TrainerTest, ACheckpointThatCannotBeWrittenIsFoundBeforeTheFirstStep) {
   const TemporaryFolder folder;
   Listener listener;
+  test::spill(folder / "config.resolved.yaml", "");  // a run's folder
   test::spill(folder / "checkpoints", "in the way");
   Trainer trainer(small_run(folder.path(), {"train.log_every=1"}), listener, quick());
   const std::string message = message_of(ErrorKind::runtime, [&] { trainer.run(); });
