@@ -318,7 +318,7 @@ std::optional<fs::path> CheckpointStore::newest() const {
 }
 
 void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
-  if (!fs::exists(folder_)) return;
+  if (!fs::is_directory(folder_)) return;  // whatever it is, writing says what is wrong with it
   remove_stale_temporaries(folder_);
   remove_all_but(step, keep);
 }
