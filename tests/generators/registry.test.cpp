@@ -126,7 +126,8 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
 // ---- values -------------------------------------------------------------------------------------
 
 TEST_P(EveryGenerator, SaysWhatItsLatentsAre) {
-  for (const LatentInfo& latent : make_quick(GetParam())->info().latents)
+  const auto generator = make_quick(GetParam());
+  for (const LatentInfo& latent : generator->info().latents)
     EXPECT_FALSE(latent.help.empty()) << latent.name;
 }
 
