@@ -14,6 +14,7 @@ namespace {
 using test::expect_parts;
 using test::in_memory;
 using test::kSmallRun;
+using test::Listener;
 using test::message_of;
 using test::quick;
 using test::small_run;
@@ -21,35 +22,30 @@ using test::TemporaryFolder;
 
 const std::string kMix = "data.mix={mixup: 0.8, cutmix: 1, probability: 0.8}";
 
-struct Losses : TrainObserver {
-  std::vector<StepReport> steps;
-  void on_step_metrics(const StepReport& report) override { steps.push_back(report); }
-};
-
 TEST(MixingRuns, GraphAndEagerRunsEndWithEqualBytes) {
   std::vector<std::uint8_t> ends[4];
   int k = 0;
   for (const char* graph : {"train.graph=off", "train.graph=on", "train.graph=check"}) {
-    Losses observer;
-    Trainer trainer(small_run("unused", {kMix, graph}), observer, in_memory());
+    Listener listener;
+    Trainer trainer(small_run("unused", {kMix, graph}), listener, in_memory());
     trainer.run();
     EXPECT_TRUE(trainer.census().kernels == 0 || trainer.census().no_host_transfer());
     ends[k++] = trainer.state_bytes();
   }
   EXPECT_EQ(ends[0], ends[1]);
   EXPECT_EQ(ends[0], ends[2]);
-  Losses observer;
-  Trainer trainer(small_run("unused"), observer, in_memory());
+  Listener listener;
+  Trainer trainer(small_run("unused"), listener, in_memory());
   trainer.run();
   EXPECT_NE(trainer.state_bytes(), ends[0]);
 }
 
 TEST(MixingRuns, ARunGoesOnAsItBegan) {
   const TemporaryFolder folder;
-  Losses observer;
-  Trainer(small_run(folder.path(), {kMix}), observer, quick()).run();
+  Listener listener;
+  Trainer(small_run(folder.path(), {kMix}), listener, quick()).run();
   expect_parts(
-      message_of(ErrorKind::config, [&] { Trainer(small_run(folder.path()), observer, quick()); }),
+      message_of(ErrorKind::config, [&] { Trainer(small_run(folder.path()), listener, quick()); }),
       {"data.mix"});
 }
 
@@ -58,9 +54,9 @@ TEST(MixingRuns, ARunGoesOnAsItBegan) {
 // to three times the loss are 4e-6 of it.
 double first_loss(std::vector<std::string> overrides) {
   overrides.insert(overrides.end(), {"train.steps=1", "train.log_every=1"});
-  Losses observer;
-  Trainer(small_run("unused", overrides), observer, in_memory()).run();
-  return static_cast<double>(observer.steps.at(0).loss);
+  Listener listener;
+  Trainer(small_run("unused", overrides), listener, in_memory()).run();
+  return static_cast<double>(listener.steps.at(0).loss);
 }
 
 TEST(MixingRuns, WhereNoPairIsMixedTheLossIsThatOfTheLabels) {
@@ -122,12 +118,12 @@ TEST(MixingRuns, HeadsOfClassesLearnFromTheSharesInTarget) {
 // As TrainerTest.Learns, on mixed samples, which take longer; evaluation sees none. Chance is 0.5
 // with a standard deviation of 0.025 on 400 samples: 0.65 is six of them.
 TEST(MixingRuns, Learns) {
-  Losses observer;
+  Listener listener;
   Trainer trainer(small_run("unused", {"data.size=16", "data.sources.0.params.classes=2",
                                        "data.sources.0.params.scale_low=0.25", "train.steps=400",
                                        "train.batch=32", "eval.samples=400",
                                        "data.mix={mixup: 0.8, cutmix: 1}"}),
-                  observer, in_memory());
+                  listener, in_memory());
   const FinishReport finish = trainer.run();
   EXPECT_GT(finish.evaluation->results[0].accuracy, 0.65);
 }
