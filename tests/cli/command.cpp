@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -39,15 +40,21 @@ Process::Process(std::vector<std::string> arguments, const std::filesystem::path
 Process::~Process() {
   if (done_) return;
   kill(pid_, SIGKILL);
-  waitpid(pid_, &status_, 0);
+  reap(0);
 }
 
 void Process::send(int signal) const {
   if (!done_) kill(pid_, signal);
 }
 
+void Process::reap(int options) {
+  rusage used{};
+  done_ = wait4(pid_, &status_, options, &used) == pid_;
+  if (done_) peak_memory_ = used.ru_maxrss;
+}
+
 bool Process::running() {
-  if (!done_ && waitpid(pid_, &status_, WNOHANG) == pid_) done_ = true;
+  if (!done_) reap(WNOHANG);
   return !done_;
 }
 
@@ -64,6 +71,7 @@ Outcome Process::wait(std::chrono::seconds limit) {
   Outcome outcome;
   if (WIFEXITED(status_)) outcome.exit_code = WEXITSTATUS(status_);
   if (WIFSIGNALED(status_)) outcome.signal = WTERMSIG(status_);
+  outcome.peak_memory = peak_memory_;
   outcome.out = slurp(files_ / "out");
   outcome.err = slurp(files_ / "err");
   return outcome;

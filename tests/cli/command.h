@@ -14,6 +14,9 @@ namespace wellspring::test {
 struct Outcome {
   int exit_code = -1;  ///< -1 when it did not exit by itself
   int signal = 0;      ///< that ended it; 0 when it exited
+  /// The largest resident set that it ever had, KiB. As Linux counts, a process begins with that of
+  /// the one that it was forked from: no less than the test's own.
+  long peak_memory = 0;
   std::string out, err;
 };
 
@@ -36,11 +39,12 @@ class Process {
   bool running();
 
  private:
-  void reap(int status);
+  void reap(int options);  ///< of wait4
 
   int pid_ = -1;
   bool done_ = false;
   int status_ = 0;
+  long peak_memory_ = 0;
   TemporaryFolder files_;  ///< the two output files
 };
 
