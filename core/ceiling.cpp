@@ -12,6 +12,8 @@ const char* to_string(Verdict verdict) {
       return "too few pairs";
     case Verdict::stands:
       return "stands";
+    case Verdict::scattered:
+      return "scattered";
     case Verdict::contradicts:
       return "contradicts";
   }
@@ -31,9 +33,11 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
   const bool pairs_contradict = share.interval && share.interval->low > 1 + kUnequalWindows;
   const bool rates_contradict =
       rate && ceiling && rate->low > (1 + kUnequalWindows) * ceiling->high;
-  share.verdict = pairs_contradict || rates_contradict ? Verdict::contradicts
-                  : share.interval                     ? Verdict::stands
-                                                       : Verdict::too_few;
+  share.verdict = Verdict::stands;
+  if (!share.interval) share.verdict = Verdict::too_few;
+  if (share.interval && share.interval->high > kWidest * share.interval->low)
+    share.verdict = Verdict::scattered;
+  if (pairs_contradict || rates_contradict) share.verdict = Verdict::contradicts;
   return share;
 }
 
@@ -54,6 +58,11 @@ std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
       if (share.median <= 1 + kUnequalWindows)
         return fmt::format("{:.1f} % {}", 100 * share.median, few);
       return fmt::format("inconclusive: above its ceiling {} ({})", few, load.to_string());
+    case Verdict::scattered:
+      return fmt::format(
+          "inconclusive: {} ({})",
+          load.busy() ? "the machine was busy" : "the pairs of windows differ widely",
+          load.to_string());
     case Verdict::contradicts:
       return fmt::format("inconclusive: {} ({})",
                          load.busy()    ? "the machine was busy"

@@ -22,6 +22,7 @@ enum class Verdict : std::uint8_t {
   unmeasured,  ///< there are no pairs
   too_few,     ///< no interval can be given
   stands,
+  scattered,    ///< the ends of the interval differ by more than kWidest
   contradicts,  ///< the rate lies above its ceiling, by more than the intervals allow
 };
 const char* to_string(Verdict verdict);
@@ -36,6 +37,9 @@ struct CeilingShare {
 /// By how much two windows of equal work may differ in a systematic way, caches being warmer in one
 /// of them: that much above its ceiling contradicts nothing.
 inline constexpr double kUnequalWindows = 0.02;
+
+/// A share that is not known to a factor of two is none.
+inline constexpr double kWidest = 2;
 
 /// The halves of a pair have met the same load, so that the median of their ratios is more certain
 /// than the ratio of the medians. `rate`, `ceiling`: intervals of both, where known; the first may

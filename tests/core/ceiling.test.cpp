@@ -73,6 +73,18 @@ TEST(Ceiling, RatesThatDoNotOverlapContradictEachOther) {
   EXPECT_EQ(share_of_ceiling(pairs, Interval{123, 130}, std::nullopt).verdict, Verdict::stands);
 }
 
+TEST(Ceiling, PairsThatDifferWidelyAreInconclusive) {
+  EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict, Verdict::stands);
+  const CeilingShare wide = share_of_ceiling(pairs_of({0.4, 0.6, 0.7, 0.8, 0.9, 9.75}));
+  EXPECT_EQ(wide.verdict, Verdict::scattered);
+  EXPECT_EQ(to_string(wide, load_of(1.5)),
+            "inconclusive: the machine was busy (other programs took 1.50 of its 2 processors, "
+            "this one 1.05)");
+  EXPECT_EQ(to_string(wide, load_of(0)),
+            "inconclusive: the pairs of windows differ widely (other programs took 0.00 of its 2 "
+            "processors, this one 1.05)");
+}
+
 TEST(Ceiling, TooFewPairsHaveNoInterval) {
   EXPECT_EQ(share_of_ceiling({}).verdict, Verdict::unmeasured);
   EXPECT_EQ(to_string(share_of_ceiling({}), load_of(0)), "not measured");
