@@ -88,14 +88,12 @@ void bench_generators(Report& report, const Filter& filter) {
     if (!filter.matches(entry.name)) continue;
     for (const LaunchSize& size : launch_sizes(entry.kind == SampleKind::image, report.device)) {
       GeneratorBench bench(entry, size, report.device);
-      Row row = measure(
-          entry.name + " " + bench.shape_text(), bench.unit(),
-          {[&] { bench.run(); }, static_cast<double>(bench.samples()), [&] { bench.wait(); }});
-      const std::size_t sample = bench.sample_bytes();
-      const std::size_t bytes = sample * static_cast<std::size_t>(bench.samples());
-      row.ceiling = {"memory write of as many bytes",
-                     write_bandwidth(report.device, bytes) / static_cast<double>(sample)};
-      report.add(std::move(row));
+      const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
+      MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);
+      const auto samples = static_cast<double>(bench.samples());
+      report.add(measure(entry.name + " " + bench.shape_text(), bench.unit(),
+                         {[&] { bench.run(); }, samples, [&] { bench.wait(); }},
+                         {"memory write of as many bytes", traffic.work(samples)}));
     }
   }
 }

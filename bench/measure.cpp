@@ -2,10 +2,8 @@
 
 #include "bench/machine.h"
 #include "core/error.h"
-#include "core/spread.h"
+#include "core/text.h"
 #include "core/version.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -43,33 +41,69 @@ double warm_up(const Work& work) {
 
 }  // namespace
 
-Row measure(const std::string& name, const std::string& unit, const Work& work, int repeats) {
-  const double once = warm_up(work);
-  const int times = std::max(1, static_cast<int>(std::ceil(kShortest / std::max(once, 1e-9))));
-  std::vector<double> rates;
-  for (int i = 0; i < repeats; ++i) rates.push_back(work.work * times / seconds_of(work, times));
-  const Spread spread = spread_of(rates);
-  return {name, unit, spread.median, spread.spread, repeats, std::nullopt};
+Row measure(const std::string& name, const std::string& unit, const Work& work, const Bound& bound,
+            int repeats) {
+  const double row_once = warm_up(work), bound_once = warm_up(bound.work);
+  const double window = std::max({kShortest, row_once, bound_once});
+  const auto times_of = [&](double once) {
+    return std::max(1, static_cast<int>(std::round(window / std::max(once, 1e-9))));
+  };
+  struct Timed {
+    const Work& work;
+    int times;
+    std::vector<double> rates = {};
+    void window() { rates.push_back(work.work * times / seconds_of(work, times)); }
+  };
+  Timed row_part{work, times_of(row_once)}, bound_part{bound.work, times_of(bound_once)};
+  const ProcessorTimes before = processor_times();
+  for (int i = 0; i < repeats; ++i) {
+    Timed& first = i % 2 == 0 ? row_part : bound_part;
+    Timed& second = i % 2 == 0 ? bound_part : row_part;
+    first.window();
+    second.window();
+  }
+  std::vector<RatePair> pairs;
+  for (std::size_t i = 0; i < row_part.rates.size(); ++i)
+    pairs.push_back({row_part.rates[i], bound_part.rates[i]});
+  const Spread spread = spread_of(row_part.rates);
+  return {name,
+          unit,
+          spread.median,
+          spread.spread,
+          repeats,
+          median_interval(row_part.rates),
+          Ceiling{bound.what, spread_of(bound_part.rates).median, median_interval(bound_part.rates),
+                  share_of_ceiling(pairs), load_between(before, processor_times())}};
 }
 
-double write_bandwidth(Device device, std::size_t bytes) {
-  Stream stream(device);
-  MemoryPlan memory(device);
-  const auto block = memory.reserve<std::byte>("bench", "written", bytes);
-  memory.commit();
-  std::byte* data = block.data();
-  const auto write = [&] {
-    if (device.is_cuda()) {
-      stream.fill_zero(data, bytes, "write");
-      return;
-    }
-    // As our kernels write: every thread a part, ordinary stores.
-    auto* words = reinterpret_cast<float*>(data);
-    const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
+MemoryTraffic::MemoryTraffic(Device device, Kind kind, std::size_t bytes)
+    : kind_(kind), stream_(device), memory_(device) {
+  block_ = memory_.reserve<float>("bench", "traffic", std::max<std::size_t>(bytes / 8 * 2, 2));
+  memory_.commit();
+}
+
+Work MemoryTraffic::work(double per_run) {
+  return {[this] { run(); }, per_run, [this] { stream_.synchronize(); }};
+}
+
+void MemoryTraffic::run() {
+  float* data = block_.data();
+  const std::size_t half = block_.bytes() / 2;
+  if (stream_.device().is_cuda()) {
+    if (kind_ == Kind::write) stream_.fill_zero(data, block_.bytes(), "write");
+    if (kind_ == Kind::copy)
+      stream_.copy(data + block_.size() / 2, data, half, CopyDirection::on_device, "copy");
+    return;
+  }
+  const auto count = static_cast<std::int64_t>(block_.size());
+  if (kind_ == Kind::write) {
 #pragma omp parallel for simd schedule(static)
-    for (std::int64_t i = 0; i < count; ++i) words[i] = 0.5f;
-  };
-  return measure("", "", {write, static_cast<double>(bytes), [&] { stream.synchronize(); }}).rate;
+    for (std::int64_t i = 0; i < count; ++i) data[i] = 0.5f;
+  } else {
+    float* const to = data + count / 2;
+#pragma omp parallel for simd schedule(static)
+    for (std::int64_t i = 0; i < count / 2; ++i) to[i] = data[i];
+  }
 }
 
 Filter::Filter(const std::string& pattern) {
@@ -101,20 +135,55 @@ Filter::Filter(const std::string& pattern) {
   };
 }
 
+std::string to_string(const Row& row) {
+  const auto interval = [](const std::optional<Interval>& of) {
+    return of ? fmt::format("({} to {})", human_count(of->low), human_count(of->high))
+              : std::string("(too few for an interval)");
+  };
+  std::string text = fmt::format("{:<54} {:>8} {:<20} {:<9}", row.name, human_count(row.rate),
+                                 interval(row.interval), row.unit);
+  if (row.ceiling)
+    text += fmt::format(" {} of {} {}, {}", to_string(row.ceiling->share, row.ceiling->load),
+                        human_count(row.ceiling->rate), interval(row.ceiling->interval),
+                        row.ceiling->what);
+  return text;
+}
+
+namespace {
+
+nlohmann::json to_json(const std::optional<Interval>& interval) {
+  return interval ? nlohmann::json{interval->low, interval->high} : nlohmann::json();
+}
+
+nlohmann::json to_json(const Ceiling& ceiling) {
+  nlohmann::json load = {{"own", ceiling.load.own}};
+  if (const auto& machine = ceiling.load.machine) {
+    load["others"] = machine->others;
+    load["stolen"] = machine->stolen;
+    load["of"] = machine->processors;
+  }
+  return {{"what", ceiling.what},
+          {"rate", ceiling.rate},
+          {"interval", to_json(ceiling.interval)},
+          {"share", ceiling.share.median},
+          {"share_interval", to_json(ceiling.share.interval)},
+          {"verdict", to_string(ceiling.share.verdict)},
+          {"processors", std::move(load)}};
+}
+
+}  // namespace
+
 nlohmann::json to_json(const Report& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : report.rows) {
-    nlohmann::json entry = {{"name", row.name},
-                            {"unit", row.unit},
-                            {"rate", row.rate},
-                            {"spread", row.spread},
-                            {"repeats", row.repeats}};
-    if (row.ceiling) {
-      entry["ceiling"] = {{"what", row.ceiling->what}, {"rate", row.ceiling->rate}};
-    }
+    nlohmann::json entry = {{"name", row.name},     {"unit", row.unit},
+                            {"rate", row.rate},     {"interval", to_json(row.interval)},
+                            {"spread", row.spread}, {"repeats", row.repeats}};
+    if (row.ceiling) entry["ceiling"] = to_json(*row.ceiling);
     rows.push_back(std::move(entry));
   }
   return {{"version", kVersion},
+          {"commit", kCommit},
           {"build", kBuildType},
           {"device", report.device.to_string()},
           {"device_name", describe(report.device).name},

@@ -1,11 +1,18 @@
-// Repeated timing: the median and the spread of many short measurements. Called by the benchmarks;
-// host only.
+// Repeated timing: the median of many short measurements, by turns with those of what bounds it.
+// Called by the benchmarks; host only.
 #pragma once
 
+#include "core/ceiling.h"
+#include "core/processor_load.h"
+#include "core/spread.h"
 #include "kernels/device.h"
+#include "kernels/memory_plan.h"
+#include "kernels/stream.h"
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,10 +21,13 @@
 
 namespace wellspring::bench {
 
-/// A rate beside the one it cannot exceed.
+/// The rate that another one cannot exceed.
 struct Ceiling {
-  std::string what;  ///< "memory write, 8 MiB"
-  double rate = 0;   ///< in the unit of the row
+  std::string what;                       ///< "memory write, 8 MiB"
+  double rate = 0;                        ///< median, in the unit of the row
+  std::optional<Interval> interval = {};  ///< of the median: see median_interval
+  CeilingShare share = {};                ///< that the row reached of it
+  ProcessorLoad load = {};                ///< while both were measured
 };
 
 /// One line of a report.
@@ -27,7 +37,8 @@ struct Row {
   double rate = 0;   ///< median
   double spread = 0;
   int repeats = 0;
-  std::optional<Ceiling> ceiling;
+  std::optional<Interval> interval = {};  ///< of the median
+  std::optional<Ceiling> ceiling = {};
 };
 
 struct Report {
@@ -48,13 +59,39 @@ struct Work {
   double work = 1;
   std::function<void()> wait = {};
 };
+/// What bounds a work: of the same unit.
+struct Bound {
+  std::string what;  ///< "memory write of as many bytes"
+  Work work;
+};
 
-/// Warms up until two runs agree, then measures `repeats` times; each measurement repeats `run`
-/// for at least 20 ms so that the clock and the scheduler do not matter.
-Row measure(const std::string& name, const std::string& unit, const Work& work, int repeats = 11);
+/// Warms up both until two runs agree, then measures them by turns, `repeats` times each, each time
+/// for 20 ms at least, so that clock and scheduler do not matter, and as long as the other: what
+/// else runs on the machine meets both alike. Who goes first changes with each pair.
+Row measure(const std::string& name, const std::string& unit, const Work& work, const Bound& bound,
+            int repeats = 11);
 
-/// Bytes per second at which this device's memory takes zeros into a buffer of `bytes`.
-double write_bandwidth(Device device, std::size_t bytes);
+/// Writes a buffer, or copies one of two halves into the other, as our kernels do: every thread a
+/// part, ordinary stores.
+class MemoryTraffic {
+ public:
+  enum class Kind : std::uint8_t {
+    write,  ///< bytes written are counted
+    copy,   ///< bytes read and bytes written
+  };
+  /// Of `bytes` that are read or written at each run.
+  MemoryTraffic(Device device, Kind kind, std::size_t bytes);
+  /// `per_run`: what a run counts as. Valid while this lives.
+  Work work(double per_run);
+
+ private:
+  void run();
+
+  Kind kind_;
+  Stream stream_;
+  MemoryPlan memory_;
+  Planned<float> block_;
+};
 
 /// Names that an extended regular expression is found in.
 class Filter {
@@ -72,6 +109,8 @@ void bench_generators(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);
 void bench_train(Report& report, const Filter& filter);
 
+/// "shapes 32x32x3   12.3 k/s (12.1 k to 12.4 k)   97.4 % (...) of 12.6 k (memory write)".
+std::string to_string(const Row& row);
 /// With the machine's description.
 nlohmann::json to_json(const Report& report);
 

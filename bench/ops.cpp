@@ -1,5 +1,5 @@
-// How fast network operations run: products beside the fastest product measured in the same run,
-// the rest beside the memory's bandwidth.
+// How fast network operations run: convolutions beside a large product, the rest beside a copy that
+// reads and writes as many bytes.
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace wellspring::bench {
 namespace {
@@ -63,34 +64,47 @@ class Bench {
   std::vector<Planned<std::byte>> blocks_;
 };
 
-/// GFLOP/s of a square product large enough to be bound by arithmetic.
-double product_ceiling(Device device) {
-  Bench bench(device);
-  const std::int64_t side = device.is_cuda() ? 8192 : 1024;
-  ops::DenseSpec spec;
-  spec.rows = side;
-  spec.in = spec.out = static_cast<int>(side);
-  spec.bias = false;
-  spec.compute = spec.output = bench.compute;
-  const auto dense = ops::Dense::plan(spec, bench.stream);
-  const auto x = bench.tensor(side * side), w = bench.tensor(side * side);
-  const auto y = bench.tensor(side * side), scratch = bench.bytes(dense->workspace_bytes());
-  bench.commit();
-  const auto run = [&] {
-    dense->forward(bench.stream, x.data(), w.data(), nullptr, y.data(),
-                   {scratch.data(), dense->workspace_bytes()});
-  };
-  const double work = 2 * std::pow(static_cast<double>(side), 3) / kGiga;
-  return measure("", "", {run, work, [&] { bench.stream.synchronize(); }}).rate;
-}
+/// A square product large enough to be bound by arithmetic.
+class LargeProduct {
+ public:
+  explicit LargeProduct(Device device) : bench_(device), side_(device.is_cuda() ? 8192 : 1024) {
+    ops::DenseSpec spec;
+    spec.rows = side_;
+    spec.in = spec.out = static_cast<int>(side_);
+    spec.bias = false;
+    spec.compute = spec.output = bench_.compute;
+    dense_ = ops::Dense::plan(spec, bench_.stream);
+    x_ = bench_.tensor(side_ * side_);
+    w_ = bench_.tensor(side_ * side_);
+    y_ = bench_.tensor(side_ * side_);
+    scratch_ = bench_.bytes(dense_->workspace_bytes());
+    bench_.commit();
+  }
+
+  /// In GFLOP. Valid while this lives.
+  Bound bound() {
+    const auto run = [this] {
+      dense_->forward(bench_.stream, x_.data(), w_.data(), nullptr, y_.data(),
+                      {scratch_.data(), dense_->workspace_bytes()});
+    };
+    return {"a large product", {run, 2 * std::pow(static_cast<double>(side_), 3) / kGiga, [this] {
+                                  bench_.stream.synchronize();
+                                }}};
+  }
+
+ private:
+  Bench bench_;
+  std::int64_t side_;
+  std::unique_ptr<ops::Dense> dense_;
+  Planned<std::byte> x_, w_, y_, scratch_;
+};
 
 struct ConvolutionCase {
   std::int64_t batch;
   int side, in, out;
 };
 
-void bench_convolution(Report& report, const Filter& filter, const ConvolutionCase& shape,
-                       double ceiling) {
+void bench_convolution(Report& report, const Filter& filter, const ConvolutionCase& shape) {
   const std::string name = fmt::format("convolution 3x3 {}x{}x{}x{} to {}", shape.batch, shape.side,
                                        shape.side, shape.in, shape.out);
   if (!filter.matches(name)) return;
@@ -110,16 +124,15 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
   const auto bias = bench.floats(shape.out), dbias = bench.floats(shape.out);
   const auto scratch = bench.bytes(conv->workspace_bytes());
   bench.commit();
+  LargeProduct product(report.device);
   const ops::Workspace workspace{scratch.data(), conv->workspace_bytes()};
   const auto float_of = [](const Planned<std::byte>& block) {
     return reinterpret_cast<float*>(block.data());
   };
   const double work = 2.0 * static_cast<double>(pixels * weights) / kGiga;
   const auto add = [&](const char* part, const std::function<void()>& run) {
-    Row row =
-        measure(name + " " + part, "GFLOP/s", {run, work, [&] { bench.stream.synchronize(); }});
-    row.ceiling = {"a large product", ceiling};
-    report.add(std::move(row));
+    report.add(measure(name + " " + part, "GFLOP/s",
+                       {run, work, [&] { bench.stream.synchronize(); }}, product.bound()));
   };
   add("forward", [&] {
     conv->forward(bench.stream, x.data(), w.data(), float_of(bias), y.data(), workspace);
@@ -154,24 +167,22 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
                             reinterpret_cast<float*>(mean.data()),
                             reinterpret_cast<float*>(rstd.data()));
   };
-  const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(bench.compute);
   // The least there is to move: x is read once and y written once.
-  Row row =
-      measure(name + " forward", "GB/s",
-              {run, 2.0 * static_cast<double>(bytes) / kGiga, [&] { bench.stream.synchronize(); }});
-  row.ceiling = {"memory write", write_bandwidth(report.device, bytes) / kGiga};
-  report.add(std::move(row));
+  const std::size_t bytes = 2 * static_cast<std::size_t>(elements) * size_of(bench.compute);
+  const double work = static_cast<double>(bytes) / kGiga;
+  MemoryTraffic traffic(report.device, MemoryTraffic::Kind::copy, bytes);
+  report.add(measure(name + " forward", "GB/s", {run, work, [&] { bench.stream.synchronize(); }},
+                     {"a copy of as many bytes", traffic.work(work)}));
 }
 
 }  // namespace
 
 void bench_ops(Report& report, const Filter& filter) {
   const std::int64_t batch = report.device.is_cuda() ? 1024 : 128;
-  const double ceiling = product_ceiling(report.device);
   for (const ConvolutionCase& shape :
        {ConvolutionCase{batch, 32, 3, 32}, ConvolutionCase{batch, 16, 32, 64},
         ConvolutionCase{batch, 8, 64, 128}}) {
-    bench_convolution(report, filter, shape, ceiling);
+    bench_convolution(report, filter, shape);
   }
   bench_group_norm(report, filter, batch, 16, 64);
   // Beyond the caches, whatever the device: 256 MiB of bf16, 64 MiB of f32.

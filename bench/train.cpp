@@ -8,7 +8,7 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr double kSeconds = 3;  // measured, of each rate
+constexpr double kSeconds = 6;  // of pairs of windows
 
 struct Case {
   const char* name;
@@ -48,11 +48,12 @@ void bench_train(Report& report, const Filter& filter) {
     TrainerOptions options;
     options.write_files = false;
     Trainer trainer(RunConfig::parse(entry.yaml, entry.name, overrides), silent, options);
-    const Throughput step = trainer.measure_as_configured(kSeconds);
-    const Throughput resident = trainer.measure_ceiling(kSeconds);
+    const MeasuredRates rates = trainer.measure(kSeconds);
+    const Throughput &step = rates.as_configured, &resident = rates.resident;
     report.add({entry.name, "samples/s", step.samples_per_second, step.spread,
-                static_cast<int>(step.windows),
-                Ceiling{"the step on a resident batch", resident.samples_per_second}});
+                static_cast<int>(step.windows), step.interval,
+                Ceiling{"the step on a resident batch", resident.samples_per_second,
+                        resident.interval, rates.share, rates.load}});
   }
 }
 

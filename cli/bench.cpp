@@ -31,13 +31,7 @@ void print_header(Device device) {
 }
 
 void print_row(const bench::Row& row) {
-  fmt::print("{:<54} {:>8} +- {:<7} {:<9}", row.name, human_count(row.rate),
-             human_count(row.spread), row.unit);
-  if (row.ceiling) {
-    fmt::print(" {:4.0f} % of {} ({})", 100 * row.rate / row.ceiling->rate,
-               human_count(row.ceiling->rate), row.ceiling->what);
-  }
-  fmt::print("\n");
+  fmt::print("{}\n", bench::to_string(row));
 }
 
 int run(const Options& options) {
@@ -57,7 +51,10 @@ int run(const Options& options) {
     fail(ErrorKind::config, {fmt::format("no benchmark matches '{}'", options.filter), "",
                              "without --filter all of them run and show their names"});
   }
-  fmt::print("\nmedian +- 1.4826 x median absolute deviation of the repeated measurements\n");
+  fmt::print(
+      "\nmedians, with their 95 % intervals; shares are medians, too, of pairs of windows in which "
+      "a "
+      "row and its ceiling met the same load\n");
   if (!options.json.empty()) {
     OutputFile file(options.json, OutputFile::Mode::replace);
     file.write(bench::to_json(report).dump(2) + "\n");

@@ -29,7 +29,9 @@ void print_error(const std::string& message) {
 }
 
 std::string version_line() {
-  return fmt::format("wellspring {} ({}, {}, CUDA {})", kVersion, kBuildType, kHostArchitecture,
+  const std::string commit = kCommit;
+  return fmt::format("wellspring {} ({}{}, {}, CUDA {})", kVersion,
+                     commit.empty() ? "" : commit + ", ", kBuildType, kHostArchitecture,
                      cuda_status().built ? kCudaArchitectures : "not built in");
 }
 

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "train/finished_run.h"
 #include "train/heads.h"
+#include "train/rates.h"
 
 #include <fmt/format.h>
 
@@ -15,11 +16,6 @@ namespace {
 
 std::string rate(double samples_per_second) {
   return human_count(samples_per_second) + "/s";
-}
-
-std::string rate_text(const Throughput& throughput) {
-  return fmt::format("{:>7} +- {}", human_count(throughput.samples_per_second),
-                     human_count(throughput.spread));
 }
 
 std::string shares_text(const std::vector<SourceReport>& sources) {
@@ -40,16 +36,11 @@ std::string status_text(const StepReport& report) {
 }
 
 void print_throughput(const FinishReport& report) {
-  const Throughput& run = report.as_configured;
-  const Throughput& ceiling = report.resident;
-  if (run.windows == 0)
+  if (report.as_configured.windows == 0)
     return;  // too short to measure anything; no rate is better than a wrong one
-  tell(stdout, "  {:<16} {}  ({}; median of {} windows)\n", "samples/s", rate_text(run), run.what,
-       run.windows);
-  if (ceiling.windows == 0) return;
-  tell(stdout, "  {:<16} {}  (the same step on {}; {} of it reached)\n", "ceiling",
-       rate_text(ceiling), ceiling.what,
-       percent(run.samples_per_second / ceiling.samples_per_second));
+  tell(stdout, "  {:<16} {}\n", "samples/s", rate_text(report.as_configured));
+  for (const auto& [what, value] : ceiling_lines(report))
+    tell(stdout, "  {:<16} {}\n", what, value);
 }
 
 void print_evaluation(const FinishReport& report) {

@@ -99,6 +99,66 @@ Json to_json(const EvaluationReport& report) {
           {"seconds", report.seconds}};
 }
 
+Json to_json(const RunRecord& record) {
+  return {
+      {"kind", "run"},         {"step", record.step},          {"time", record.time},
+      {"host", record.host},   {"version", record.version},    {"commit", record.commit},
+      {"build", record.build}, {"device", record.device},      {"precision", record.precision},
+      {"graph", record.graph}, {"model", record.model},        {"parameters", record.parameters},
+      {"batch", record.batch}, {"last_step", record.last_step}};
+}
+
+RunRecord run_from(const Json& line) {
+  RunRecord record;
+  record.step = line.at("step");
+  record.time = line.at("time");
+  record.host = line.at("host");
+  record.version = line.at("version");
+  record.commit = line.at("commit");
+  record.build = line.at("build");
+  record.device = line.at("device");
+  record.precision = line.at("precision");
+  record.graph = line.at("graph");
+  record.model = line.at("model");
+  record.parameters = line.at("parameters");
+  record.batch = line.at("batch");
+  record.last_step = line.at("last_step");
+  return record;
+}
+
+Json to_json(const std::optional<Interval>& interval) {
+  return interval ? Json{interval->low, interval->high} : Json();
+}
+
+Json to_json(const Throughput& throughput) {
+  if (throughput.windows == 0) return nullptr;
+  return {{"what", throughput.what},
+          {"samples_per_second", throughput.samples_per_second},
+          {"interval", to_json(throughput.interval)},
+          {"windows", throughput.windows}};
+}
+
+Json to_json(const FinishReport& report) {
+  Json load = {{"own", report.load.own}};
+  if (const auto& machine = report.load.machine) {
+    load["others"] = machine->others;
+    load["stolen"] = machine->stolen;
+    load["of"] = machine->processors;
+  }
+  return {{"kind", "rates"},
+          {"step", report.step},
+          {"as_configured", to_json(report.as_configured)},
+          {"ceiling", to_json(report.resident)},
+          {"share",
+           {{"median", report.share.median},
+            {"interval", to_json(report.share.interval)},
+            {"pairs", report.share.pairs},
+            {"verdict", to_string(report.share.verdict)}}},
+          {"processors", std::move(load)},
+          {"training_seconds", report.training_seconds},
+          {"ceiling_seconds", report.ceiling_seconds}};
+}
+
 StepReport step_from(const Json& line) {
   StepReport report;
   report.step = line.at("step");
@@ -147,6 +207,14 @@ void for_each_score(const std::vector<HeadReport>& heads, Add add) {
       add(heads.size() > 1 ? head.head + "/" + score.what : score.what, score.value);
 }
 
+/// Whether a line stays where a process goes on at `step`.
+bool stays(const Json& line, std::uint64_t step) {
+  if (!line.is_object()) return false;
+  const auto of = line.value("step", UINT64_MAX);
+  // A process that began here, and whose steps are cut off, has none in this file.
+  return line.value("kind", "") == "run" ? of < step : of <= step;
+}
+
 /// Removes the lines after `step`, and a last one without its end.
 void cut_back(const fs::path& path, std::uint64_t step) {
   if (!fs::exists(path)) return;
@@ -156,7 +224,7 @@ void cut_back(const fs::path& path, std::uint64_t step) {
   for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string line = text.substr(begin, end - begin);
     const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_object() && object.value("step", UINT64_MAX) <= step) kept += line + "\n";
+    if (stays(object, step)) kept += line + "\n";
   }
   if (kept != text) write_file(path, kept);
 }
@@ -168,6 +236,14 @@ MetricsLog::MetricsLog(const fs::path& folder, std::uint64_t step)
       file_((cut_back(path_, step), cut_back_events(folder, step), path_),
             OutputFile::Mode::append),
       events_(folder / TensorBoardWriter::file_name(wall_time()), wall_time()) {}
+
+void MetricsLog::write(const RunRecord& record) {
+  file_.write(to_json(record).dump() + "\n");
+}
+
+void MetricsLog::write(const FinishReport& report) {
+  file_.write(to_json(report).dump() + "\n");
+}
 
 void MetricsLog::write(const StepReport& report) {
   file_.write(to_json(report).dump() + "\n");
@@ -222,6 +298,7 @@ MetricsHistory read_metrics(const fs::path& folder, std::uint64_t last_step) {
     try {
       const Json line = Json::parse(text.substr(begin, end - begin));
       if (line.at("step").get<std::uint64_t>() > last_step) continue;
+      if (line.at("kind") == "run") history.runs.push_back(run_from(line));
       if (line.at("kind") == "step") history.steps.push_back(step_from(line));
       if (line.at("kind") == "evaluation") history.evaluations.push_back(evaluation_from(line));
     } catch (const Json::exception& error) {

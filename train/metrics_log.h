@@ -4,20 +4,25 @@
 #include "core/files.h"
 #include "core/tensorboard.h"
 #include "train/observer.h"
+#include "train/run_record.h"
 
 #include <filesystem>
 #include <vector>
 
 namespace wellspring {
 
-/// Appends to a run folder's metrics: a JSON object a line, "kind" is step or evaluation. Opened at
-/// a step, it first drops the lines and TensorBoard's points after it, which a run that was killed
-/// may have left.
+/// Appends to a run folder's metrics: a JSON object a line, "kind" is run (a process began, or went
+/// on), step, evaluation or rates (a process ended). Opened at a step, it first drops the lines and
+/// TensorBoard's points after it, which a run that was killed may have left, and what is said of
+/// processes of which no step is left.
 class MetricsLog {
  public:
   MetricsLog(const std::filesystem::path& folder, std::uint64_t step);
+  void write(const RunRecord& record);
   void write(const StepReport& report);
   void write(const EvaluationReport& report);
+  /// The run's rate and its ceiling.
+  void write(const FinishReport& report);
   /// Brings everything to the disk: before a checkpoint, so that none is ahead of its metrics.
   void sync();
 
@@ -29,6 +34,7 @@ class MetricsLog {
 
 /// What metrics.jsonl holds.
 struct MetricsHistory {
+  std::vector<RunRecord> runs;  ///< one a process
   std::vector<StepReport> steps;
   std::vector<EvaluationReport> evaluations;
 };

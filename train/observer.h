@@ -1,6 +1,9 @@
 // What a training run tells its owner while it goes: plain reports, no printing. Host only.
 #pragma once
 
+#include "core/ceiling.h"
+#include "core/processor_load.h"
+#include "core/spread.h"
 #include "kernels/emission/batch.h"
 #include "kernels/step_graph.h"
 
@@ -102,10 +105,21 @@ struct CheckpointReport {
 
 /// A rate and what it is a rate of; never one without the other.
 struct Throughput {
-  std::string what;               ///< "as configured", "resident (repeat)"
-  double samples_per_second = 0;  ///< median over windows
-  double spread = 0;              ///< 1.4826 x median absolute deviation
-  std::uint64_t windows = 0;      ///< 0: nothing was measured, and there is no rate
+  std::string what;                       ///< "as configured", "resident (repeat)"
+  double samples_per_second = 0;          ///< median over windows
+  double spread = 0;                      ///< 1.4826 x median absolute deviation
+  std::uint64_t windows = 0;              ///< 0: nothing was measured, and there is no rate
+  std::optional<Interval> interval = {};  ///< of the median: see median_interval
+};
+
+/// How fast a run's steps are, and how fast they could be.
+struct MeasuredRates {
+  Throughput as_configured;
+  Throughput resident;  ///< the ceiling: the same step without its data part
+  CeilingShare share;
+  ProcessorLoad load;          ///< meanwhile
+  double ceiling_seconds = 0;  ///< that measuring the ceiling took
+  std::string no_ceiling;      ///< why there is none: "the run is too short for it"
 };
 
 enum class RunStatus : std::uint8_t {
@@ -113,15 +127,13 @@ enum class RunStatus : std::uint8_t {
   interrupted,  ///< a signal came; the run is checkpointed and can be resumed
 };
 
-struct FinishReport {
+struct FinishReport : MeasuredRates {
   RunStatus status = RunStatus::finished;
   std::uint64_t step = 0;
-  double seconds = 0;           ///< wall time of this process in run()
-  double training_seconds = 0;  ///< without evaluation, checkpoints and the ceiling
-  Throughput as_configured;
-  Throughput resident;
-  std::optional<EvaluationReport> evaluation;     ///< the last one
-  std::optional<CheckpointReport> checkpoint;     ///< the last one
+  double seconds = 0;                          ///< wall time of this process in run()
+  double training_seconds = 0;                 ///< without evaluation, checkpoints and the ceiling
+  std::optional<EvaluationReport> evaluation;  ///< the last one
+  std::optional<CheckpointReport> checkpoint;  ///< the last one
   std::filesystem::path folder, report, preview;  ///< empty where there is none
 };
 

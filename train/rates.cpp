@@ -1,44 +1,55 @@
 #include "train/rates.h"
 
-#include "core/spread.h"
+#include "core/text.h"
 
-#include <cstddef>
+#include <fmt/format.h>
 
 namespace wellspring {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// Where time allows.
-constexpr int kWindows = 10;
-constexpr std::size_t kFewestWindows = 3;
-
-}  // namespace
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 Throughput summarise_rates(const std::string& what, const std::vector<double>& rates) {
   const Spread spread = spread_of(rates);
-  return {what, spread.median, spread.spread, rates.size()};
+  return {what, spread.median, spread.spread, rates.size(), median_interval(rates)};
 }
 
-std::vector<double> measure_rates(double seconds, std::int64_t batch,
-                                  const std::function<void(std::uint64_t)>& run) {
-  std::vector<double> rates;
-  const auto begin = Clock::now();
-  std::uint64_t steps = 1;
-  while (rates.size() < kFewestWindows || seconds_since(begin) < seconds) {
-    const auto window_begin = Clock::now();
-    run(steps);
-    const double spent = seconds_since(window_begin);
-    const bool long_enough = spent >= 0.5 * seconds / kWindows;
-    if (long_enough || seconds_since(begin) >= seconds)
-      rates.push_back(static_cast<double>(steps) * static_cast<double>(batch) / spent);
-    if (!long_enough) steps *= 2;
-  }
-  return rates;
+MeasuredRates summarise_pairs(const std::vector<double>& rates, const std::vector<RatePair>& pairs,
+                              const ProcessorLoad& load) {
+  std::vector<double> ceilings;
+  for (const RatePair& pair : pairs) ceilings.push_back(pair.ceiling);
+  MeasuredRates measured;
+  measured.as_configured = summarise_rates("as configured", rates);
+  measured.resident = summarise_rates("resident batches (repeat)", ceilings);
+  measured.share =
+      share_of_ceiling(pairs, measured.as_configured.interval, measured.resident.interval);
+  measured.load = load;
+  return measured;
+}
+
+std::string rate_text(const Throughput& throughput) {
+  const std::string median = human_count(throughput.samples_per_second);
+  if (!throughput.interval)
+    return fmt::format("{} ({} window{}, too few for an interval)", median, throughput.windows,
+                       throughput.windows == 1 ? "" : "s");
+  return fmt::format("{} (95 %: {} to {}; median of {} windows)", median,
+                     human_count(throughput.interval->low), human_count(throughput.interval->high),
+                     throughput.windows);
+}
+
+std::vector<std::pair<std::string, std::string>> ceiling_lines(const FinishReport& report) {
+  if (report.as_configured.windows == 0) return {};
+  const Throughput& ceiling = report.resident;
+  if (ceiling.windows == 0)
+    return {{"ceiling",
+             fmt::format("the step on resident batches was not measured: {}", report.no_ceiling)}};
+  const double whole = report.training_seconds + report.ceiling_seconds;
+  return {{"ceiling", fmt::format("{}; the same step on {}, between the run's own windows, {:.1f} "
+                                  "% of its time",
+                                  rate_text(ceiling), ceiling.what,
+                                  whole > 0 ? 100 * report.ceiling_seconds / whole : 0)},
+          {"reached", to_string(report.share, report.load)}};
 }
 
 }  // namespace wellspring

@@ -4,9 +4,8 @@
 #include "train/observer.h"
 
 #include <chrono>
-#include <cstdint>
-#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -14,13 +13,19 @@ namespace wellspring {
 /// Seconds since `begin`.
 double seconds_since(std::chrono::steady_clock::time_point begin);
 
-/// The median of `rates` (samples/s), their spread and what they are rates of. No rates: no
-/// windows.
+/// The median of `rates` (samples/s), their spread, its interval and what they are rates of. No
+/// rates: no windows.
 Throughput summarise_rates(const std::string& what, const std::vector<double>& rates);
 
-/// Samples/s of `run(n)`, which does n steps of `batch` samples and waits until they are done, in
-/// windows of about a tenth of `seconds`; three at least, however long they take.
-std::vector<double> measure_rates(double seconds, std::int64_t batch,
-                                  const std::function<void(std::uint64_t)>& run);
+/// `rates` of a run's windows, and `pairs` of some of them with windows on resident batches.
+MeasuredRates summarise_pairs(const std::vector<double>& rates, const std::vector<RatePair>& pairs,
+                              const ProcessorLoad& load);
+
+/// "4.01 M (95 %: 3.95 M to 4.05 M; median of 31 windows)"; "4.01 M (1 window, too few for an
+/// interval)".
+std::string rate_text(const Throughput& throughput);
+/// What is known of a run's rate beside its ceiling, a line each: ("ceiling", "4.11 M (...)") and
+/// ("reached", "97.4 % (95 %: 96.1 to 98.8 %)"). None where the run itself has no rate.
+std::vector<std::pair<std::string, std::string>> ceiling_lines(const FinishReport& report);
 
 }  // namespace wellspring

@@ -4,6 +4,7 @@
 #include "core/text.h"
 #include "train/chart.h"
 #include "train/heads.h"
+#include "train/rates.h"
 
 #include <fmt/format.h>
 
@@ -129,7 +130,8 @@ Chart throughput_chart(const ReportInput& input) {
       rate.points.emplace_back(static_cast<double>(report.step), report.samples_per_second);
   std::vector<ChartSeries> lines = {rate};
   const Throughput& ceiling = input.finish.resident;
-  if (ceiling.windows > 0 && !rate.points.empty()) {
+  const bool fits = input.finish.share.verdict != Verdict::contradicts;
+  if (ceiling.windows > 0 && fits && !rate.points.empty()) {
     ChartSeries limit;
     limit.name = "ceiling: " + ceiling.what;
     limit.dashed = true;
@@ -190,12 +192,9 @@ std::string results(const ReportInput& input) {
       if (result.trained_on > 0) text += fmt::format("; {} of them trained on", result.trained_on);
       row(result.name + ", held out", text);
     }
-  const auto rate = [](const Throughput& throughput) {
-    return fmt::format("{:.0f} +- {:.0f} samples/s, median of {} windows",
-                       throughput.samples_per_second, throughput.spread, throughput.windows);
-  };
-  if (finish.as_configured.windows > 0) row(finish.as_configured.what, rate(finish.as_configured));
-  if (finish.resident.windows > 0) row("ceiling: " + finish.resident.what, rate(finish.resident));
+  if (finish.as_configured.windows > 0)
+    row(finish.as_configured.what + ", samples/s", rate_text(finish.as_configured));
+  for (const auto& [what, value] : ceiling_lines(finish)) row(what, value);
   return out + "</table>\n";
 }
 

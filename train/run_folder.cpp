@@ -58,13 +58,14 @@ RunFolder::RunFolder(const RunConfig& config)
       lock_(path_, "wait for it or stop it, or choose another out=FOLDER"),
       checkpoints_(path_) {}
 
-void RunFolder::open(const RunConfig& config, std::uint64_t step) {
+void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint64_t step) {
   remove_stale_temporaries(path_);
   // Its report is of an earlier end; a run is finished once it has one of its own.
   std::filesystem::remove(path_ / kReportFile);
   checkpoints_.clean(step, config.train.keep);
   write_file(path_ / kConfigFile, config.to_yaml());
   metrics_.emplace(path_, step);
+  metrics_->write(run_record(plan, step));
 }
 
 void RunFolder::write_preview(const RgbImage& picture) const {
@@ -72,7 +73,9 @@ void RunFolder::write_preview(const RgbImage& picture) const {
 }
 
 void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
-                             FinishReport& finish) const {
+                             FinishReport& finish) {
+  metrics_->write(finish);
+  metrics_->sync();
   finish.folder = path_;
   finish.report = path_ / kReportFile;
   if (std::filesystem::exists(path_ / kPreviewFile)) finish.preview = path_ / kPreviewFile;

@@ -33,13 +33,13 @@ class RunFolder {
 
   /// Before the first step of a process, which goes on at `step`: removes what a killed one left,
   /// and the report of an earlier end, writes the configuration and opens the metrics.
-  void open(const RunConfig& config, std::uint64_t step);
+  void open(const RunConfig& config, const PlanReport& plan, std::uint64_t step);
   /// Null before open().
   MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }
 
   void write_preview(const RgbImage& picture) const;
-  /// Writes report.html, and what is where into `finish`.
-  void write_report(const RunConfig& config, const PlanReport& plan, FinishReport& finish) const;
+  /// Writes the rates into the metrics, report.html, and what is where into `finish`.
+  void write_report(const RunConfig& config, const PlanReport& plan, FinishReport& finish);
 
  private:
   std::filesystem::path path_;

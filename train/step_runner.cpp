@@ -7,7 +7,7 @@
 namespace wellspring {
 
 void StepRunner::run(Stream& stream, std::uint64_t step) {
-  if (mode_ != GraphMode::off && !graph_ && runs_ >= kWarmUpSteps) record(stream);
+  if (mode_ != GraphMode::off && !graph_ && runs_ >= warm_up_) record(stream);
   if (!graph_) {
     enqueue_(stream);
   } else if (mode_ == GraphMode::check) {

@@ -20,9 +20,11 @@ class StepRunner {
   /// in the first, the second shows that nothing is made anew. They count as steps.
   static constexpr std::uint64_t kWarmUpSteps = 2;
 
-  /// `enqueue` puts a step on a stream; `memory` holds all the state that it changes.
-  StepRunner(GraphMode mode, std::function<void(Stream&)> enqueue, const MemoryPlan& memory)
-      : mode_(mode), enqueue_(std::move(enqueue)), memory_(memory) {}
+  /// `enqueue` puts a step on a stream; `memory` holds all the state that it changes. `warm_up`: 0
+  /// where the libraries have been through all of it before.
+  StepRunner(GraphMode mode, std::function<void(Stream&)> enqueue, const MemoryPlan& memory,
+             std::uint64_t warm_up = kWarmUpSteps)
+      : mode_(mode), enqueue_(std::move(enqueue)), memory_(memory), warm_up_(warm_up) {}
 
   /// Called with the census of the step once it is recorded.
   void on_record(std::function<void(const GraphCensus&)> tell) { tell_ = std::move(tell); }
@@ -39,6 +41,7 @@ class StepRunner {
   std::function<void(Stream&)> enqueue_;
   std::function<void(const GraphCensus&)> tell_;
   const MemoryPlan& memory_;
+  std::uint64_t warm_up_;
   std::uint64_t runs_ = 0;
   std::unique_ptr<StepGraph> graph_;
   Snapshot before_, eager_, replayed_;

@@ -3,6 +3,7 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "kernels/threads.h"
+#include "train/ceiling_windows.h"
 #include "train/evaluation.h"
 #include "train/finished_run.h"
 #include "train/metrics_windows.h"
@@ -41,8 +42,7 @@ class Trainer::Impl {
   void train_until(std::uint64_t last);
   EvaluationReport evaluate();
   CheckpointReport checkpoint();
-  Throughput measure_as_configured(double seconds);
-  Throughput measure_ceiling(double seconds);
+  MeasuredRates measure(double seconds);
   std::vector<std::uint8_t> state_bytes();
 
   RunConfig config;
@@ -61,6 +61,8 @@ class Trainer::Impl {
   RunStatus train_and_evaluate();
   void train_loop();
   void advance();
+  void measure_ceiling();
+  void not_trained_since(Clock::time_point begin);
   void on_window(const WindowLines& window);
   CheckpointReport write_checkpoint(CheckpointWriting writing = CheckpointWriting::keep);
   bool checkpoint_due() const;
@@ -77,6 +79,7 @@ class Trainer::Impl {
   bool evaluates_here() const {
     return !evaluator_.empty() && (step == steps() || every(config.evaluation.every));
   }
+  double trained_seconds() const { return seconds_since(began_) - other_seconds_; }
   std::uint64_t log_every() const { return static_cast<std::uint64_t>(config.train.log_every); }
 
   TrainObserver& observer_;
@@ -90,11 +93,13 @@ class Trainer::Impl {
   TrainingStep step_;
   MetricsWindows windows_;
   StepRunner runner_;
+  CeilingWindows ceiling_;
   std::optional<RunFolder> folder_;  ///< none: nothing is written
 
   std::vector<double> rates_;
-  std::uint64_t first_step_ = 0;  ///< of this process
-  double other_seconds_ = 0;      ///< of run(): evaluation, checkpoints
+  std::uint64_t first_step_ = 0;            ///< of this process
+  Clock::time_point began_ = Clock::now();  ///< run()
+  double other_seconds_ = 0;                ///< of run(): evaluation, checkpoints, the ceiling
   Clock::time_point checkpointed_ = Clock::now();
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
@@ -119,7 +124,10 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       windows_(device_, static_cast<int>(config.threads), memory_, step_.ring(),
                [this](const WindowLines& window) { on_window(window); }),
       runner_(
-          config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, memory_) {
+          config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, memory_),
+      ceiling_(
+          {config.train.batch, log_every(), options_.ceiling_share, config.train.graph},
+          [this](Stream& stream) { step_.enqueue_resident(stream); }, memory_) {
   commit_memory();
   // Before the run's own checkpoint is read: another process could be replacing it.
   if (options_.write_files) folder_.emplace(config);
@@ -141,6 +149,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
 
 void Trainer::Impl::commit_memory() {
   mixture_.plan(memory_, config.train.batch, steps());
+  ceiling_.plan(memory_);
   memory_.check(config.memory_limit());
   observer_.on_memory(memory_.table());
   memory_.commit(config.memory_limit());
@@ -207,27 +216,26 @@ void Trainer::Impl::describe_plan() {
 // How it goes on
 
 FinishReport Trainer::Impl::run() {
-  const auto begin = Clock::now();
+  began_ = Clock::now();
   other_seconds_ = 0;
   if (folder_ && step == steps())
     if (const auto before = finished_run(config)) return *before;
-  if (folder_) folder_->open(config, step);
+  if (folder_) folder_->open(config, plan, step);
   observer_.on_plan(plan);
   if (folder_ && step < steps()) write_checkpoint(CheckpointWriting::rehearse);
   checkpointed_ = Clock::now();
+  const ProcessorTimes before = processor_times();
   FinishReport finish;
   finish.status = train_and_evaluate();
+  static_cast<MeasuredRates&>(finish) = ceiling_.summarise(rates_, before);
   if (folder_ && !has_checkpoint_of_this_step()) checkpoint();
-  finish.training_seconds = seconds_since(begin) - other_seconds_;
+  finish.training_seconds = trained_seconds();
   finish.step = step;
-  finish.as_configured = summarise_rates("as configured", rates_);
-  if (finish.status == RunStatus::finished && options_.ceiling_seconds > 0 && step > first_step_)
-    finish.resident = measure_ceiling(options_.ceiling_seconds);
   finish.evaluation = last_evaluation_;
   finish.checkpoint = last_checkpoint_;
   if (!finish.checkpoint && folder_)
     finish.checkpoint = CheckpointReport{step, folder_->checkpoints().path_of(step), 0, 0};
-  finish.seconds = seconds_since(begin);
+  finish.seconds = seconds_since(began_);
   if (folder_) folder_->write_report(config, plan, finish);
   observer_.on_finish(finish);
   return finish;
@@ -250,11 +258,16 @@ RunStatus Trainer::Impl::train_and_evaluate() {
 }
 
 void Trainer::Impl::train_loop() {
-  windows_.interrupt(stream_, step);
+  not_trained_since(Clock::now());
   while (step < steps() && !interrupt_requested()) {
+    ceiling_.before_step(stream_, step);
     advance();
     if (step == 1 && folder_) save_preview();
-    if (step % log_every() == 0) windows_.close(stream_, step);
+    if (step % log_every() == 0) {
+      const bool due = ceiling_.due(stream_, step, trained_seconds());
+      windows_.close(stream_, step);
+      if (due && !interrupt_requested()) measure_ceiling();
+    }
     if (step == steps()) break;
     if (evaluates_here()) evaluate();
     if (folder_ && checkpoint_due()) checkpoint();
@@ -262,6 +275,20 @@ void Trainer::Impl::train_loop() {
   if (step == steps() && step % log_every() != 0) windows_.close(stream_, step);
   windows_.flush(stream_);
   require_finite();
+}
+
+void Trainer::Impl::measure_ceiling() {
+  const auto begin = Clock::now();
+  windows_.flush(stream_);  // what follows writes to the ring, too
+  ceiling_.measure(stream_, step);
+  not_trained_since(begin);
+}
+
+/// Something other than steps took time: all clocks begin anew.
+void Trainer::Impl::not_trained_since(Clock::time_point begin) {
+  other_seconds_ += seconds_since(begin);
+  windows_.interrupt(stream_, step);
+  ceiling_.drop();
 }
 
 bool Trainer::Impl::checkpoint_due() const {
@@ -298,6 +325,7 @@ void Trainer::Impl::on_window(const WindowLines& window) {
   // The first steps of a process choose kernels and record the graph.
   if (window.first <= first_step_ + StepRunner::kWarmUpSteps) report.clean = false;
   if (report.clean) rates_.push_back(report.samples_per_second);
+  if (report.clean) ceiling_.expect(report.samples_per_second);
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(report);
   observer_.on_step_metrics(report);
 }
@@ -324,8 +352,7 @@ EvaluationReport Trainer::Impl::evaluate() {
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
   observer_.on_evaluation(result);
   last_evaluation_ = result;
-  other_seconds_ += seconds_since(begin);
-  windows_.interrupt(stream_, step);
+  not_trained_since(begin);
   return result;
 }
 
@@ -342,8 +369,7 @@ CheckpointReport Trainer::Impl::checkpoint() {
   observer_.on_checkpoint(result);
   last_checkpoint_ = result;
   checkpointed_ = Clock::now();
-  other_seconds_ += seconds_since(begin);
-  windows_.interrupt(stream_, step);
+  not_trained_since(begin);
   return result;
 }
 
@@ -419,32 +445,13 @@ void Trainer::Impl::require_finite() {
 // ---------------------------------------------------------------------------------------------
 // Measuring
 
-Throughput Trainer::Impl::measure_as_configured(double seconds) {
+MeasuredRates Trainer::Impl::measure(double seconds) {
   train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps + 1));
-  const std::vector<double> rates = measure_rates(
-      seconds, config.train.batch, [this](std::uint64_t n) { train_until(step + n); });
-  windows_.interrupt(stream_, step);
-  return summarise_rates("as configured", rates);
-}
-
-Throughput Trainer::Impl::measure_ceiling(double seconds) {
-  // The batch that lies in memory is that of the last step; before the first there is none.
-  if (step == first_step_) train_until(first_step_ + 1);
-  windows_.flush(stream_);
-  Snapshot saved;
-  saved.save(stream_, memory_.state());
-  const GraphMode mode = config.train.graph == GraphMode::off ? GraphMode::off : GraphMode::on;
-  StepRunner resident(
-      mode, [this](Stream& stream) { step_.enqueue_resident(stream); }, memory_);
-  const auto run = [&](std::uint64_t n) {
-    for (std::uint64_t i = 0; i < n; ++i) resident.run(stream_, step);
-    stream_.synchronize();
+  const auto one_step = [this] {
+    advance();
+    if (step % log_every() == 0) windows_.close(stream_, step);
   };
-  run(StepRunner::kWarmUpSteps + 1);
-  const std::vector<double> rates = measure_rates(seconds, config.train.batch, run);
-  saved.restore(stream_, memory_.state());
-  windows_.interrupt(stream_, step);
-  return summarise_rates("resident batches (repeat)", rates);
+  return ceiling_.make_pairs(stream_, step, seconds, one_step, [this] { measure_ceiling(); });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -474,11 +481,8 @@ EvaluationReport Trainer::evaluate() {
 CheckpointReport Trainer::checkpoint() {
   return impl_->checkpoint();
 }
-Throughput Trainer::measure_as_configured(double seconds) {
-  return impl_->measure_as_configured(seconds);
-}
-Throughput Trainer::measure_ceiling(double seconds) {
-  return impl_->measure_ceiling(seconds);
+MeasuredRates Trainer::measure(double seconds) {
+  return impl_->measure(seconds);
 }
 const RunConfig& Trainer::config() const {
   return impl_->config;

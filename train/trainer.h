@@ -22,8 +22,9 @@ struct TrainerOptions {
   bool write_files = true;
   /// Between checkpoints where train.checkpoint_every is 0.
   double checkpoint_seconds = 600;
-  /// How long the resident ceiling is measured at the end of run(); 0: not at all.
-  double ceiling_seconds = 1;
+  /// How much of the training's time may go into measuring its ceiling (ceiling_affordable); 0: it
+  /// is not measured.
+  double ceiling_share = 0.02;
 };
 
 class Trainer {
@@ -54,12 +55,12 @@ class Trainer {
   /// Writes a checkpoint of this moment under the run folder.
   CheckpointReport checkpoint();
 
-  /// Rate of the whole step. The run goes on meanwhile, beyond its last step if need be.
-  Throughput measure_as_configured(double seconds);
-  /// Rate of the same step without its data part, on the batch that lies in memory: what the whole
-  /// step could reach if data were free. The state is afterwards as before. (Before the first step
-  /// there is no batch: then one step is trained.)
-  Throughput measure_ceiling(double seconds);
+  /// Rate of the whole step beside that of the same step without its data part, on the batch that
+  /// lies in memory: what the whole step could reach if data were free. In pairs of windows, one of
+  /// each, for about so many seconds; at least kFewestForInterval pairs. The run goes on meanwhile,
+  /// beyond its last step if need be; its state is what the whole steps made it. Error
+  /// (std::logic_error) where CeilingWindows::plan has an objection.
+  MeasuredRates measure(double seconds);
 
   const RunConfig& config() const;
   const PlanReport& plan() const;

@@ -5,17 +5,63 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <string>
 
 namespace wellspring::test {
 namespace {
 
-TEST(Measure, RateIsWorkOverTime) {
-  int calls = 0;
-  const bench::Row row = bench::measure("nothing", "things/s", {[&] { ++calls; }, 1}, 3);
+/// Takes about 2 ms, and notes when a window of it ends.
+bench::Work work_of(char name, std::string& windows) {
+  return {[] {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+            while (std::chrono::steady_clock::now() < end) continue;
+          },
+          1, [name, &windows] { windows += name; }};
+}
+
+TEST(Measure, ARowAndItsCeilingTakeTurns) {
+  std::string windows;
+  const bench::Row row = bench::measure("nothing", "things/s", work_of('r', windows),
+                                        {"as little", work_of('c', windows)}, 3);
   EXPECT_EQ(row.repeats, 3);
   EXPECT_GT(row.rate, 0);
-  EXPECT_GT(calls, 3);
+  EXPECT_FALSE(row.interval) << "3 values have none";
+  ASSERT_TRUE(row.ceiling);
+  EXPECT_EQ(row.ceiling->what, "as little");
+  EXPECT_EQ(row.ceiling->share.pairs, 3u);
+  EXPECT_EQ(row.ceiling->share.verdict, Verdict::too_few);
+  ASSERT_GE(windows.size(), 6u);
+  EXPECT_EQ(windows.substr(windows.size() - 6), "rccrrc") << windows;
+}
+
+TEST(Measure, RowsSayHowSureTheyAre) {
+  bench::Row row{"name", "GB/s", 1.5, 0, 11, Interval{1.25, 1.75}};
+  bench::Ceiling ceiling{"a copy", 3, Interval{2.5, 3.5}};
+  ceiling.share = {0.5, Interval{0.4, 0.6}, 11, Verdict::stands};
+  row.ceiling = ceiling;
+  EXPECT_NE(bench::to_string(row).find("1.5 (1.25 to 1.75)"), std::string::npos)
+      << bench::to_string(row);
+  EXPECT_TRUE(bench::to_string(row).ends_with(
+      "GB/s      50.0 % (95 %: 40.0 to 60.0 %) of 3 (2.5 to 3.5), a copy"))
+      << bench::to_string(row);
+  row.ceiling->share.verdict = Verdict::contradicts;
+  row.ceiling->load.machine = {1, 0, 2};
+  EXPECT_NE(bench::to_string(row).find("inconclusive: the machine was busy (other programs took "
+                                       "1.00 of its 2 processors"),
+            std::string::npos)
+      << bench::to_string(row);
+}
+
+// A normalisation reads as much as it writes; what only writes is no bound of it.
+TEST(Bench, OperationsThatReadAndWriteStandBesideACopy) {
+  const TemporaryFolder folder;
+  const Outcome outcome = wellspring(
+      {"bench", "ops", "--filter", "group norm 128x", "--json", "rows.json"}, folder.path());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
+  ASSERT_EQ(report.at("rows").size(), 1u);
+  EXPECT_EQ(report.at("rows").at(0).at("ceiling").at("what"), "a copy of as many bytes");
 }
 
 TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
@@ -30,6 +76,11 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_EQ(row.at("unit"), "events/s");
   EXPECT_GT(row.at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("rate"), 0);
+  EXPECT_GT(row.at("ceiling").at("share"), 0);
+  for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),
+                               row.at("ceiling").at("share_interval")})
+    EXPECT_LE(interval.at(0), interval.at(1));
+  EXPECT_TRUE(report.contains("commit"));
   EXPECT_FALSE(report.at("machine").at("processor").get<std::string>().empty());
 }
 

@@ -78,7 +78,7 @@ TEST_F(RunEnds, WordsThatCannotBeWrittenEndNothing) {
 TEST_F(RunEnds, ClosedStreamsDoNotMixWithFiles) {
   const Outcome outcome = in_shell("<&- >&- 2>&-");
   EXPECT_EQ(outcome.exit_code, 0);
-  ASSERT_EQ(metrics().size(), 5u);  // four windows and the evaluation
+  ASSERT_EQ(metrics().size(), 7u);  // the process, four windows, the evaluation and the rates
   for (const std::string& line : metrics()) {
     EXPECT_TRUE(line.starts_with("{\"kind\":") && line.ends_with("}")) << line;
   }

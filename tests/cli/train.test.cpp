@@ -86,6 +86,20 @@ TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
   EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a progress bar in a file";
 }
 
+// Of one window nothing can be said of how sure its rate is.
+TEST_F(Train, TellsNoSpreadOfOneWindowAndKeepsWhereItWasTrained) {
+  const Outcome outcome = run({"train", "small.yaml", "train.log_every=10", "train.steps=20",
+                               "train.checkpoint_every=0", "eval.every=0"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("(1 window, too few for an interval)"), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(outcome.out.find("+-"), std::string::npos) << outcome.out;
+  const std::string metrics = slurp(folder() / "runs/small/metrics.jsonl");
+  EXPECT_EQ(metrics.find("{\"kind\":\"run\",\"step\":0,\"time\":\"20"), 0u) << metrics;
+  for (const char* part : {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rates\""})
+    EXPECT_NE(metrics.find(part), std::string::npos) << part << "\n" << metrics;
+}
+
 TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
   const Outcome outcome = run({"train", (source_folder() / "configs/ee_mumu.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});

@@ -280,16 +280,13 @@ TEST(TrainerTest, AnAbsentDeviceIsNamed) {
   EXPECT_NE(message.find("cuda:7"), std::string::npos) << message;
 }
 
-TEST(TrainerTest, EvaluationAndCeilingLeaveTheRunAsItWas) {
+TEST(TrainerTest, AnEvaluationLeavesTheRunAsItWas) {
   Listener listener;
   Trainer plain(small_run("unused"), listener, in_memory());
   plain.run();
   Trainer other(small_run("unused"), listener, in_memory());
   other.train_until(9);
   const EvaluationReport once = other.evaluate();
-  const Throughput ceiling = other.measure_ceiling(0.05);
-  EXPECT_GE(ceiling.windows, 3u);
-  EXPECT_GT(ceiling.samples_per_second, 0);
   const EvaluationReport twice = other.evaluate();
   EXPECT_EQ(once.results[0].loss, twice.results[0].loss);
   other.run();

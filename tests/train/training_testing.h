@@ -71,7 +71,7 @@ inline RunConfig small_run(const std::filesystem::path& folder,
 inline TrainerOptions quick(ResumeChoice resume = {}) {
   TrainerOptions options;
   options.resume = std::move(resume);
-  options.ceiling_seconds = 0;
+  options.ceiling_share = 0;
   return options;
 }
 

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> overrides(argv + 2, argv + argc);
     TrainObserver observer;
     TrainerOptions options;
-    options.ceiling_seconds = 0;
+    options.ceiling_share = 0;
     Trainer trainer(RunConfig::load(argv[1], overrides), observer, options);
     return trainer.run().status == RunStatus::interrupted ? 75 : 0;
   } catch (const Error& error) {

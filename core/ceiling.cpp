@@ -1,0 +1,76 @@
+#include "core/ceiling.h"
+
+#include <fmt/format.h>
+
+namespace wellspring {
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::unmeasured:
+      return "unmeasured";
+    case Verdict::too_few:
+      return "too few pairs";
+    case Verdict::stands:
+      return "stands";
+    case Verdict::scattered:
+      return "scattered";
+    case Verdict::contradicts:
+      return "contradicts";
+  }
+  return "";
+}
+
+CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
+                              const std::optional<Interval>& rate,
+                              const std::optional<Interval>& ceiling) {
+  CeilingShare share;
+  share.pairs = pairs.size();
+  if (pairs.empty()) return share;
+  std::vector<double> ratios;
+  for (const RatePair& pair : pairs) ratios.push_back(pair.rate / pair.ceiling);
+  share.median = spread_of(ratios).median;
+  share.interval = median_interval(std::move(ratios));
+  const bool pairs_contradict = share.interval && share.interval->low > 1 + kUnequalWindows;
+  const bool rates_contradict =
+      rate && ceiling && rate->low > (1 + kUnequalWindows) * ceiling->high;
+  share.verdict = Verdict::stands;
+  if (!share.interval) share.verdict = Verdict::too_few;
+  if (share.interval && share.interval->high > kWidest * share.interval->low)
+    share.verdict = Verdict::scattered;
+  if (pairs_contradict || rates_contradict) share.verdict = Verdict::contradicts;
+  return share;
+}
+
+CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs) {
+  return share_of_ceiling(pairs, std::nullopt, std::nullopt);
+}
+
+std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
+  const std::string few = fmt::format("in {} pair{} of windows, too few for an interval",
+                                      share.pairs, share.pairs == 1 ? "" : "s");
+  switch (share.verdict) {
+    case Verdict::unmeasured:
+      return "not measured";
+    case Verdict::stands:
+      return fmt::format("{:.1f} % (95 %: {:.1f} to {:.1f} %)", 100 * share.median,
+                         100 * share.interval->low, 100 * share.interval->high);
+    case Verdict::too_few:
+      if (share.median <= 1 + kUnequalWindows)
+        return fmt::format("{:.1f} % {}", 100 * share.median, few);
+      return fmt::format("inconclusive: above its ceiling {} ({})", few, load.to_string());
+    case Verdict::scattered:
+      return fmt::format(
+          "inconclusive: {} ({})",
+          load.busy() ? "the machine was busy" : "the pairs of windows differ widely",
+          load.to_string());
+    case Verdict::contradicts:
+      return fmt::format("inconclusive: {} ({})",
+                         load.busy()    ? "the machine was busy"
+                         : load.machine ? "above its ceiling, though the machine was not busy"
+                                        : "above its ceiling",
+                         load.to_string());
+  }
+  return "";
+}
+
+}  // namespace wellspring
