@@ -1,6 +1,7 @@
 #include "train/run_samples.h"
 
 #include "core/error.h"
+#include "core/yaml_json.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -191,7 +192,7 @@ std::string RunSamples::summary() const {
 }
 
 nlohmann::ordered_json RunSamples::identity() const {
-  nlohmann::ordered_json identity = {{"configuration", config_.portable_yaml()},
+  nlohmann::ordered_json identity = {{"configuration", yaml_to_json(config_.portable_yaml())},
                                      {"seed", config_.seed},
                                      {"split", held_out() ? "eval" : "train"}};
   if (!held_out()) identity["step"] = range_.step;

@@ -72,7 +72,7 @@ TEST_F(OfAConfiguration, ExportHasBothSources) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "a.npz: 21 samples of mixed as the network sees them, steps 0 to 2, arrays x, label, "
-            "latents, weight, source, sample\n");
+            "latents, weight, source, sample, metadata\n");
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
   const fs::path path = folder() / "a.npz";
@@ -197,7 +197,7 @@ TEST_F(OfAConfiguration, SetsThatOverflowSaySo) {
     EXPECT_EQ(outcome.err,
               "note: " + std::to_string(items) + " items of " + std::to_string(samples) +
                   " samples did not fit into rows of 8 items; they are left out, and counted in "
-                  "metadata.json\n");
+                  "the metadata\n");
   }
 }
 
@@ -369,10 +369,13 @@ import json, numpy
 a = numpy.load("a.npz")
 assert a["x"].shape == (21, 12, 12, 3) and a["x"].dtype == numpy.float32
 assert a["source"].dtype == numpy.int32 and a["sample"].dtype == numpy.int64
-about = json.loads(bytes(a["metadata.json"]))
+about = json.loads(str(a["metadata"]))
 assert [source["name"] for source in about["sources"]] == ["shapes", "photos"]
 assert about["sources"][1]["classes"] == open("classes.txt").read().split()
+assert about["configuration"]["data"]["size"] == 12
 g = numpy.load("g.npz")
+for arrays in (a, g):
+    assert {key: arrays[key] for key in arrays}["metadata"].shape == ()
 assert g["offsets"].shape == (22,) and g["offsets"][-1] == len(g["x"])
 ')",
                                 folder());
