@@ -33,10 +33,6 @@ pre { overflow-x: auto; background: #8881; padding: 1em; border-radius: 4px; }
 img { max-width: 100%; image-rendering: pixelated; }
 )";
 
-std::string percent(double fraction) {
-  return fmt::format("{:.2f} %", 100 * fraction);
-}
-
 /// Series by name, in the order in which they appear first.
 class SeriesList {
  public:
@@ -183,9 +179,7 @@ std::string results(const ReportInput& input) {
   row("training time of this process", human_duration(finish.training_seconds));
   if (finish.evaluation)
     for (const EvaluationResult& result : finish.evaluation->results) {
-      std::string text = scores_text(result.heads);
-      if (result.best_accuracy)
-        text += fmt::format(" (best possible accuracy {})", percent(*result.best_accuracy));
+      std::string text = scores_text(result.heads, kPlusMinusSign);
       text += fmt::format("; loss {:.4f}, {} samples", result.loss, result.samples);
       if (result.trained_on > 0) text += fmt::format("; {} of them trained on", result.trained_on);
       row(result.name + ", held out", text);
