@@ -1,5 +1,7 @@
 #include "train/chart.h"
 
+#include "core/axis.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -128,24 +130,6 @@ class Drawing {
 };
 
 }  // namespace
-
-std::vector<double> axis_ticks(double low, double high, int wanted) {
-  double span = high - low;
-  if (!(span > 0)) span = std::abs(low) > 0 ? std::abs(low) : 1;
-  const double rough = span / wanted;
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  double step = 10 * power;
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough) {
-      step = factor * power;
-      break;
-    }
-  const auto first = static_cast<std::int64_t>(std::floor(low / step + 1e-9));
-  const auto last = std::max(first + 1, static_cast<std::int64_t>(std::ceil(high / step - 1e-9)));
-  std::vector<double> ticks;
-  for (std::int64_t i = first; i <= last; ++i) ticks.push_back(static_cast<double>(i) * step);
-  return ticks;
-}
 
 std::string html_escape(const std::string& text) {
   std::string out;

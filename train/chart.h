@@ -29,7 +29,4 @@ std::string to_svg(const Chart& chart);
 /// Text with &, <, > and quotes replaced, for HTML and SVG.
 std::string html_escape(const std::string& text);
 
-/// Round numbers that cover [low, high] in about `wanted` steps: 1, 2 or 5 times a power of ten.
-std::vector<double> axis_ticks(double low, double high, int wanted);
-
 }  // namespace wellspring

@@ -246,7 +246,7 @@ Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& s
   download(label, batch.label);
   shown.x = x.data();
   shown.label = label.data();
-  return contact_sheet({config.name, fmt::format("seed {}", config.seed), ""},
+  return preview({config.name, fmt::format("seed {}", config.seed), ""},
                        training_origins(config, mixture), {shown, std::span(slots).first(rows)});
 }
 

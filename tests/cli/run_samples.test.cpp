@@ -161,6 +161,31 @@ TEST_F(OfAConfiguration, PreviewOfStrongColoursHidesNothing) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(OfAConfiguration, APictureSaysWhatItsNumbersStandFor) {
+  spill(folder() / "classes.txt", "Öl\n猫\nбык\n");
+  const Outcome outcome = run({"preview", "mixed.yaml"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err,
+            "note: pictures have Latin letters alone: of photos, #1 is '猫', #2 is 'бык'\n");
+}
+
+// Two generators of events with other classes each, which are numbers in no one's picture.
+TEST_F(OfAConfiguration, SeveralSourcesOfEventsHaveAPictureAndNumbers) {
+  spill(folder() / "events.yaml", R"(name: events
+data:
+  sources:
+    - {name: two, kind: generator, generator: ee_mumu}
+    - {name: four, kind: generator, generator: ee_mumu, params: {energies: [70, 80, 100, 130]}}
+eval: {sources: [{of: four}]}
+model: {name: mlp, widths: [8]}
+train: {batch: 32, steps: 10}
+)");
+  const Outcome outcome = run({"preview", "events.yaml", "--count", "100"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("four: "), std::string::npos) << outcome.out;
+  EXPECT_EQ(run({"preview", "events.yaml", "--split", "eval", "--count", "100"}).exit_code, 0);
+}
+
 TEST_F(OfAConfiguration, EventsHaveAPictureAndNumbers) {
   const std::string config = (source_folder() / "configs/ee_mumu.yaml").string();
   const Outcome events = run({"preview", config, "--count", "300"});

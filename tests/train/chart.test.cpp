@@ -8,23 +8,6 @@
 namespace wellspring {
 namespace {
 
-TEST(Chart, TicksAreRoundAndCoverTheRange) {
-  EXPECT_EQ(axis_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
-  const std::vector<double> ticks = axis_ticks(0.013, 0.097, 5);
-  EXPECT_LE(ticks.front(), 0.013);
-  EXPECT_GE(ticks.back(), 0.097);
-  EXPECT_NEAR(ticks[1] - ticks[0], 0.02, 1e-12);
-}
-
-TEST(Chart, TicksOfOneValue) {
-  for (const double value : {0.0, 3.0, -2.0, 1e-9}) {
-    const std::vector<double> ticks = axis_ticks(value, value, 5);
-    ASSERT_GE(ticks.size(), 2u);
-    EXPECT_LE(ticks.front(), value);
-    EXPECT_GE(ticks.back(), value);
-  }
-}
-
 TEST(Chart, LeavesOutWhatIsNotFinite) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::string svg = to_svg({"Loss", "step", "loss", {{"a", {{0, 1}, {1, nan}, {2, 3}}}}});
