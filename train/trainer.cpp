@@ -177,6 +177,8 @@ void Trainer::Impl::describe_plan() {
   plan.name = config.name;
   if (folder_) {
     plan.folder = folder_->path();
+    for (std::string& line : picture_legend(training_origins(config, mixture_)))
+      plan.notes.push_back(std::move(line));
     if (!folder_->locked())
       plan.notes.push_back(
           fmt::format("the file system of {} has no locks: start no second run there",
@@ -253,7 +255,7 @@ void Trainer::Impl::train_loop() {
   windows_.interrupt(stream_, step);
   while (step < steps() && !interrupt_requested()) {
     advance();
-    if (step == 1 && folder_) save_preview();
+    if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
     if (step % log_every() == 0) windows_.close(stream_, step);
     if (step == steps()) break;
     if (evaluates_here()) evaluate();
@@ -363,11 +365,10 @@ CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
 }
 
 void Trainer::Impl::save_preview() {
-  if (step_.batch().layout.kind != SampleKind::image) return;
   stream_.synchronize();
-  const Preview picture =
-      preview_batch(config, mixture_, stream_, step_.batch(), mixture_.host_slots(0));
-  folder_->write_preview(picture.image);
+  folder_->write_preview(step - 1,
+                         preview_batch(config, mixture_, stream_, step_.batch(), step - 1).image);
+  if (step > 1) windows_.interrupt(stream_, step);
 }
 
 std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
