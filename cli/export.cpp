@@ -29,7 +29,7 @@ int run(const Options& options) {
   if (!done) return kInterrupted;
   if (report.overflow.samples > 0) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
-                 "; they are left out, and counted in metadata.json"});
+                 "; they are left out, and counted in the metadata"});
   }
   fmt::print("{}: {}, arrays {}\n", printable(options.out), printable(feed->summary()),
              fmt::join(report.arrays, ", "));

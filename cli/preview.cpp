@@ -32,6 +32,17 @@ std::uint64_t usual_count(SampleKind kind) {
   return kind == SampleKind::image ? kImages : kEvents;
 }
 
+/// With its source where there are several; a label that is no class is its number.
+std::string class_name(const std::vector<SampleOrigin>& origins, std::size_t source,
+                       std::int32_t label) {
+  const SampleOrigin& origin = origins.at(source);
+  const auto index = static_cast<std::size_t>(label);
+  const std::string name = label >= 0 && index < origin.info.classes.size()
+                               ? origin.info.classes[index]
+                               : std::to_string(label);
+  return origins.size() > 1 ? origin.name + ": " + name : name;
+}
+
 void print_events(SampleFeed& feed) {
   const auto features = static_cast<std::size_t>(feed.layout().features);
   fmt::print("{:>8} {:<12}", "id", "class");
@@ -43,9 +54,8 @@ void print_events(SampleFeed& feed) {
   feed.make([&](const HostSamples& samples) {
     for (std::size_t i = 0; i < samples.label().size(); ++i) {
       const Slot& slot = samples.slots[i];
-      const std::vector<std::string>& classes = feed.origins().at(slot.source).info.classes;
       fmt::print("{:>8} {:<12}", slot.sample,
-                 printable(classes.at(static_cast<std::size_t>(samples.label()[i]))));
+                 printable(class_name(feed.origins(), slot.source, samples.label()[i])));
       for (const float value : samples.x().subspan(i * features, features)) {
         fmt::print(" {:>12.6g}", value);
       }
@@ -78,6 +88,7 @@ int run(const Options& options) {
                      "end: the picture shows less than the network sees",
                      picture.clamped, picture.values)});
   }
+  print_notes(picture.legend);
   if (feed->layout().kind == SampleKind::event) {
     SampleOptions few = options.samples;
     few.count = std::min(feed->count(), kRows);

@@ -65,13 +65,10 @@ std::string percent(double fraction) {
 }
 
 std::string evaluation_text(const EvaluationResult& result) {
-  const std::string best =
-      result.best_accuracy ? fmt::format(" (best possible {:.2f} %)", 100 * *result.best_accuracy)
-                           : "";
   const std::string trained_on =
       result.trained_on > 0 ? fmt::format(", {} of them trained on", result.trained_on) : "";
-  return fmt::format("{}: {}{}, loss {:.4f}, {} samples{}", result.name, scores_text(result.heads),
-                     best, result.loss, result.samples, trained_on);
+  return fmt::format("{}: {}, loss {:.4f}, {} samples{}", result.name, scores_text(result.heads),
+                     result.loss, result.samples, trained_on);
 }
 
 void TrainView::say(const std::string& line) {

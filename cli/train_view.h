@@ -41,7 +41,8 @@ class TrainView : public TrainObserver {
 
 /// "81.3 %".
 std::string percent(double fraction);
-/// One held-out source: "shapes: accuracy 98.1 % (best possible 99.0 %), loss 0.071, 4096 samples".
+/// One held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss 0.0710,
+/// 4096 samples".
 std::string evaluation_text(const EvaluationResult& result);
 
 }  // namespace wellspring::cli

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "core/unicode.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -75,14 +76,15 @@ std::vector<std::int64_t> parse_shape(std::string_view text, const std::string& 
 }
 
 /// The header with blanks at its end up to `least` bytes, a multiple of 64.
-std::string header_of_size(const ArraySpec& spec, std::size_t least) {
+std::string header_of_size(std::string_view descriptor, std::span<const std::int64_t> extents,
+                           std::size_t least) {
   std::string shape;
-  for (const std::int64_t extent : spec.shape) shape += fmt::format("{}, ", extent);
+  for (const std::int64_t extent : extents) shape += fmt::format("{}, ", extent);
   // Python's tuples: "()", "(2,)", "(2, 3)".
-  if (spec.shape.size() == 1) shape.pop_back();
-  if (spec.shape.size() > 1) shape.resize(shape.size() - 2);
-  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                       descriptor_of(spec.type), shape);
+  if (extents.size() == 1) shape.pop_back();
+  if (extents.size() > 1) shape.resize(shape.size() - 2);
+  std::string dictionary =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor, shape);
   const std::size_t before = kMagic.size() + 2;
   const std::size_t total = std::max(least, (before + dictionary.size() + 1 + 63) / 64 * 64);
   dictionary.resize(total - before - 1, ' ');
@@ -204,7 +206,17 @@ std::uint64_t ArraySpec::count() const {
 }
 
 std::string npy_header(const ArraySpec& spec) {
-  return header_of_size(spec, 0);
+  return header_of_size(descriptor_of(spec.type), spec.shape, 0);
+}
+
+std::string npy_text(std::string_view utf8) {
+  const std::u32string text = to_utf32(utf8);
+  // Nothing is one character that NumPy drops: it has no texts of no width.
+  std::string file =
+      header_of_size(fmt::format("<U{}", std::max<std::size_t>(1, text.size())), {}, 0);
+  for (const char32_t code : text) append_number<std::uint32_t>(file, code);
+  if (text.empty()) append_number<std::uint32_t>(file, 0);
+  return file;
 }
 
 void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes data) {
@@ -309,7 +321,7 @@ void NpzWriter::close_growing(Member& member) {
   if (row == 0 ? data != 0 : data % row != 0)
     throw std::logic_error("an array of the archive ends within a row");
   spec.shape[0] = row == 0 ? 0 : static_cast<std::int64_t>(data / row);
-  const std::string header = header_of_size(spec, header_size);
+  const std::string header = header_of_size(descriptor_of(spec.type), spec.shape, header_size);
   file_.file().patch(member.data, bytes_of(header));
   member.crc = static_cast<std::uint32_t>(
       crc32_combine(crc32_of(bytes_of(header)), member.crc, static_cast<z_off_t>(data)));

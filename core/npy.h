@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace wellspring {
@@ -26,6 +27,9 @@ struct ArraySpec {
 
 /// What stands before the data of a .npy file (format version 1.0, a multiple of 64 bytes).
 std::string npy_header(const ArraySpec& spec);
+/// A text as a whole .npy file of no dimensions: NumPy's fixed-width Unicode ("<U12", UTF-32),
+/// which numpy.load reads without pickle and str() gives back. Error (data) where it is not UTF-8.
+std::string npy_text(std::string_view utf8);
 /// One array as a file, written whole or not at all.
 void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes data);
 
@@ -45,7 +49,7 @@ class NpzWriter {
 
   /// A whole array.
   void add(const std::string& name, const ArraySpec& spec, Bytes data);
-  /// A member that is no array, such as metadata.json; numpy.load gives its bytes.
+  /// A member that is there already, under its whole name: "metadata.npy".
   void add_file(const std::string& name, Bytes data);
   /// An array in pieces: open, append until it is full, close.
   Array open(const std::string& name, const ArraySpec& spec);

@@ -1,5 +1,7 @@
 #include "core/text.h"
 
+#include "core/unicode.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,30 +76,6 @@ std::optional<std::string> take_list_element(std::string_view& rest) {
   if (element.empty() || element.find_first_of("[]{}\"") != std::string::npos) return std::nullopt;
   rest.remove_prefix(end);
   return element;
-}
-
-struct Character {
-  char32_t code;
-  std::size_t bytes;
-};
-
-/// The first character of a text that has any; none where its bytes are not UTF-8: The Unicode
-/// Standard 15.0, tables 3-6 and 3-7.
-std::optional<Character> first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return Character{lead, 1};
-  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < bytes) return std::nullopt;
-  char32_t code = lead & (0x7Fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return std::nullopt;
-    code = code << 6 | (byte(i) & 0x3F);
-  }
-  const char32_t smallest = bytes == 4 ? 0x10000 : bytes == 3 ? 0x800 : 0x80;
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < smallest || surrogate || code > 0x10FFFF) return std::nullopt;
-  return Character{code, bytes};
 }
 
 /// Characters that tell a terminal to do something: C0, DEL and C1 controls (ECMA-48), and those

@@ -125,7 +125,8 @@ class NpzArrays {
     file_.close(source_);
     file_.close(sample_);
     if (ragged()) file_.close(offsets_);
-    file_.add_file("metadata.json", bytes_of(metadata));
+    file_.add_file("metadata.npy", bytes_of(npy_text(metadata)));
+    names_.push_back("metadata");
     file_.commit();
     return names_;
   }

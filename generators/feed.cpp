@@ -1,6 +1,7 @@
 #include "generators/feed.h"
 
 #include "core/text.h"
+#include "core/yaml_json.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,7 +45,7 @@ std::string GeneratorFeed::summary() const {
 nlohmann::ordered_json GeneratorFeed::identity() const {
   return {{"generator", generator_.info().name},
           {"generator_version", generator_.info().version},
-          {"parameters", generator_.parameters_yaml()},
+          {"parameters", yaml_to_json(generator_.parameters_yaml())},
           {"seed", range_.seed},
           {"first", range_.first},
           {"count", range_.count}};

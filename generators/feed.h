@@ -50,7 +50,8 @@ class SampleFeed {
   virtual SampleHeading heading() const = 0;
   /// "20 samples of shapes (version 3)".
   virtual std::string summary() const = 0;
-  /// All it takes to make the same samples again: parameters, versions, seeds, which samples.
+  /// All it takes to make the same samples again: parameters, versions, seeds, which samples. What
+  /// is configured stands in it as values, not as YAML.
   virtual nlohmann::ordered_json identity() const = 0;
   /// How they are made, which changes none of them.
   virtual nlohmann::ordered_json making() const = 0;

@@ -43,8 +43,8 @@ struct DrawBudget {
 /// The best that any predictor of the label or the targets can reach on average, known in closed
 /// form or by an exact likelihood.
 struct BestResult {
-  std::string metric;  ///< "accuracy", "auc", "mse"
-  double value = 0;
+  std::string metric;  ///< as reports call it: "accuracy", "rmse of theta0"
+  double value = 0;    ///< a share, or in the unit of what is predicted
 };
 
 struct SampleInfo {

@@ -1,5 +1,7 @@
 #include "train/chart.h"
 
+#include "core/axis.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,15 +12,44 @@
 namespace wellspring {
 namespace {
 
-// All in SVG user units, which are pixels at the drawing's natural size.
-constexpr double kWidth = 640, kHeight = 280;
-constexpr double kLeft = 64, kRight = 16, kTop = 32, kBottom = 44;
+// All in SVG user units, which are pixels at the drawing's natural size. A chart is about as wide
+// as a telephone, so that its letters can be read there, too.
+constexpr double kWidth = 440, kHeight = 240;
+constexpr double kLeft = 58, kRight = 14, kTop = 10, kBottom = 40;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kPlotHeight = kHeight - kTop - kBottom;
 
-// Okabe & Ito's palette, which colour-blind readers can tell apart (Wong, Nature Methods 8, 2011).
-constexpr std::array<const char*, 7> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                 "#e69f00", "#56b4e9", "#666666"};
+/// Okabe & Ito's palette, which colour-blind readers can tell apart (Wong, Nature Methods 8, 2011),
+/// and the same hues as light as dark paper asks for.
+struct Colour {
+  const char* on_light;
+  const char* on_dark;
+};
+constexpr std::array<Colour, 7> kColours = {{{"#0072b2", "#4f9fe0"},
+                                             {"#d55e00", "#ff8a4a"},
+                                             {"#009e73", "#2fc79a"},
+                                             {"#cc79a7", "#e6a3c9"},
+                                             {"#e69f00", "#ffc04d"},
+                                             {"#56b4e9", "#a5dbf7"},
+                                             {"#666666", "#b0b0b0"}}};
+
+constexpr const char* kStyle = R"(
+.charts { display: grid; gap: 1.5em; grid-template-columns: repeat(auto-fit, minmax(min(400px, 100%), 1fr)); }
+figure { margin: 0; min-width: 0; }
+figcaption { font-weight: 600; font-size: .9em; }
+.legend { list-style: none; margin: .1em 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0 1em; font-size: .8em; }
+.legend li { overflow-wrap: anywhere; }
+.legend svg { width: 1.8em; height: .7em; margin-right: .35em; }
+figure > svg { width: 100%; height: auto; max-width: 640px; font-family: inherit; display: block; }
+svg path { fill: none; stroke: var(--line); stroke-width: 1.8; stroke-linejoin: round; stroke-linecap: round; }
+svg path.thin { stroke-width: .9; }
+svg path.dashed { stroke-dasharray: 6 4; stroke-linecap: butt; }
+svg path.dotted { stroke-dasharray: 1.5 4; }
+svg path.error { stroke-width: 1; }
+svg circle { fill: var(--line); }
+svg .grid { stroke: currentColor; opacity: .15; }
+svg text { fill: currentColor; font-size: 11px; }
+)";
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -35,117 +66,145 @@ bool is_finite(const std::pair<double, double>& point) {
   return std::isfinite(point.first) && std::isfinite(point.second);
 }
 
+std::string style_class(LineStyle style) {
+  switch (style) {
+    case LineStyle::solid:
+      return "";
+    case LineStyle::dashed:
+      return " dashed";
+    case LineStyle::dotted:
+      return " dotted";
+  }
+  return "";
+}
+
 class Drawing {
  public:
   explicit Drawing(const Chart& chart) : chart_(chart) {
-    for (const ChartSeries& series : chart.series)
-      for (const auto& point : series.points)
-        if (is_finite(point)) {
-          x_.include(point.first);
-          y_.include(point.second);
-        }
-    if (chart.from_zero && !y_.empty()) y_.include(0);
+    for (const ChartSeries& series : chart.series) {
+      bool seen = false;
+      for (std::size_t i = 0; i < series.points.size(); ++i) {
+        if (!is_finite(series.points[i])) continue;
+        const double error = i < series.errors.size() ? series.errors[i] : 0;
+        x_.include(series.points[i].first);
+        y_.include(series.points[i].second - error);
+        y_.include(highest(series.points[i].second + error));
+        seen = true;
+      }
+      drawn_.push_back(seen);
+      colours_.push_back(colour_of(series));
+    }
+    if (y_.empty()) return;
+    x_.include(0);
+    if (chart.from_zero) y_.include(0);
   }
 
   std::string draw() {
     if (x_.empty())
       return fmt::format("<p class=\"empty\">{}: nothing was measured.</p>\n",
                          html_escape(chart_.title));
-    widen(x_);
-    widen(y_);
-    out_ = fmt::format(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n"
-        "<text class=\"title\" x=\"{}\" y=\"18\">{}</text>\n",
-        kWidth, kHeight, html_escape(chart_.title), kLeft, html_escape(chart_.title));
-    axes();
-    for (std::size_t i = 0; i < chart_.series.size(); ++i)
-      line(chart_.series[i], kColours[i % kColours.size()]);
+    if (x_.high == x_.low) x_.high = x_.low + 1;
+    const std::vector<double> ticks = axis_ticks(y_.low, y_.high, 5);
+    y_.include(ticks.front());
+    y_.include(ticks.back());
+    out_ = fmt::format("<figure><figcaption>{}</figcaption>\n", html_escape(chart_.title));
     legend();
-    return out_ + "</svg>\n";
+    out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+                        kHeight, html_escape(chart_.title));
+    axes(ticks);
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) line(i);
+    return out_ + "</svg></figure>\n";
   }
 
  private:
-  static void widen(Range& range) {
-    const std::vector<double> ticks = axis_ticks(range.low, range.high, 5);
-    range.low = std::min(range.low, ticks.front());
-    range.high = std::max(range.high, ticks.back());
+  /// Classes of a series' group: by the order in which groups appear; thin when colours come again.
+  std::string colour_of(const ChartSeries& series) {
+    const std::string& group = series.group.empty() ? series.name : series.group;
+    const auto found = std::find(groups_.begin(), groups_.end(), group);
+    const auto index = static_cast<std::size_t>(found - groups_.begin());
+    if (found == groups_.end()) groups_.push_back(group);
+    return fmt::format("c{}{}", index % kColours.size(),
+                       index / kColours.size() % 2 == 1 ? " thin" : "");
   }
+  double highest(double value) const { return chart_.most ? std::min(value, *chart_.most) : value; }
   double px(double x) const { return kLeft + kPlotWidth * x_.fraction(x); }
   double py(double y) const { return kTop + kPlotHeight * (1 - y_.fraction(y)); }
 
-  void axes() {
-    for (const double tick : axis_ticks(y_.low, y_.high, 5)) {
+  void axes(const std::vector<double>& ticks) {
+    for (const double tick : ticks)
       out_ += fmt::format(
           "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-          "<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{:g}</text>\n",
-          kLeft, kWidth - kRight, py(tick), py(tick), kLeft - 6, py(tick) + 4, tick);
-    }
-    for (const double tick : axis_ticks(x_.low, x_.high, 6)) {
-      out_ += fmt::format(
-          "<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{:g}</text>\n",
-          px(tick), kHeight - kBottom + 16, tick);
-    }
+          "<text text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n",
+          kLeft, kWidth - kRight, py(tick), py(tick), kLeft - 6, py(tick) + 4,
+          tick_text(tick, ticks[1] - ticks[0]));
+    const std::vector<double> steps = axis_ticks(x_.low, x_.high, 5);
+    for (const double tick : steps)
+      if (tick <= x_.high)
+        out_ += fmt::format("<text text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
+                            px(tick), kHeight - kBottom + 16, tick_text(tick, steps[1] - steps[0]));
     out_ += fmt::format(
-        "<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>"
-        "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(14 {}) rotate(-90)\">"
-        "{}</text>\n",
-        kLeft + kPlotWidth / 2, kHeight - 8, html_escape(chart_.x_label), kTop + kPlotHeight / 2,
+        "<text text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>"
+        "<text text-anchor=\"middle\" transform=\"translate(12 {}) rotate(-90)\">{}</text>\n",
+        kLeft + kPlotWidth / 2, kHeight - 6, html_escape(chart_.x_label), kTop + kPlotHeight / 2,
         html_escape(chart_.y_label));
   }
 
-  void line(const ChartSeries& series, const char* colour) {
-    std::string path;
-    std::string dots;
-    for (const auto& point : series.points) {
-      if (!is_finite(point)) continue;
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", px(point.first),
-                          py(point.second));
+  void line(std::size_t index) {
+    const ChartSeries& series = chart_.series[index];
+    if (!drawn_[index]) return;
+    std::string path, errors, dots;
+    std::size_t run = 0;  // points since the last gap
+    const auto end_run = [&] {
+      if (run == 1) path += "h0";  // a point alone: the round ends of its line
+      run = 0;
+    };
+    for (std::size_t i = 0; i < series.points.size(); ++i) {
+      const auto& point = series.points[i];
+      if (!is_finite(point)) {
+        end_run();
+        continue;
+      }
+      const double x = px(point.first), y = py(point.second);
+      path += fmt::format("{}{:.1f} {:.1f}", run++ == 0 ? "M" : "L", x, y);
       if (series.marked)
-        dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>",
-                            px(point.first), py(point.second), colour);
+        dots += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\"/>",
+                            colours_[index], x, y);
+      if (i < series.errors.size() && series.errors[i] > 0)
+        errors += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, py(point.second - series.errors[i]),
+                              py(highest(point.second + series.errors[i])));
     }
-    out_ += fmt::format("<path d=\"{}\" stroke=\"{}\"{}/>{}\n", path, colour,
-                        series.dashed ? " stroke-dasharray=\"6 4\"" : "", dots);
+    end_run();
+    out_ += fmt::format("<path class=\"{}{}\" d=\"{}\"/>{}\n", colours_[index],
+                        style_class(series.style), path, dots);
+    if (!errors.empty())
+      out_ += fmt::format("<path class=\"{} error\" d=\"{}\"/>\n", colours_[index], errors);
   }
 
   void legend() {
-    double x = kLeft + kPlotWidth;
-    for (std::size_t i = chart_.series.size(); i-- > 0;) {
-      const std::string& name = chart_.series[i].name;
-      if (name.empty()) continue;
-      // The text is right-aligned and its width estimated: 6.2 units a letter of 11 units height.
-      out_ += fmt::format(
-          "<text class=\"tick\" text-anchor=\"end\" x=\"{:.1f}\" y=\"18\" style=\"fill:{}\">{}"
-          "</text>\n",
-          x, kColours[i % kColours.size()], html_escape(name));
-      x -= 6.2 * static_cast<double>(name.size()) + 14;
+    std::string entries;
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) {
+      const ChartSeries& series = chart_.series[i];
+      if (series.name.empty() || !drawn_[i]) continue;
+      entries += fmt::format(
+          "<li><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"{}{}\" d=\"M2 5H26\"/>"
+          "{}</svg>{}</li>\n",
+          colours_[i], style_class(series.style),
+          series.marked
+              ? fmt::format("<circle class=\"{}\" cx=\"14\" cy=\"5\" r=\"3\"/>", colours_[i])
+              : "",
+          html_escape(series.name));
     }
+    if (!entries.empty()) out_ += "<ul class=\"legend\">\n" + entries + "</ul>\n";
   }
 
   const Chart& chart_;
   Range x_, y_;
+  std::vector<bool> drawn_;  ///< of each series: it has a point
+  std::vector<std::string> groups_, colours_;
   std::string out_;
 };
 
 }  // namespace
-
-std::vector<double> axis_ticks(double low, double high, int wanted) {
-  double span = high - low;
-  if (!(span > 0)) span = std::abs(low) > 0 ? std::abs(low) : 1;
-  const double rough = span / wanted;
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  double step = 10 * power;
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough) {
-      step = factor * power;
-      break;
-    }
-  const auto first = static_cast<std::int64_t>(std::floor(low / step + 1e-9));
-  const auto last = std::max(first + 1, static_cast<std::int64_t>(std::ceil(high / step - 1e-9)));
-  std::vector<double> ticks;
-  for (std::int64_t i = first; i <= last; ++i) ticks.push_back(static_cast<double>(i) * step);
-  return ticks;
-}
 
 std::string html_escape(const std::string& text) {
   std::string out;
@@ -170,7 +229,16 @@ std::string html_escape(const std::string& text) {
   return out;
 }
 
-std::string to_svg(const Chart& chart) {
+std::string chart_style() {
+  std::string light, dark;
+  for (std::size_t i = 0; i < kColours.size(); ++i) {
+    light += fmt::format(".c{} {{ --line: {}; }}\n", i, kColours[i].on_light);
+    dark += fmt::format(".c{} {{ --line: {}; }}\n", i, kColours[i].on_dark);
+  }
+  return kStyle + light + "@media (prefers-color-scheme: dark) {\n" + dark + "}\n";
+}
+
+std::string to_html(const Chart& chart) {
   return Drawing(chart).draw();
 }
 

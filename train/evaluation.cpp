@@ -14,6 +14,21 @@
 #include <chrono>
 
 namespace wellspring {
+namespace {
+
+/// Writes what is known to be possible beside the scores that it belongs to: an accuracy is that of
+/// the source's own labels.
+void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
+  for (const BestResult& best : known) {
+    for (HeadReport& head : result.heads)
+      for (Score& score : head.scores)
+        if (score.what == best.metric && (best.metric != "accuracy" || head.head == result.head))
+          score.best = best.value;
+    if (best.metric == "accuracy" && result.accuracy) result.best_accuracy = best.value;
+  }
+}
+
+}  // namespace
 
 Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
                      MemoryPlan& memory)
@@ -28,8 +43,9 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
     best_.push_back(spec.kind == SourceKind::generator
                         ? make_generator(spec.generator, static_cast<int>(config.data.size),
                                          spec.params, spec.place)
-                              ->best_accuracy()
-                        : std::nullopt);
+                              ->info()
+                              .best
+                        : std::vector<BestResult>());
   }
   trained_on_.resize(samples_.size(), 0);
   if (empty()) return;
@@ -117,7 +133,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
           head.scores.push_back({"area under the curve", *area});
   for (const HeadReport& head : result.heads) result.loss += head.loss;
   result.accuracy = accuracy_of(result.heads);
-  if (result.accuracy) result.best_accuracy = best_[k];
+  note_best(result, best_[k]);
   result.trained_on = trained_on_[k];
   return result;
 }

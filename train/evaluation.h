@@ -1,6 +1,7 @@
 // Evaluation on samples that training never sees. Host only.
 #pragma once
 
+#include "generators/sample_info.h"
 #include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
@@ -48,8 +49,8 @@ class Evaluator {
   std::vector<std::uint64_t> samples_;
   std::vector<std::uint64_t> trained_on_;  ///< of them, as far as compare() found
   std::vector<std::string> head_names_;
-  std::vector<std::optional<double>> best_;
-  std::optional<HeadLosses> losses_;  ///< none without sources
+  std::vector<std::vector<BestResult>> best_;  ///< what is known of each source
+  std::optional<HeadLosses> losses_;           ///< none without sources
   BatchColumns batch_;
   Planned<double> sums_, host_sums_;
   std::vector<Ranking> rankings_;

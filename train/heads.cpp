@@ -161,6 +161,18 @@ HeadConfig config_of(const HeadSpec& head, const std::vector<HeadConfig>& config
   return config;
 }
 
+std::string score_text(const Score& score, const char* plus_minus) {
+  if (score.what == "accuracy") {
+    const std::string best =
+        score.best ? fmt::format(" (best possible {:.2f} %)", 100 * *score.best) : "";
+    return "accuracy " + share_text(score.value, score.error.value_or(0), plus_minus) + best;
+  }
+  const std::string unit = score.unit.empty() ? "" : " " + score.unit;
+  const std::string best =
+      score.best ? fmt::format(" (best possible {:.4g}{})", *score.best, unit) : "";
+  return fmt::format("{} {:.4g}{}{}", score.what, score.value, unit, best);
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string, LossKind>>& loss_names() {
@@ -293,15 +305,11 @@ std::optional<double> accuracy_of(const std::vector<HeadReport>& heads) {
   return std::nullopt;
 }
 
-std::string scores_text(const std::vector<HeadReport>& heads) {
+std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_minus) {
   std::vector<std::string> parts;
   for (const HeadReport& head : heads) {
     std::vector<std::string> scores;
-    for (const Score& score : head.scores)
-      scores.push_back(score.what == "accuracy"
-                           ? fmt::format("accuracy {:.2f} %", 100 * score.value)
-                           : fmt::format("{} {:.4g}{}{}", score.what, score.value,
-                                         score.unit.empty() ? "" : " ", score.unit));
+    for (const Score& score : head.scores) scores.push_back(score_text(score, plus_minus));
     parts.push_back((heads.size() > 1 ? head.head + ": " : "") + join(scores));
   }
   return join(parts, "; ");
@@ -335,7 +343,7 @@ std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
     report.loss = mean(static_cast<std::int32_t>(h));
     std::int32_t at = layout.first_score(h);
     if (heads[h].loss != LossKind::regression) {
-      report.scores.push_back({"accuracy", mean(at), ""});
+      report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
     } else {
       for (const HeadTarget& target : heads[h].targets) {
         report.scores.push_back({"rmse of " + target.name, std::sqrt(mean(at)), target.unit});

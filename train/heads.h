@@ -2,6 +2,7 @@
 // teach it. Host only.
 #pragma once
 
+#include "core/measured_text.h"
 #include "core/params.h"
 #include "kernels/emission/batch.h"
 #include "kernels/ops/training.h"
@@ -105,9 +106,9 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
 /// The accuracy of the first head that has one.
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);
 
-/// "accuracy 98.10 %", "rmse of x 0.0123 mm, mae of x 0.009 mm"; with the head's name in front
-/// where there are several.
-std::string scores_text(const std::vector<HeadReport>& heads);
+/// "accuracy 98.10 +- 0.30 % (best possible 99.00 %)", "rmse of x 0.0123 mm (best possible 0.01
+/// mm), mae of x 0.009 mm"; with the head's name in front where there are several.
+std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_minus = kPlusMinus);
 
 /// How losses and scores lie in Measures and in the sums of metrics: all heads' losses, then all
 /// heads' scores.

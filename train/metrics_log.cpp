@@ -24,11 +24,20 @@ Json to_json(const std::vector<HeadReport>& heads) {
   Json list = Json::array();
   for (const HeadReport& head : heads) {
     Json scores = Json::array();
-    for (const Score& score : head.scores)
+    for (const Score& score : head.scores) {
       scores.push_back({{"what", score.what}, {"value", score.value}, {"unit", score.unit}});
+      if (score.error) scores.back()["error"] = *score.error;
+      if (score.best) scores.back()["best"] = *score.best;
+    }
     list.push_back({{"head", head.head}, {"loss", head.loss}, {"scores", std::move(scores)}});
   }
   return list;
+}
+
+/// None where there is no such key.
+std::optional<double> number_from(const Json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  return object[key].get<double>();
 }
 
 std::vector<HeadReport> heads_from(const Json& list) {
@@ -36,7 +45,8 @@ std::vector<HeadReport> heads_from(const Json& list) {
   for (const Json& entry : list) {
     HeadReport head{entry.at("head"), entry.at("loss"), {}};
     for (const Json& score : entry.at("scores"))
-      head.scores.push_back({score.at("what"), score.at("value"), score.at("unit")});
+      head.scores.push_back({score.at("what"), score.at("value"), score.at("unit"),
+                             number_from(score, "error"), number_from(score, "best")});
     heads.push_back(std::move(head));
   }
   return heads;
@@ -47,8 +57,7 @@ void add_accuracy(Json& object, const std::optional<double>& accuracy) {
   if (accuracy) object["accuracy"] = *accuracy;
 }
 std::optional<double> accuracy_from(const Json& object) {
-  if (!object.contains("accuracy")) return std::nullopt;
-  return object["accuracy"].get<double>();
+  return number_from(object, "accuracy");
 }
 
 Json to_json(const SourceReport& source) {
@@ -192,8 +201,7 @@ EvaluationReport evaluation_from(const Json& line) {
     result.loss = entry.at("loss");
     result.accuracy = accuracy_from(entry);
     result.heads = heads_from(entry.at("heads"));
-    if (entry.contains("best_accuracy"))
-      result.best_accuracy = entry["best_accuracy"].get<double>();
+    result.best_accuracy = number_from(entry, "best_accuracy");
     report.results.push_back(std::move(result));
   }
   return report;

@@ -41,7 +41,9 @@ struct PlanReport {
 struct Score {
   std::string what;  ///< "accuracy", "rmse of x", "mae of x"
   double value = 0;
-  std::string unit = {};  ///< "" for shares and where dimensionless
+  std::string unit = {};             ///< "" for shares and where dimensionless
+  std::optional<double> error = {};  ///< of an accuracy: its standard error, see share_error
+  std::optional<double> best = {};   ///< the best that any predictor can reach, where it is known
 };
 
 /// One head on some samples of one source.

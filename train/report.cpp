@@ -1,6 +1,7 @@
 #include "train/report.h"
 
 #include "core/base64.h"
+#include "core/measured_text.h"
 #include "core/text.h"
 #include "train/chart.h"
 #include "train/heads.h"
@@ -9,109 +10,185 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
+#include <string_view>
 
 namespace wellspring {
 namespace {
 
 constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1340px; margin: 2em auto; padding: 0 1em; }
+:root { color-scheme: light dark; --paper: #fff; --ink: #1c1c1c; --rule: #8884; --tint: #8881; }
+@media (prefers-color-scheme: dark) { :root { --paper: #17181a; --ink: #dedede; } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1340px; margin: 2em auto; padding: 0 1em;
+  background: var(--paper); color: var(--ink); overflow-wrap: break-word; }
 h1 { font-size: 1.6em; margin-bottom: 0; }
 h2 { font-size: 1.15em; margin-top: 2em; }
 .lead { opacity: .75; margin-top: .2em; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 1.5em; }
-svg { width: 100%; height: auto; font-family: inherit; }
-svg path { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
-svg .grid { stroke: currentColor; opacity: .15; }
-svg text { fill: currentColor; }
-svg .title { font-size: 13px; font-weight: 600; }
-svg .tick, svg .label { font-size: 11px; }
+.scroll { overflow-x: auto; }
 table { border-collapse: collapse; }
-th, td { text-align: left; padding: .2em 1.2em .2em 0; border-bottom: 1px solid #8884; }
+th, td { text-align: left; vertical-align: top; padding: .2em 1.2em .2em 0; border-bottom: 1px solid var(--rule); }
+.result th { white-space: nowrap; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-pre { overflow-x: auto; background: #8881; padding: 1em; border-radius: 4px; }
-img { max-width: 100%; image-rendering: pixelated; }
+pre { overflow-x: auto; background: var(--tint); padding: 1em; border-radius: 4px; }
+@media (max-width: 600px) {
+  body { margin: 1em auto; padding: 0 .6em; }
+  th, td { padding-right: .6em; }
+  .result th, .result td { display: block; border: 0; padding: 0; white-space: normal; overflow-wrap: anywhere; }
+  .result td { padding-bottom: .5em; }
+  pre { padding: .6em; }
+}
 )";
 
-std::string percent(double fraction) {
-  return fmt::format("{:.2f} %", 100 * fraction);
+/// 1234567 as 1,234,567.
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
+  return text;
 }
+
+constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 
 /// Series by name, in the order in which they appear first.
 class SeriesList {
  public:
+  ChartSeries& of(const std::string& name) {
+    const auto found = std::find_if(lines_.begin(), lines_.end(),
+                                    [&](const ChartSeries& line) { return line.name == name; });
+    if (found != lines_.end()) return *found;
+    lines_.emplace_back();
+    lines_.back().name = name;
+    return lines_.back();
+  }
   void add(const std::string& name, std::uint64_t step, double value) {
-    auto found = std::find_if(lines_.begin(), lines_.end(),
-                              [&](const ChartSeries& line) { return line.name == name; });
-    if (found == lines_.end()) {
-      lines_.emplace_back();
-      found = lines_.end() - 1;
-      found->name = name;
-    }
-    found->points.emplace_back(static_cast<double>(step), value);
+    of(name).points.emplace_back(static_cast<double>(step), value);
+  }
+  /// Of a group and a style, held-out ones with dots.
+  ChartSeries& held_out(const std::string& group) {
+    ChartSeries& line = of(group + ", held out");
+    line.group = group;
+    line.style = LineStyle::dashed;
+    line.marked = true;
+    return line;
+  }
+  /// One more point of a level line.
+  void add_best(const std::string& group, std::uint64_t step, double value) {
+    ChartSeries& line = of(group + ", best possible");
+    line.group = group;
+    line.style = LineStyle::dotted;
+    line.points.emplace_back(static_cast<double>(step), value);
   }
   std::vector<ChartSeries> take() { return std::move(lines_); }
-  std::vector<ChartSeries> take_held_out() {
-    for (ChartSeries& line : lines_) line.dashed = line.marked = true;
-    return take();
-  }
+  bool empty() const { return lines_.empty(); }
 
  private:
   std::vector<ChartSeries> lines_;
 };
 
-/// A series a source, out of what `value` takes from each source's part of a line; no point where
-/// there is no value.
+/// A series a source, out of what `value` takes from each source's part of a line. Where a source
+/// gave nothing because its weight was zero there is a gap; a rare one that only missed a window
+/// has none.
 template <class Value>
-std::vector<ChartSeries> by_source(const MetricsHistory& history, Value value) {
-  SeriesList lines;
+void add_training(SeriesList& lines, const MetricsHistory& history, Value value) {
   for (const StepReport& report : history.steps)
     for (const SourceReport& source : report.sources) {
-      if (source.samples == 0) continue;
+      if (source.samples == 0) {
+        if (source.wanted_share <= 0) lines.add(source.name, report.step, kGap);
+        continue;
+      }
       if (const std::optional<double> y = value(source)) lines.add(source.name, report.step, *y);
     }
-  return lines.take();
 }
 
-template <class Value>
-std::vector<ChartSeries> held_out(const MetricsHistory& history, Value value) {
+Chart loss_chart(const MetricsHistory& history) {
   SeriesList lines;
+  add_training(lines, history, [](const SourceReport& s) { return std::optional(s.loss); });
   for (const EvaluationReport& report : history.evaluations)
     for (const EvaluationResult& result : report.results)
-      if (const std::optional<double> y = value(result))
-        lines.add(result.name + ", held out", report.step, *y);
-  return lines.take_held_out();
+      lines.held_out(result.name)
+          .points.emplace_back(static_cast<double>(report.step), result.loss);
+  return {"Loss", "step", "loss", lines.take(), true};
 }
 
-/// A series for each root mean square error of a source's regressions.
-void add_errors(SeriesList& lines, const std::string& source, const std::vector<HeadReport>& heads,
-                std::uint64_t step, const char* suffix) {
-  for (const HeadReport& head : heads)
-    for (const Score& score : head.scores)
-      if (score.what.starts_with("rmse"))
-        lines.add(fmt::format("{}: {}{}{}", source, score.what,
-                              score.unit.empty() ? "" : ", " + score.unit, suffix),
-                  step, score.value);
-}
-
-std::vector<ChartSeries> errors(const MetricsHistory& history) {
-  SeriesList training, held;
-  for (const StepReport& report : history.steps)
-    for (const SourceReport& source : report.sources)
-      add_errors(training, source.name, source.heads, report.step, "");
+/// In per cent, with the standard errors of what is held out.
+Chart accuracy_chart(const MetricsHistory& history) {
+  SeriesList lines;
+  add_training(lines, history, [](const SourceReport& s) {
+    return s.accuracy ? std::optional(100 * *s.accuracy) : std::nullopt;
+  });
   for (const EvaluationReport& report : history.evaluations)
-    for (const EvaluationResult& result : report.results)
-      add_errors(held, result.name, result.heads, report.step, ", held out");
-  std::vector<ChartSeries> lines = training.take();
-  for (ChartSeries& line : held.take_held_out()) lines.push_back(std::move(line));
-  return lines;
+    for (const EvaluationResult& result : report.results) {
+      if (!result.accuracy) continue;
+      ChartSeries& line = lines.held_out(result.name);
+      line.points.emplace_back(static_cast<double>(report.step), 100 * *result.accuracy);
+      line.errors.push_back(100 *
+                            share_error(*result.accuracy, static_cast<double>(result.samples)));
+      if (result.best_accuracy)
+        lines.add_best(result.name, report.step, 100 * *result.best_accuracy);
+    }
+  std::vector<ChartSeries> all = lines.take();
+  // Gaps alone are no accuracy: those of regressions.
+  std::erase_if(all, [](const ChartSeries& line) {
+    return std::ranges::all_of(line.points,
+                               [](const auto& point) { return std::isnan(point.second); });
+  });
+  return {"Accuracy", "step", "accuracy, %", std::move(all), true, 100};
 }
 
-std::vector<ChartSeries> joined(std::vector<ChartSeries> lines, std::vector<ChartSeries> more) {
-  lines.insert(lines.end(), more.begin(), more.end());
-  return lines;
-}
+constexpr std::string_view kRmse = "rmse of ";
+
+/// A chart for each regression and unit: root mean square errors of its targets.
+class ErrorCharts {
+ public:
+  explicit ErrorCharts(const MetricsHistory& history) {
+    for (const StepReport& report : history.steps)
+      for (const SourceReport& source : report.sources)
+        each(source.name, source.heads,
+             [&](SeriesList& lines, const std::string& group, const Score& score) {
+               lines.add(group, report.step, score.value);
+             });
+    for (const EvaluationReport& report : history.evaluations)
+      for (const EvaluationResult& result : report.results)
+        each(result.name, result.heads,
+             [&](SeriesList& lines, const std::string& group, const Score& score) {
+               lines.held_out(group).points.emplace_back(static_cast<double>(report.step),
+                                                         score.value);
+               if (score.best) lines.add_best(group, report.step, *score.best);
+             });
+  }
+
+  std::vector<Chart> take() {
+    std::vector<Chart> charts;
+    for (Part& part : parts_)
+      charts.push_back({"Errors of " + part.head, "step",
+                        "root mean square" + (part.unit.empty() ? "" : ", " + part.unit),
+                        part.lines.take(), true});
+    return charts;
+  }
+
+ private:
+  struct Part {
+    std::string head, unit;
+    SeriesList lines;
+  };
+
+  template <class Use>
+  void each(const std::string& source, const std::vector<HeadReport>& heads, Use use) {
+    for (const HeadReport& head : heads)
+      for (const Score& score : head.scores)
+        if (score.what.starts_with(kRmse))
+          use(part(head.head, score.unit), source + ": " + score.what.substr(kRmse.size()), score);
+  }
+  SeriesList& part(const std::string& head, const std::string& unit) {
+    for (Part& known : parts_)
+      if (known.head == head && known.unit == unit) return known.lines;
+    parts_.push_back({head, unit, {}});
+    return parts_.back().lines;
+  }
+
+  std::vector<Part> parts_;
+};
 
 template <class Value>
 ChartSeries over_steps(const std::string& name, const MetricsHistory& history, Value value) {
@@ -134,7 +211,7 @@ Chart throughput_chart(const ReportInput& input) {
   if (ceiling.windows > 0 && fits && !rate.points.empty()) {
     ChartSeries limit;
     limit.name = "ceiling: " + ceiling.what;
-    limit.dashed = true;
+    limit.style = LineStyle::dotted;
     limit.points = {{rate.points.front().first, ceiling.samples_per_second},
                     {rate.points.back().first, ceiling.samples_per_second}};
     lines.push_back(limit);
@@ -142,20 +219,22 @@ Chart throughput_chart(const ReportInput& input) {
   return {"Throughput", "step", "samples/s", lines, true};
 }
 
+/// A source that gave nothing has a share of zero, whatever its weight.
+Chart share_chart(const MetricsHistory& history) {
+  SeriesList lines;
+  for (const StepReport& report : history.steps)
+    for (const SourceReport& source : report.sources)
+      lines.add(source.name, report.step, 100 * source.achieved_share);
+  return {"Share of the samples", "step", "share, %", lines.take(), true, 100};
+}
+
 std::string charts(const ReportInput& input) {
   const MetricsHistory& history = input.history;
   std::string out = "<h2>Curves</h2>\n<div class=\"charts\">\n";
-  const auto add = [&out](const Chart& chart) { out += "<div>" + to_svg(chart) + "</div>\n"; };
-  add({"Loss", "step", "loss",
-       joined(by_source(history, [](const SourceReport& s) { return std::optional(s.loss); }),
-              held_out(history, [](const EvaluationResult& r) { return std::optional(r.loss); })),
-       true});
-  const std::vector<ChartSeries> accuracies =
-      joined(by_source(history, [](const SourceReport& s) { return s.accuracy; }),
-             held_out(history, [](const EvaluationResult& r) { return r.accuracy; }));
-  if (!accuracies.empty()) add({"Accuracy", "step", "accuracy", accuracies, true});
-  const std::vector<ChartSeries> distances = errors(history);
-  if (!distances.empty()) add({"Errors of regressions", "step", "error", distances, true});
+  const auto add = [&out](const Chart& chart) { out += to_html(chart); };
+  add(loss_chart(history));
+  if (const Chart accuracy = accuracy_chart(history); !accuracy.series.empty()) add(accuracy);
+  for (const Chart& errors : ErrorCharts(history).take()) add(errors);
   add({"Learning rate",
        "step",
        "learning rate",
@@ -167,29 +246,25 @@ std::string charts(const ReportInput& input) {
        "L2 norm",
        {over_steps("", history, [](const StepReport& r) { return double{r.gradient_norm}; })},
        true});
-  if (input.plan.sources.size() > 1)
-    add({"Share of the samples", "step", "share",
-         by_source(history, [](const SourceReport& s) { return std::optional(s.achieved_share); }),
-         true});
+  if (input.plan.sources.size() > 1) add(share_chart(history));
   return out + "</div>\n";
 }
 
 std::string results(const ReportInput& input) {
-  std::string out = "<h2>Result</h2>\n<table>\n";
+  std::string out = "<h2>Result</h2>\n<table class=\"result\">\n";
   const auto row = [&out](const std::string& what, const std::string& value) {
     out += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", html_escape(what), html_escape(value));
   };
   const FinishReport& finish = input.finish;
   row("status", finish.status == RunStatus::finished ? "finished" : "interrupted by a signal");
-  row("steps", fmt::format("{} of {}", finish.step, input.plan.steps));
+  row("steps", fmt::format("{} of {}", grouped(finish.step), grouped(input.plan.steps)));
   row("training time of this process", human_duration(finish.training_seconds));
   if (finish.evaluation)
     for (const EvaluationResult& result : finish.evaluation->results) {
-      std::string text = scores_text(result.heads);
-      if (result.best_accuracy)
-        text += fmt::format(" (best possible accuracy {})", percent(*result.best_accuracy));
-      text += fmt::format("; loss {:.4f}, {} samples", result.loss, result.samples);
-      if (result.trained_on > 0) text += fmt::format("; {} of them trained on", result.trained_on);
+      std::string text = scores_text(result.heads, kPlusMinusSign);
+      text += fmt::format("; loss {:.4f}, {} samples", result.loss, grouped(result.samples));
+      if (result.trained_on > 0)
+        text += fmt::format("; {} of them trained on", grouped(result.trained_on));
       row(result.name + ", held out", text);
     }
   if (finish.as_configured.windows > 0)
@@ -200,13 +275,25 @@ std::string results(const ReportInput& input) {
 
 std::string inputs(const PlanReport& plan) {
   std::string out =
-      "<h2>Sources</h2>\n<table>\n<tr><th>name</th><th>what</th><th>head</th>"
+      "<h2>Sources</h2>\n<div class=\"scroll\"><table>\n<tr><th>name</th><th>what</th><th>head</th>"
       "<th>weight at the first step</th></tr>\n";
   for (const PlanReport::Input& source : plan.sources)
-    out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"number\">{:g}</td></tr>\n",
-                       html_escape(source.name), html_escape(source.description),
-                       html_escape(source.head), source.weight);
-  return out + "</table>\n";
+    out +=
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"number\">{:.3g}</td></tr>\n",
+                    html_escape(source.name), html_escape(source.description),
+                    html_escape(source.head), source.weight);
+  return out + "</table></div>\n";
+}
+
+std::string pictures(const std::vector<ReportPicture>& pictures) {
+  if (pictures.empty()) return "";
+  std::string out = "<h2>First batch of every source</h2>\n";
+  for (const ReportPicture& picture : pictures)
+    out += fmt::format(
+        "<p class=\"lead\">{0}</p>\n<div class=\"scroll\"><img alt=\"{0}\" "
+        "src=\"data:image/png;base64,{1}\"></div>\n",
+        html_escape(picture.caption), base64(picture.png));
+  return out;
 }
 
 }  // namespace
@@ -215,21 +302,18 @@ std::string report_html(const ReportInput& input) {
   const PlanReport& plan = input.plan;
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{0}</title>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}</title>\n"
       "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      html_escape(plan.name), kStyle);
+      html_escape(plan.name), kStyle + chart_style());
   out += fmt::format("<p class=\"lead\">{}</p>\n",
                      html_escape(fmt::format(
                          "Wellspring {}; {}, {}, graph {}; model {} with {} parameters; {} steps "
                          "of {} samples",
                          input.version, plan.device, plan.precision, plan.graph, plan.model,
-                         plan.parameters, plan.steps, plan.batch)));
-  out += results(input) + charts(input);
-  if (!input.preview_png.empty())
-    out += fmt::format(
-        "<h2>First batch</h2>\n<p class=\"lead\">{}</p>\n"
-        "<img alt=\"first training batch\" src=\"data:image/png;base64,{}\">\n",
-        html_escape(input.preview_caption), base64(input.preview_png));
+                         grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
+                         grouped(static_cast<std::uint64_t>(plan.batch)))));
+  out += results(input) + charts(input) + pictures(input.pictures);
   out += inputs(plan);
   for (const std::string& note : plan.notes)
     out += fmt::format("<p class=\"lead\">{}</p>\n", html_escape(note));

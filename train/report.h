@@ -11,17 +11,21 @@
 
 namespace wellspring {
 
+struct ReportPicture {
+  std::vector<std::byte> png;
+  std::string caption;
+};
+
 struct ReportInput {
   PlanReport plan;
   FinishReport finish;
   MetricsHistory history;
   std::string config_yaml;
   std::string version;
-  std::vector<std::byte> preview_png;  ///< empty: no picture
-  std::string preview_caption;
+  std::vector<ReportPicture> pictures;  ///< of first batches
 };
 
-/// The whole page.
+/// The whole page: for screens from 360 pixels of width on, light and dark.
 std::string report_html(const ReportInput& input);
 
 }  // namespace wellspring

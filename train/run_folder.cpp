@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,7 +55,27 @@ void expect_no_foreign_files(const fs::path& folder) {
         "choose a folder for this run alone: out=FOLDER"});
 }
 
+constexpr std::string_view kLaterPreview = "preview-", kPicture = ".png";
+
+std::string preview_name(std::uint64_t step) {
+  return step == 0 ? kPreviewFile : fmt::format("{}{}{}", kLaterPreview, step, kPicture);
+}
+
+/// Pictures of batches in a run folder, by their step.
+std::map<std::uint64_t, fs::path> previews(const fs::path& folder) {
+  std::map<std::uint64_t, fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    std::uint64_t step = 0;
+    if (name.starts_with(kLaterPreview))
+      std::from_chars(name.data() + kLaterPreview.size(), name.data() + name.size(), step);
+    if (name == preview_name(step)) found[step] = entry.path();
+  }
+  return found;
+}
+
 }  // namespace
+
 RunFolder::RunFolder(const RunConfig& config)
     : path_((expect_no_foreign_files(config.folder()), config.folder())),
       lock_(path_, "wait for it or stop it, or choose another out=FOLDER"),
@@ -64,12 +87,14 @@ void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint6
   std::filesystem::remove(path_ / kReportFile);
   checkpoints_.clean(step, config.train.keep);
   write_file(path_ / kConfigFile, config.to_yaml());
+  for (const auto& [made_at, file] : previews(path_))
+    if (made_at >= step) std::filesystem::remove(file);
   metrics_.emplace(path_, step);
   metrics_->write(run_record(plan, step));
 }
 
-void RunFolder::write_preview(const RgbImage& picture) const {
-  write_png(path_ / kPreviewFile, picture);
+void RunFolder::write_preview(std::uint64_t step, const RgbImage& picture) const {
+  write_png(path_ / preview_name(step), picture);
 }
 
 void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
@@ -85,8 +110,11 @@ void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
   input.history = read_metrics(path_, finish.step);
   input.config_yaml = config.to_yaml();
   input.version = kVersion;
-  if (!finish.preview.empty()) input.preview_png = read_bytes(finish.preview);
-  input.preview_caption = "As the network saw it at step 0, augmentation included.";
+  for (const auto& [made_at, file] : previews(path_))
+    if (made_at < finish.step)
+      input.pictures.push_back(
+          {read_bytes(file),
+           fmt::format("As the network saw it at step {}, augmentation included.", made_at)});
   write_file(finish.report, report_html(input));
 }
 

@@ -37,7 +37,8 @@ class RunFolder {
   /// Null before open().
   MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }
 
-  void write_preview(const RgbImage& picture) const;
+  /// The batch of a step: preview.png of step 0, preview-STEP.png of a later one.
+  void write_preview(std::uint64_t step, const RgbImage& picture) const;
   /// Writes the rates into the metrics, report.html, and what is where into `finish`.
   void write_report(const RunConfig& config, const PlanReport& plan, FinishReport& finish);
 

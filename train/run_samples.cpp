@@ -1,6 +1,7 @@
 #include "train/run_samples.h"
 
 #include "core/error.h"
+#include "core/yaml_json.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -191,7 +192,7 @@ std::string RunSamples::summary() const {
 }
 
 nlohmann::ordered_json RunSamples::identity() const {
-  nlohmann::ordered_json identity = {{"configuration", config_.portable_yaml()},
+  nlohmann::ordered_json identity = {{"configuration", yaml_to_json(config_.portable_yaml())},
                                      {"seed", config_.seed},
                                      {"split", held_out() ? "eval" : "train"}};
   if (!held_out()) identity["step"] = range_.step;
@@ -223,30 +224,104 @@ std::vector<SampleOrigin> training_origins(const RunConfig& config, const Mixtur
   return origins;
 }
 
-Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& stream,
-                      const BatchView& batch, const std::vector<Slot>& slots) {
-  constexpr std::int64_t kMostImages = 64;
-  BatchView shown = batch;
-  shown.size = std::min(kMostImages, batch.size);
-  shown.dtype = DType::f32;
-  const auto rows = static_cast<std::size_t>(shown.size);
-  const auto download = [&]<class T>(std::vector<T>& values, const void* from) {
-    stream.copy(values.data(), from, values.size() * sizeof(T), CopyDirection::device_to_host,
-                "preview");
-    stream.synchronize();
+namespace {
+
+/// Of sources that give samples in the batch of `step` for the first time.
+std::vector<int> first_seen(const Mixture& mixture, std::uint64_t step) {
+  std::vector<int> sources;
+  for (int k = 0; k < mixture.size(); ++k)
+    if (mixture.achieved(step, k) == 0 && mixture.achieved(step + 1, k) > 0) sources.push_back(k);
+  return sources;
+}
+
+/// The rows of a batch that a picture shows, source after source, those of `first` in front: of
+/// images an equal number of each, 64 together or 8 of each; of events as many as fill a histogram.
+std::vector<std::size_t> shown_rows(const std::vector<Slot>& slots, SampleKind kind,
+                                    const std::vector<int>& first) {
+  constexpr std::size_t kImages = 64, kImagesOfEach = 8, kEvents = 4096;
+  std::vector<std::vector<std::size_t>> of_source(kMaxSources);
+  for (std::size_t row = 0; row < slots.size(); ++row) of_source[slots[row].source].push_back(row);
+  const auto sources = static_cast<std::size_t>(
+      std::ranges::count_if(of_source, [](const auto& rows) { return !rows.empty(); }));
+  const std::size_t most =
+      kind == SampleKind::image
+          ? std::max(kImagesOfEach, kImages / std::max<std::size_t>(1, sources))
+          : kEvents;
+  std::vector<std::size_t> rows;
+  const auto add = [&](std::vector<std::size_t>& own) {
+    own.resize(std::min(most, own.size()));
+    rows.insert(rows.end(), own.begin(), own.end());
+    own.clear();
   };
+  for (const int source : first) add(of_source[static_cast<std::size_t>(source)]);
+  for (std::vector<std::size_t>& own : of_source) add(own);
+  return rows;
+}
+
+/// Rows of a batch on the host.
+class RowDownload {
+ public:
+  RowDownload(Stream& stream, const std::vector<std::size_t>& rows)
+      : stream_(stream), rows_(rows) {}
+
+  /// Those of a column of `width` values a row; nothing of one that is not there.
+  template <class T>
+  std::vector<T> column(const void* data, std::int64_t width) const {
+    std::vector<T> values;
+    if (data == nullptr) return values;
+    const auto row_values = static_cast<std::size_t>(width);
+    values.resize(rows_.size() * row_values);
+    for (std::size_t i = 0; i < rows_.size();) {
+      std::size_t last = i + 1;  // neighbours travel together
+      while (last < rows_.size() && rows_[last] == rows_[last - 1] + 1) ++last;
+      stream_.copy(values.data() + i * row_values,
+                   static_cast<const T*>(data) + rows_[i] * row_values,
+                   (last - i) * row_values * sizeof(T), CopyDirection::device_to_host, "preview");
+      i = last;
+    }
+    stream_.synchronize();
+    return values;
+  }
+
+ private:
+  Stream& stream_;
+  const std::vector<std::size_t>& rows_;
+};
+
+}  // namespace
+
+bool brings_a_source(const Mixture& mixture, std::uint64_t step) {
+  return !first_seen(mixture, step).empty();
+}
+
+Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& stream,
+                      const BatchView& batch, std::uint64_t step) {
+  const std::vector<Slot> all = mixture.host_slots(step);
+  const std::vector<int> first = first_seen(mixture, step);
+  const std::vector<std::size_t> rows = shown_rows(all, batch.layout.kind, first);
+  const RowDownload download(stream, rows);
   std::vector<float> x;
   visit_float(batch.dtype, [&]<class T>(T) {
-    std::vector<T> raw(rows * static_cast<std::size_t>(batch.layout.elements()));
-    download(raw, batch.x);
-    for (const T value : raw) x.push_back(static_cast<float>(value));
+    for (const T value : download.column<T>(batch.x, batch.layout.elements()))
+      x.push_back(static_cast<float>(value));
   });
-  std::vector<std::int32_t> label(rows);
-  download(label, batch.label);
+  auto label = download.column<std::int32_t>(batch.label, 1);
+  auto weight = download.column<float>(batch.weight, 1);
+  auto count = download.column<std::int32_t>(batch.count, 1);
+  std::vector<Slot> slots;
+  for (const std::size_t row : rows) slots.push_back(all[row]);
+  BatchView shown;
+  shown.size = static_cast<std::int64_t>(rows.size());
+  shown.layout = batch.layout;
   shown.x = x.data();
   shown.label = label.data();
-  return contact_sheet({config.name, fmt::format("seed {}", config.seed), ""},
-                       training_origins(config, mixture), {shown, std::span(slots).first(rows)});
+  if (!weight.empty()) shown.weight = weight.data();
+  if (!count.empty()) shown.count = count.data();
+  std::vector<std::string> names;
+  for (const int source : first) names.push_back(mixture.source(source).name());
+  return preview({config.name, fmt::format("seed {}   step {}", config.seed, step),
+                  fmt::format("first samples of {}", fmt::join(names, ", "))},
+                 training_origins(config, mixture), {shown, slots});
 }
 
 }  // namespace wellspring

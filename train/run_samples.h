@@ -75,9 +75,12 @@ class RunSamples final : public SampleFeed {
 /// Those of a run's training sources, by index.
 std::vector<SampleOrigin> training_origins(const RunConfig& config, const Mixture& mixture);
 
-/// A training batch on its device as a picture, as the network saw it; at most 64 images.
-/// `slots`: host copy of the batch's. Blocks.
+/// Whether some source gives samples in the batch of `step` for the first time. After plan().
+bool brings_a_source(const Mixture& mixture, std::uint64_t step);
+
+/// The training batch of `step` on its device as a picture, as the network saw it: images of every
+/// source in it, histograms of events. Blocks.
 Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& stream,
-                      const BatchView& batch, const std::vector<Slot>& slots);
+                      const BatchView& batch, std::uint64_t step);
 
 }  // namespace wellspring

@@ -186,6 +186,8 @@ void Trainer::Impl::describe_plan() {
   plan.name = config.name;
   if (folder_) {
     plan.folder = folder_->path();
+    for (std::string& line : picture_legend(training_origins(config, mixture_)))
+      plan.notes.push_back(std::move(line));
     if (!folder_->locked())
       plan.notes.push_back(
           fmt::format("the file system of {} has no locks: start no second run there",
@@ -262,7 +264,7 @@ void Trainer::Impl::train_loop() {
   while (step < steps() && !interrupt_requested()) {
     ceiling_.before_step(stream_, step);
     advance();
-    if (step == 1 && folder_) save_preview();
+    if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
     if (step % log_every() == 0) {
       const bool due = ceiling_.due(stream_, step, trained_seconds());
       windows_.close(stream_, step);
@@ -389,11 +391,11 @@ CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
 }
 
 void Trainer::Impl::save_preview() {
-  if (step_.batch().layout.kind != SampleKind::image) return;
+  const auto begin = Clock::now();
   stream_.synchronize();
-  const Preview picture =
-      preview_batch(config, mixture_, stream_, step_.batch(), mixture_.host_slots(0));
-  folder_->write_preview(picture.image);
+  folder_->write_preview(step - 1,
+                         preview_batch(config, mixture_, stream_, step_.batch(), step - 1).image);
+  if (step > 1) not_trained_since(begin);
 }
 
 std::vector<std::uint8_t> Trainer::Impl::state_bytes() {

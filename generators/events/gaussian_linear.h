@@ -10,7 +10,10 @@
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <numbers>
 #include <string>
 
 namespace wellspring {
@@ -45,6 +48,35 @@ struct GaussianLinear {
     return rows;
   }
 
+  /// S_ii: no predictor of theta_i has a smaller mean squared error than the variance that is left
+  /// when x is known. A normal law's mean distance from its median is sqrt(2 S_ii / pi), and given
+  /// x theta_i^2 has the variance 2 S_ii^2 + 4 m_i^2 S_ii, where m_i^2 is 1 - S_ii on average.
+  static std::array<double, kParameters> posterior_variances(const Params& params) {
+    // I + A^T A / noise^2 and, beside it, what becomes its inverse (Gauss and Jordan; the matrix is
+    // symmetric and no eigenvalue is below 1, so that no pivot is small).
+    constexpr std::size_t n = kParameters;
+    std::array<std::array<double, 2 * n>, n> rows{};
+    for (std::size_t i = 0; i < n; ++i) {
+      rows[i][i] = rows[i][n + i] = 1;
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t k = std::max(i, j); k < n; ++k)
+          rows[i][j] += std::pow(params.mixing, static_cast<double>(2 * k - i - j)) /
+                        (params.noise * params.noise);
+    }
+    for (std::size_t pivot = 0; pivot < n; ++pivot) {
+      const double scale = 1 / rows[pivot][pivot];
+      for (double& value : rows[pivot]) value *= scale;
+      for (std::size_t row = 0; row < n; ++row) {
+        const double factor = rows[row][pivot];
+        for (std::size_t c = 0; row != pivot && c < 2 * n; ++c)
+          rows[row][c] -= factor * rows[pivot][c];
+      }
+    }
+    std::array<double, kParameters> variance{};
+    for (std::size_t i = 0; i < n; ++i) variance[i] = rows[i][n + i];
+    return variance;
+  }
+
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "gaussian_linear";
@@ -61,6 +93,14 @@ struct GaussianLinear {
     for (int i = 0; i < kParameters; ++i) {
       info.features.push_back({"x" + std::to_string(i), ""});
       reach += std::pow(params.mixing, i);
+    }
+    const std::array<double, kParameters> variance = posterior_variances(params);
+    for (std::size_t i = 0; i < kParameters; ++i) {
+      const double s = variance[i];
+      const std::string name = info.latents[i].name;
+      info.best.push_back({"rmse of " + name, std::sqrt(s)});
+      info.best.push_back({"mae of " + name, std::sqrt(2 * s / std::numbers::pi)});
+      info.best.push_back({"rmse of " + name + "_squared", std::sqrt(4 * s - 2 * s * s)});
     }
     info.high = static_cast<float>(reach) * kLargest;
     info.low = -info.high;

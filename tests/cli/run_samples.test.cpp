@@ -73,7 +73,7 @@ TEST_F(OfAConfiguration, ExportHasBothSources) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "a.npz: 21 samples of mixed as the network sees them, steps 0 to 2, arrays x, label, "
-            "latents, weight, source, sample\n");
+            "latents, weight, source, sample, metadata\n");
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
   const fs::path path = folder() / "a.npz";
@@ -162,6 +162,31 @@ TEST_F(OfAConfiguration, PreviewOfStrongColoursHidesNothing) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(OfAConfiguration, APictureSaysWhatItsNumbersStandFor) {
+  spill(folder() / "classes.txt", "Öl\n猫\nбык\n");
+  const Outcome outcome = run({"preview", "mixed.yaml"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err,
+            "note: pictures have Latin letters alone: of photos, #1 is '猫', #2 is 'бык'\n");
+}
+
+// Two generators of events with other classes each, which are numbers in no one's picture.
+TEST_F(OfAConfiguration, SeveralSourcesOfEventsHaveAPictureAndNumbers) {
+  spill(folder() / "events.yaml", R"(name: events
+data:
+  sources:
+    - {name: two, kind: generator, generator: ee_mumu}
+    - {name: four, kind: generator, generator: ee_mumu, params: {energies: [70, 80, 100, 130]}}
+eval: {sources: [{of: four}]}
+model: {name: mlp, widths: [8]}
+train: {batch: 32, steps: 10}
+)");
+  const Outcome outcome = run({"preview", "events.yaml", "--count", "100"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("four: "), std::string::npos) << outcome.out;
+  EXPECT_EQ(run({"preview", "events.yaml", "--split", "eval", "--count", "100"}).exit_code, 0);
+}
+
 TEST_F(OfAConfiguration, EventsHaveAPictureAndNumbers) {
   const std::string config = (source_folder() / "configs/ee_mumu.yaml").string();
   const Outcome events = run({"preview", config, "--count", "300"});
@@ -198,7 +223,7 @@ TEST_F(OfAConfiguration, SetsThatOverflowSaySo) {
     EXPECT_EQ(outcome.err,
               "note: " + std::to_string(items) + " items of " + std::to_string(samples) +
                   " samples did not fit into rows of 8 items; they are left out, and counted in "
-                  "metadata.json\n");
+                  "the metadata\n");
   }
 }
 
@@ -364,10 +389,13 @@ import json, numpy
 a = numpy.load("a.npz")
 assert a["x"].shape == (21, 12, 12, 3) and a["x"].dtype == numpy.float32
 assert a["source"].dtype == numpy.int32 and a["sample"].dtype == numpy.int64
-about = json.loads(bytes(a["metadata.json"]))
+about = json.loads(str(a["metadata"]))
 assert [source["name"] for source in about["sources"]] == ["shapes", "photos"]
 assert about["sources"][1]["classes"] == open("classes.txt").read().split()
+assert about["configuration"]["data"]["size"] == 12
 g = numpy.load("g.npz")
+for arrays in (a, g):
+    assert {key: arrays[key] for key in arrays}["metadata"].shape == ()
 assert g["offsets"].shape == (22,) and g["offsets"][-1] == len(g["x"])
 ')",
                                 folder());

@@ -1,5 +1,6 @@
 // The subcommands that show samples: digest, export, preview, list, describe.
 #include "core/npy.h"
+#include "core/params.h"
 #include "core/sha256.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
@@ -34,6 +35,27 @@ std::string digest(const std::string& generator, std::vector<std::string> more) 
   const Outcome outcome = wellspring(arguments_of("digest", generator, more));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   return nlohmann::json::parse(outcome.out).at("sha256").get<std::string>();
+}
+
+/// The array `metadata` of an exported archive as it lies there, decoded apart from core/npy:
+/// NumPy's
+/// "<U" without dimensions, UTF-32.
+nlohmann::json metadata_of(const std::string& file) {
+  const std::string bytes = slurp(file);
+  const std::size_t array = bytes.find("\x93NUMPY", bytes.find("metadata.npy"));
+  if (array == std::string::npos) return nullptr;
+  const std::size_t dictionary = bytes.find("{'descr': '<U", array);
+  EXPECT_EQ(dictionary, array + 10);
+  const std::size_t length = std::stoul(bytes.substr(dictionary + 13));
+  EXPECT_NE(bytes.substr(array, 128).find("'shape': (), }"), std::string::npos);
+  std::string text;
+  for (std::size_t i = 0; i < length; ++i) {
+    const std::size_t at = array + 128 + 4 * i;
+    EXPECT_EQ(bytes.substr(at + 1, 3), std::string(3, '\0'))
+        << "beyond what the generators' names use";
+    text += bytes[at];
+  }
+  return nlohmann::json::parse(text);
 }
 
 class EveryGenerator : public testing::TestWithParam<std::string> {};
@@ -114,6 +136,18 @@ TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
   EXPECT_EQ(read_npz(file, "label").spec.shape, std::vector<std::int64_t>({9}));
   EXPECT_EQ(read_npz(file, "latents").spec.shape, std::vector<std::int64_t>({9, latents}));
   EXPECT_EQ(read_npz(file, "weight").spec.shape, std::vector<std::int64_t>({9}));
+  for (const std::string& member : npz_members(file))
+    EXPECT_TRUE(member.ends_with(".npy")) << member << " breaks loops over the arrays";
+  const nlohmann::json about = metadata_of(file);
+  EXPECT_EQ(about.at("count"), 9);
+  const auto& parameters = about.at("parameters");
+  for (const ParamRow& row : find_generator(GetParam()).parameters) {
+    if (row.name == kPresetKey) continue;
+    const auto& value = parameters.at(row.name);
+    EXPECT_EQ(value.is_number(),
+              row.type == wellspring::ParamType::real || row.type == wellspring::ParamType::integer)
+        << row.name << " = " << value;
+  }
 }
 
 TEST_P(EveryGenerator, IsListedAndDescribedWithEveryParameter) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <regex>
 #include <signal.h>
 #include <string>
 #include <thread>
@@ -104,7 +105,26 @@ TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
   const Outcome outcome = run({"train", (source_folder() / "configs/ee_mumu.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("(best possible "), std::string::npos) << outcome.out;
+  // 64 samples: a standard error of some percentage points, one digit behind the point.
+  EXPECT_TRUE(std::regex_search(
+      outcome.out, std::regex("accuracy [0-9.]+ \\+- [0-9.]+ % \\(best possible 86.76 %\\)")))
+      << outcome.out;
+  const Outcome again = run({"eval", "runs/ee_mumu", "eval.samples=64"});
+  EXPECT_TRUE(std::regex_search(again.out, std::regex("accuracy [0-9.]+ \\+- [0-9.]+ % \\(best")))
+      << again.out;
+}
+
+// A regression has no accuracy: the error of each target, beside the smallest there can be.
+TEST_F(Train, PrintsTheSmallestPossibleErrorsOfARegression) {
+  const Outcome outcome = run({"train", (source_folder() / "configs/gaussian_linear.yaml").string(),
+                               "train.steps=3", "eval.samples=64", "device=cpu"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("accuracy"), std::string::npos) << outcome.out;
+  EXPECT_TRUE(std::regex_search(outcome.out,
+                                std::regex("mean: rmse of theta0 [0-9.]+ \\(best possible 0\\.4")))
+      << outcome.out;
+  EXPECT_NE(read_text(folder() / "runs/gaussian_linear/metrics.jsonl").find("\"best\":0.4"),
+            std::string::npos);
 }
 
 // Rows of 4 items for jets of about 8.

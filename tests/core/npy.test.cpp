@@ -26,7 +26,7 @@ void write_archive(const std::filesystem::path& path) {
   archive.append(x, bytes_of(kFloats).subspan(8));
   archive.close(x);
   archive.add("label", {ElementType::i32, {2}}, bytes_of(kInts));
-  archive.add_file("metadata.json", bytes_of("{}"));
+  archive.add_file("metadata.npy", bytes_of(npy_text("{}")));
   archive.commit();
 }
 
@@ -63,6 +63,22 @@ TEST(Npy, HeadersOfAnyLengthAreAligned) {
       EXPECT_EQ(parse_npy(bytes_of(header), "x").spec.shape, spec.shape);
     }
   }
+}
+
+// As numpy.save writes numpy.array("{é猫}"), but for the padding of the header.
+TEST(Npy, TextsAreNumPysUnicode) {
+  const std::string file = npy_text("{\u00e9\u732b}");
+  ASSERT_EQ(file.size(), 128u + 16u);
+  EXPECT_EQ(file.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
+  EXPECT_TRUE(
+      file.substr(10).starts_with("{'descr': '<U4', 'fortran_order': False, 'shape': (), }"));
+  EXPECT_EQ(file[127], '\n');
+  EXPECT_EQ(file.substr(128), std::string("{\0\0\0\xe9\0\0\0\x2b\x73\0\0}\0\0\0", 16));
+  // NumPy drops the zeros at the end of a text, and has none of no width.
+  const std::string nothing = npy_text("");
+  EXPECT_NE(nothing.find("'<U1'"), std::string::npos);
+  EXPECT_EQ(nothing.substr(nothing.size() - 4), std::string(4, '\0'));
+  message_of(ErrorKind::data, [] { npy_text("\xff"); });
 }
 
 TEST(Npy, ReadsBack) {
@@ -120,7 +136,7 @@ TEST(Npz, ReadsBack) {
   const TemporaryFolder folder;
   write_archive(folder / "a.npz");
   EXPECT_EQ(npz_members(folder / "a.npz"),
-            (std::vector<std::string>{"x.npy", "label.npy", "metadata.json"}));
+            (std::vector<std::string>{"x.npy", "label.npy", "metadata.npy"}));
   const NpyArray x = read_npz(folder / "a.npz", "x");
   EXPECT_EQ(x.spec.shape, (std::vector<std::int64_t>{2, 3}));
   EXPECT_TRUE(std::equal(kFloats.begin(), kFloats.end(), x.as<float>().begin()));
@@ -128,7 +144,7 @@ TEST(Npz, ReadsBack) {
   EXPECT_EQ(message_of(ErrorKind::data, [&] { read_npz(folder / "a.npz", "labels"); }),
             (folder / "a.npz").string() +
                 ": 'labels' is not in the archive\n  did you mean 'label'? known: x, label, "
-                "metadata.json");
+                "metadata");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.npz"});
 }
 
@@ -171,7 +187,7 @@ void write_side_by_side(const std::filesystem::path& path, std::uint64_t zip64_f
   archive.close(label);
   archive.close(x);
   archive.close(weight);
-  archive.add_file("metadata.json", bytes_of("{}"));
+  archive.add_file("metadata.npy", bytes_of(npy_text("{}")));
   archive.commit();
 }
 
@@ -181,7 +197,7 @@ TEST(Npz, ArraysAreFilledSideBySide) {
     const auto path = folder / "a.npz";
     write_side_by_side(path, zip64_from);
     EXPECT_EQ(npz_members(path),
-              (std::vector<std::string>{"label.npy", "weight.npy", "x.npy", "metadata.json"}));
+              (std::vector<std::string>{"label.npy", "weight.npy", "x.npy", "metadata.npy"}));
     const NpyArray x = read_npz(path, "x");
     EXPECT_EQ(x.spec.shape, (std::vector<std::int64_t>{2, 3}));
     EXPECT_TRUE(std::ranges::equal(x.as<float>(), kFloats));
@@ -265,11 +281,11 @@ TEST(Npz, PythonReadsIt) {
 import struct, sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
 assert archive.testzip() is None
-assert archive.namelist() == ["x.npy", "label.npy", "metadata.json"]
+assert archive.namelist() == ["x.npy", "label.npy", "metadata.npy"]
 assert all(info.compress_type == zipfile.ZIP_STORED for info in archive.infolist())
 x = archive.read("x.npy")
 assert struct.unpack("<6f", x[128:]) == (1.5, -2, 3, 4, 5, 6)
-assert archive.read("metadata.json") == b"{}"
+assert archive.read("metadata.npy")[128:] == "{}".encode("utf-32-le")
 for name in sys.argv[2:]:
     other = zipfile.ZipFile(name)
     assert other.testzip() is None
@@ -279,6 +295,8 @@ try:
 except ImportError:
     sys.exit(0)
 arrays = numpy.load(sys.argv[1])
+assert {name: arrays[name].shape for name in arrays} == {"x": (2, 3), "label": (2,), "metadata": ()}
+assert str(arrays["metadata"]) == "{}"
 assert arrays["x"].dtype == numpy.float32 and arrays["x"].shape == (2, 3)
 assert arrays["x"][0, 0] == 1.5 and arrays["label"].tolist() == [7, -8]
 for name in sys.argv[2:]:

@@ -127,7 +127,7 @@ TEST(Preview, CountsWhatItClamps) {
     samples.rows.x = x.data();
     samples.rows.label = &label;
     samples.slots = {&slot, 1};
-    const Preview picture = contact_sheet({"t", "", ""}, {origin}, samples);
+    const Preview picture = preview({"t", "", ""}, {origin}, samples);
     EXPECT_EQ(picture.values, x.size());
     return picture.clamped;
   };

@@ -63,8 +63,9 @@ TEST(SetGenerator, ExportsRaggedArraysAndSaysWhatDidNotFit) {
   EXPECT_GT(overflow.items, 0u);
   EXPECT_EQ(report.overflow.samples, overflow.samples);
   EXPECT_EQ(report.overflow.items, overflow.items);
-  EXPECT_EQ(report.arrays, (std::vector<std::string>{"globals", "label", "latents", "weight",
-                                                     "source", "sample", "offsets", "x"}));
+  EXPECT_EQ(report.arrays,
+            (std::vector<std::string>{"globals", "label", "latents", "weight", "source", "sample",
+                                      "offsets", "x", "metadata"}));
   EXPECT_EQ(overflow_text({2, 5}, generator.layout()),
             "5 items of 2 samples did not fit into rows of 6 items");
   EXPECT_EQ(overflow_text({}, generator.layout()), "");

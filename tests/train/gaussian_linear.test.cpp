@@ -11,6 +11,7 @@
 #include <Eigen/Dense>
 
 #include <cmath>
+#include <numbers>
 
 namespace wellspring {
 namespace {
@@ -118,9 +119,32 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
     // scatter (five standard errors of a mean of squares: its terms' variance is 2 s^2).
     const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
     EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
+    EXPECT_NEAR(rmse.best.value_or(0), std::sqrt(s), 1e-10);
     const double scatter = 5 * s * std::sqrt(2.0 / 200000);
     EXPECT_GT(rmse.value * rmse.value, s - scatter);
     EXPECT_LT(rmse.value * rmse.value, s * (1 + 1.0 / 25) + scatter);
+  }
+}
+
+// What no predictor can do better, from the posterior of this test's own: of theta_i the root of
+// its variance and the mean distance of a normal law from its middle, of theta_i^2 the root of 2
+// S^2 + 4 m^2 S with m^2 = 1 - S on average.
+TEST(GaussianLinearRun, TheGeneratorKnowsTheBestPossible) {
+  for (const GaussianLinear::Params params : {GaussianLinear::Params{.mixing = 0.5, .noise = 0.5},
+                                              {.mixing = 0, .noise = 2},
+                                              {.mixing = 1, .noise = 0.01}}) {
+    const SampleInfo info = GaussianLinear::describe(params);
+    const Posterior posterior(params);
+    for (int i = 0; i < kN; ++i) {
+      const std::string theta = "theta" + std::to_string(i);
+      const double s = posterior.covariance(i, i);
+      // Both inversions lose about the condition number, here below 1e5, times 1e-16.
+      EXPECT_NEAR(info.best_result("rmse of " + theta).value_or(-1), std::sqrt(s), 1e-10);
+      EXPECT_NEAR(info.best_result("mae of " + theta).value_or(-1),
+                  std::sqrt(2 * s / std::numbers::pi), 1e-10);
+      EXPECT_NEAR(info.best_result("rmse of " + theta + "_squared").value_or(-1),
+                  std::sqrt(2 * s * s + 4 * (1 - s) * s), 1e-10);
+    }
   }
 }
 

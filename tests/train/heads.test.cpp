@@ -149,10 +149,17 @@ TEST(Heads, ReportAccuraciesAndErrorsInTheirUnits) {
   EXPECT_EQ(reports[0].loss, 0.5);
   EXPECT_EQ(reports[1].loss, 0.25);
   EXPECT_EQ(accuracy_of(reports), 0.75);
+  // sqrt(0.75 * 0.25 / 4) = 0.22.
   EXPECT_EQ(scores_text(reports),
-            "shapes: accuracy 75.00 %; p: rmse of x 0.5 mm, mae of x 0.5 mm, rmse of size 2 mm, "
+            "shapes: accuracy 75 +- 22 %; p: rmse of x 0.5 mm, mae of x 0.5 mm, rmse of size 2 mm, "
             "mae of size 2 mm");
   EXPECT_FALSE(accuracy_of({reports[1]}).has_value());
+  std::vector<HeadReport> known = reports;
+  known[0].scores[0].best = 0.8;
+  known[1].scores[0].best = 0.25;
+  EXPECT_EQ(scores_text(known, kPlusMinusSign).substr(0, 96),
+            "shapes: accuracy 75 \u00b1 22 % (best possible 80.00 %); p: rmse of x 0.5 mm (best "
+            "possible 0.25 mm)");
   EXPECT_TRUE(report_heads(heads, feeds, layout, sums.data(), 1).empty()) << "no samples";
 }
 

@@ -37,7 +37,14 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   EvaluationReport evaluation;
   evaluation.step = 10;
   evaluation.results = {
-      {"held", "head", 50, 3, 0.25, 0.9, 0.95},
+      {"held",
+       "head",
+       50,
+       3,
+       0.25,
+       0.9,
+       0.95,
+       {{"head", 0.25, {{"accuracy", 0.9, "", 0.042, 0.95}}}}},
       {"other", "head", 5, 0, 1, {}, {}, {{"place", 1, {{"rmse of x", 2, "mm"}}}}}};
   {
     MetricsLog log(folder.path(), 0);
@@ -54,6 +61,9 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   ASSERT_EQ(history.evaluations.size(), 1u);
   EXPECT_EQ(history.evaluations[0].results[0].best_accuracy, 0.95);
   EXPECT_EQ(history.evaluations[0].results[0].trained_on, 3u);
+  const Score& accuracy = history.evaluations[0].results[0].heads.at(0).scores.at(0);
+  EXPECT_EQ(accuracy.error, 0.042);
+  EXPECT_EQ(accuracy.best, 0.95);
   const EvaluationResult& regression = history.evaluations[0].results[1];
   EXPECT_FALSE(regression.accuracy.has_value());
   EXPECT_FALSE(regression.best_accuracy.has_value());
@@ -62,6 +72,7 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   EXPECT_EQ(regression.heads[0].scores[0].what, "rmse of x");
   EXPECT_EQ(regression.heads[0].scores[0].value, 2);
   EXPECT_EQ(regression.heads[0].scores[0].unit, "mm");
+  EXPECT_FALSE(regression.heads[0].scores[0].error || regression.heads[0].scores[0].best);
 }
 
 TEST(MetricsLogTest, OpeningAtAStepDropsWhatFollows) {

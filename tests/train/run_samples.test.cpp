@@ -300,7 +300,7 @@ TEST_F(RunSamplesTest, DigestSaysWhichVersionsMadeThem) {
   EXPECT_EQ(report["columns"].size(), 6u) << report["columns"];
   // What it says reads back to the same samples.
   const RunConfig again =
-      RunConfig::parse(report["configuration"].get<std::string>(), "again.yaml",
+      RunConfig::parse(report["configuration"].dump(), "again.yaml",
                        std::vector<std::string>{"data.root=" + folder_.path().string()});
   EXPECT_EQ(digest(again, {Split::train, 2, 10})["sha256"], report["sha256"]);
 }

@@ -1,0 +1,44 @@
+// Images side by side. Called by previews; host only.
+#pragma once
+
+#include "generators/painter.h"
+#include "generators/preview.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace wellspring {
+
+/// A contact sheet while it is drawn.
+class ContactSheet {
+ public:
+  /// Of `count` images. Error (config) where the picture would be larger than viewers take.
+  ContactSheet(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
+               SampleShape shape, std::uint64_t count);
+  void draw(const HostSamples& samples);
+  Preview take();
+
+ private:
+  struct Sheet {
+    int columns, rows, factor, tile_width, tile_height;
+
+    Sheet(std::uint64_t count, SampleShape shape);
+    int width() const;
+    int height(int heading) const;
+  };
+  int left(std::uint64_t index) const;
+  int top(std::uint64_t index) const;
+  void draw_image(const float* x, const AugmentationPlan& plan);
+  std::uint8_t byte_of(float intensity);
+
+  const std::vector<SampleOrigin>& origins_;
+  PictureNames names_;
+  SampleShape shape_;
+  Sheet sheet_;
+  HeadingBlock heading_;
+  Painter painter_;
+  std::uint64_t drawn_ = 0;
+  Preview result_;
+};
+
+}  // namespace wellspring
