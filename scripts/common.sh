@@ -53,13 +53,14 @@ place_in() {
 redraws() { [[ -t 1 && "${TERM:-dumb}" != dumb ]]; }
 
 # watch_log LOG: where the work is, until whoever started it ends: a line that is redrawn on a
-# terminal, cut to its width; elsewhere a line every $progress_seconds, where something has changed.
-progress_seconds=30
+# terminal, cut to its width; elsewhere a line every $progress_seconds, where something has changed. It looks every
+# $progress_tick.
+progress_seconds=30 progress_tick=1
 watch_log() {
   local shown='' text columns=80 size idle begin=$SECONDS told=$SECONDS
   exec {idle}<> <(:)  # nobody writes to it: waiting for it is a sleep without a process
   while kill -0 "$$" 2>/dev/null; do
-    read -r -t 1 -u "$idle" || true
+    read -r -t "$progress_tick" -u "$idle" || true
     if redraws; then
       size="$(stty size <&1 2>/dev/null)" || size=''  # each time: a window may be made wider
       [[ "${size#* }" -le 1 ]] || columns="${size#* }"

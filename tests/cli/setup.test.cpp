@@ -82,8 +82,9 @@ TEST_F(Setup, LongWorkShowsWhereItIs) {
   const auto shown = [&](const std::string& written, const std::string& expected) {
     const fs::path out = folder_ / "out";
     const std::string text =
-        "source scripts/common.sh; progress_seconds=0; work() { printf '%b\\n' '" + written +
-        "'; for ((i = 0; i < 300; ++i)); do grep -q '" + expected + "' '" + out.string() +
+        "source scripts/common.sh; progress_seconds=0 progress_tick=0.05; work() { printf '%b\\n' "
+        "'" +
+        written + "'; for ((i = 0; i < 300; ++i)); do grep -q '" + expected + "' '" + out.string() +
         "' && return 7; sleep 0.1; done; }; with_progress '" + (folder_ / "work.log").string() +
         "' work >'" + out.string() + "'; echo $?";
     EXPECT_EQ(run(text).out, "7\n") << slurp(out);
