@@ -2,6 +2,7 @@
 
 #include "cli/program.h"
 #include "cli/terminal.h"
+#include "core/counted.h"
 #include "core/text.h"
 #include "train/finished_run.h"
 #include "train/heads.h"
@@ -22,21 +23,16 @@ std::string rate_text(const Throughput& throughput) {
                      human_count(throughput.spread));
 }
 
-std::string shares_text(const std::vector<SourceReport>& sources) {
-  std::string text;
-  if (sources.size() < 2) return text;
-  for (const SourceReport& source : sources) {
-    if (source.samples == 0) continue;
-    text += fmt::format("  {} {}", source.name, percent(source.achieved_share));
-  }
-  return text;
-}
-
-std::string status_text(const StepReport& report) {
-  std::string text = fmt::format("loss {:.3f}", report.loss);
-  if (report.accuracy) text += fmt::format("  accuracy {}", percent(*report.accuracy));
-  text += fmt::format("  lr {:.1e}  {}", report.learning_rate, rate(report.samples_per_second));
-  return text + shares_text(report.sources);
+ProgressStatus status_of(const StepReport& report) {
+  ProgressStatus status;
+  status.needed = fmt::format("loss {:.3f}  {}", report.loss, rate(report.samples_per_second));
+  if (report.accuracy) status.more.push_back("accuracy " + percent(*report.accuracy));
+  status.more.push_back(fmt::format("lr {:.1e}", report.learning_rate));
+  if (report.sources.size() < 2) return status;
+  for (const SourceReport& source : report.sources)
+    if (source.samples > 0)
+      status.more.push_back(source.name + " " + percent(source.achieved_share));
+  return status;
 }
 
 void print_throughput(const FinishReport& report) {
@@ -44,8 +40,8 @@ void print_throughput(const FinishReport& report) {
   const Throughput& ceiling = report.resident;
   if (run.windows == 0)
     return;  // too short to measure anything; no rate is better than a wrong one
-  tell(stdout, "  {:<16} {}  ({}; median of {} windows)\n", "samples/s", rate_text(run), run.what,
-       run.windows);
+  tell(stdout, "  {:<16} {}  ({}; median of {})\n", "samples/s", rate_text(run), run.what,
+       counted(run.windows, "window"));
   if (ceiling.windows == 0) return;
   tell(stdout, "  {:<16} {}  (the same step on {}; {} of it reached)\n", "ceiling",
        rate_text(ceiling), ceiling.what,
@@ -79,11 +75,12 @@ std::string evaluation_text(const EvaluationResult& result) {
                            : "";
   const std::string trained_on =
       result.trained_on > 0 ? fmt::format(", {} of them trained on", result.trained_on) : "";
-  return fmt::format("{}: {}{}, loss {:.4f}, {} samples{}", result.name, scores_text(result.heads),
-                     best, result.loss, result.samples, trained_on);
+  return fmt::format("{}: {}{}, loss {:.4f}, {}{}", result.name, scores_text(result.heads), best,
+                     result.loss, counted(result.samples, "sample"), trained_on);
 }
 
 void TrainView::say(const std::string& line) {
+  work_.end();
   if (progress_) {
     progress_->say(line);
   } else {
@@ -91,12 +88,19 @@ void TrainView::say(const std::string& line) {
   }
 }
 
+void TrainView::on_work(const std::string& what, std::uint64_t done, std::uint64_t total) {
+  if (progress_) progress_->withdraw();
+  work_.show(what, done, total);
+}
+
 void TrainView::on_memory(const std::string& table) {
+  work_.end();
   tell(stdout, "{}\n", printable(table));
   std::fflush(stdout);  // seen, whatever becomes of the allocation
 }
 
 void TrainView::on_plan(const PlanReport& plan) {
+  work_.end();
   const auto line = [](const char* what, const std::string& value) {
     tell(stdout, "  {:<16} {}\n", what, printable(value));
   };
@@ -108,7 +112,7 @@ void TrainView::on_plan(const PlanReport& plan) {
     line("source", fmt::format("{} ({}), weight {:g}, head {}", source.name, source.description,
                                source.weight, source.head));
   }
-  line("run", fmt::format("{} steps of {} samples", plan.steps, plan.batch));
+  line("run", counted(plan.steps, "step") + " of " + counted(plan.batch, "sample"));
   line("folder", plan.folder.string());
   if (plan.first_step > 0) line("resumed", fmt::format("at step {}", plan.first_step));
   for (const std::string& note : plan.notes) line("note", note);
@@ -118,18 +122,21 @@ void TrainView::on_plan(const PlanReport& plan) {
   Progress::Options options;
   options.title = "training";
   options.total = plan.steps;
+  options.first = plan.first_step;
   options.descriptor = STDOUT_FILENO;
   progress_.emplace(std::move(options));
 }
 
 void TrainView::on_graph(const GraphCensus& census) {
-  say(fmt::format("step graph: {} kernels, {} fills, {} copies on the device, {} host transfers",
-                  census.kernels, census.memsets, census.copies_on_device,
-                  census.host_to_device + census.device_to_host + census.host_nodes));
+  say(fmt::format(
+      "step graph: {}, {}, {} on the device, {}", counted(census.kernels, "kernel"),
+      counted(census.memsets, "fill"), counted(census.copies_on_device, "copy", "copies"),
+      counted(census.host_to_device + census.device_to_host + census.host_nodes, "host transfer")));
 }
 
 void TrainView::on_step_metrics(const StepReport& report) {
-  if (progress_) progress_->update(report.step, status_text(report));
+  work_.end();
+  if (progress_) progress_->update(report.step, status_of(report));
   overflow_ = report.overflow;
   if (told_overflow_.samples == 0) say_overflow();
 }
@@ -138,9 +145,9 @@ void TrainView::say_overflow() {
   if (overflow_.samples == told_overflow_.samples) return;
   told_overflow_ = overflow_;
   say(fmt::format(
-      "{} items of {} samples did not fit into the rows of their sets and were left out so "
-      "far; give the generator more items",
-      overflow_.items, overflow_.samples));
+      "{} of {} did not fit into the rows of their sets and were left out so far; give the "
+      "generator more items",
+      counted(overflow_.items, "item"), counted(overflow_.samples, "sample")));
 }
 
 void TrainView::on_evaluation(const EvaluationReport& report) {
@@ -174,12 +181,14 @@ void TrainView::finished_before(const FinishReport& report, const RunConfig& con
   tell(stdout, "  anew, here        remove {} first\n", folder);
 }
 
-void TrainView::stopped_before_the_first_step() const {
+void TrainView::stopped_before_the_first_step() {
+  work_.end();
   tell(stdout, "\n{} before a step was made; nothing is lost, and the same command begins there\n",
        paint(Colour::bold, "stopped by a signal"));
 }
 
 void TrainView::on_finish(const FinishReport& report) {
+  work_.end();
   progress_.reset();
   say_overflow();
   if (report.status == RunStatus::interrupted) {

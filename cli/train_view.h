@@ -2,6 +2,7 @@
 // last page. Called by `train`; host only.
 #pragma once
 
+#include "cli/work_bar.h"
 #include "core/progress.h"
 #include "train/observer.h"
 #include "train/run_config.h"
@@ -17,6 +18,7 @@ class TrainView : public TrainObserver {
   explicit TrainView(std::string arguments) : arguments_(std::move(arguments)) {}
 
   void on_memory(const std::string& table) override;
+  void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override;
   void on_plan(const PlanReport& plan) override;
   void on_graph(const GraphCensus& census) override;
   void on_step_metrics(const StepReport& report) override;
@@ -26,7 +28,7 @@ class TrainView : public TrainObserver {
   /// Instead of all that, where the run is finished already: what came of it, and what can be done.
   void finished_before(const FinishReport& report, const RunConfig& config) const;
   /// The same where a signal came while the data were read.
-  void stopped_before_the_first_step() const;
+  void stopped_before_the_first_step();
 
  private:
   void say(const std::string& line);  ///< above the bar, once there is one
@@ -36,6 +38,7 @@ class TrainView : public TrainObserver {
 
   std::string arguments_;
   std::optional<Progress> progress_;  ///< from the plan to the finish
+  WorkBar work_{STDOUT_FILENO};       ///< of what is done before and between steps
   SetOverflow overflow_, told_overflow_;
 };
 

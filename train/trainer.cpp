@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "core/counted.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "kernels/threads.h"
@@ -111,10 +112,10 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       device_(Device::parse(config.device)),
       stream_(device_, static_cast<int>(config.threads)),
       memory_(device_),
-      mixture_(training ? *std::move(training) : config.open_training()),
+      mixture_(training ? *std::move(training) : config.open_training(observer.watch())),
       task_(config, stream_, memory_, config.compute_type(device_),
             SupervisedTask::Input::of(config, mixture_)),
-      evaluator_(config, config.open_held_out(), task_, memory_),
+      evaluator_(config, config.open_held_out(observer.watch()), task_, memory_),
       step_(config, mixture_, task_, memory_),
       windows_(device_, static_cast<int>(config.threads), memory_, step_.ring(),
                [this](const WindowLines& window) { on_window(window); }),
@@ -123,7 +124,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   commit_memory();
   // Before the run's own checkpoint is read: another process could be replacing it.
   if (options_.write_files) folder_.emplace(config);
-  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads()))
+  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
     plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
   for (int i = 0; i < mixture_.size(); ++i)
@@ -169,7 +170,8 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
                       "which source filled which slot followed from its length");
   step = resumed.step;
   if (resumed.steps != steps())
-    plan.notes.push_back(fmt::format("extended from {} steps to {}", resumed.steps, steps()));
+    plan.notes.push_back(
+        fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps()));
   plan.notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
 }
 
@@ -312,7 +314,7 @@ EvaluationReport Trainer::Impl::evaluate() {
   };
   swap_average();
   try {
-    result = evaluator_.evaluate(stream_, task_, step);
+    result = evaluator_.evaluate(stream_, task_, step, observer_.watch());
   } catch (const Error& error) {
     swap_average();
     fail_data(error);
