@@ -155,6 +155,7 @@ TEST_F(RunEnds, ASignalWhileImagesAreDecodedEndsItThere) {
   const int side = 1024;
   const fs::path first = folder_ / "images/a/0.jpg";
   write_bytes(first, encode_jpeg(noise_rgb(side, side, 1), side, side));
+  write_bytes(folder_ / "images/b/0.jpg", encode_jpeg(noise_rgb(8, 8, 2), 8, 8));
   for (int i = 1; i < 3000; ++i)
     fs::create_hard_link(first, folder_ / ("images/a/" + std::to_string(i) + ".jpg"));
   Process process({wellspring_path(), "train", "small.yaml", "eval.sources=[]",
