@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace wellspring::cli {
@@ -161,24 +162,38 @@ void TrainView::on_checkpoint(const CheckpointReport& report) {
                   human_duration(report.seconds)));
 }
 
-void TrainView::finished_before(const FinishReport& report, const RunConfig& config) const {
-  tell(stdout, "{}: {} after {} steps before; nothing was done\n", paint(Colour::bold, config.name),
-       paint(Colour::green, "finished"), report.step);
+std::string TrainView::command(const std::string& name,
+                               std::initializer_list<std::string> settings) const {
+  const auto key = [](const std::string& setting) { return setting.substr(0, setting.find('=')); };
+  std::string text = shell_word(program_name()) + " " + name + " " + shell_word(file_);
+  for (const std::string& given : overrides_)
+    if (std::ranges::find(settings, key(given), key) == settings.end())
+      text += " " + shell_word(given);
+  for (const std::string& setting : settings) text += " " + shell_word(setting);
+  return text;
+}
+
+void TrainView::suggest(const char* what, const std::string& text) const {
+  tell(stdout, "  {:<17} {}\n", what, printable(text));
+}
+
+void TrainView::finished_before(const FinishReport& report) const {
+  tell(stdout, "{}: {} after {} before; nothing was done\n", paint(Colour::bold, config_.name),
+       paint(Colour::green, "finished"), counted(report.step, "step"));
   print_evaluation(report);
   print_files(report);
-  const std::string train = printable(program_name() + " train " + arguments_);
-  const std::string folder = printable(report.folder.string());
+  const std::string folder = report.folder.string(), elsewhere = "out=" + folder + "-2";
   tell(stdout, "\nWhat you can do:\n");
-  tell(stdout, "  again, elsewhere  {} out={}-2\n", train, folder);
-  if (may_be_longer(config)) {
-    tell(stdout, "  longer            {} train.steps={}\n", train, 2 * report.step);
+  suggest("again, elsewhere", command("train", {elsewhere}));
+  if (may_be_longer(config_)) {
+    suggest("longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
   } else {
-    tell(stdout, "  longer            {} out={}-2 init.from={}\n", train, folder, folder);
+    suggest("longer", command("train", {"out=" + folder + "-longer", "init.from=" + folder}));
     tell(stdout,
          "                    (its schedule ends with it; a run of constant rate and weights can "
          "be extended: optimizer.floor=1 optimizer.warmup=0)\n");
   }
-  tell(stdout, "  anew, here        remove {} first\n", folder);
+  tell(stdout, "  {:<17} remove {} first\n", "anew, here", printable(folder));
 }
 
 void TrainView::stopped_before_the_first_step() {
@@ -192,23 +207,29 @@ void TrainView::on_finish(const FinishReport& report) {
   progress_.reset();
   say_overflow();
   if (report.status == RunStatus::interrupted) {
-    tell(stdout, "\n{} at step {}; the run continues from there with\n  {} train {}\n",
-         paint(Colour::bold, "stopped by a signal"), report.step, printable(program_name()),
-         printable(arguments_));
+    tell(stdout, "\n{} at step {}; the run continues from there with\n  {}\n",
+         paint(Colour::bold, "stopped by a signal"), report.step, printable(command("train", {})));
     return;
   }
-  tell(stdout, "\n{} after {} steps in {}\n", paint(Colour::green, "finished"), report.step,
-       human_duration(report.seconds));
+  tell(stdout, "\n{} after {} in {}\n", paint(Colour::green, "finished"),
+       counted(report.step, "step"), human_duration(report.seconds));
   print_evaluation(report);
   print_throughput(report);
   print_files(report);
-  const std::string program = printable(program_name());
+  suggest_next(report);
+}
+
+void TrainView::suggest_next(const FinishReport& report) const {
   tell(stdout, "\nTry next:\n");
-  if (report.checkpoint)
-    tell(stdout, "  {} eval {}\n", program, printable(report.checkpoint->path.string()));
-  if (!report.checkpoint) tell(stdout, "  {} describe shapes\n", program);
-  tell(stdout, "  {} preview dead_leaves --count 36 --out leaves.png\n", program);
-  tell(stdout, "  {} bench generators\n", program);
+  if (report.checkpoint && !config_.evaluation.sources.empty())
+    suggest("evaluate again",
+            shell_word(program_name()) + " eval " + shell_word(report.checkpoint->path.string()));
+  suggest("see the samples", fmt::format("{} --step {}", command("preview", {}), report.step / 2));
+  const std::string seed = fmt::format("{}", config_.seed + 1);
+  suggest("another seed",
+          command("train", {"seed=" + seed, "out=" + report.folder.string() + "-seed" + seed}));
+  if (may_be_longer(config_))
+    suggest("train longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
 }
 
 }  // namespace wellspring::cli

@@ -84,6 +84,26 @@ TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
     EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
   }
   EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a progress bar in a file";
+  EXPECT_EQ(suggestions(outcome.out).size(), 3u) << outcome.out;
+  expect_suggestions_work(outcome.out, folder());
+  for (const char* file : {"small.png", "runs/small-seed2/report.html"})
+    EXPECT_TRUE(fs::exists(folder() / file)) << file;
+}
+
+// Words are quoted as a shell wants them, and what cannot be evaluated is not offered.
+TEST_F(Train, SuggestsWhatFollowsFromTheRun) {
+  const Outcome outcome =
+      run({"train", "small.yaml", "eval.sources=[]", "out=it's one", "train.steps=2"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<std::string> commands = suggestions(outcome.out);
+  ASSERT_EQ(commands.size(), 2u) << outcome.out;
+  EXPECT_TRUE(commands[0].ends_with(
+      R"( preview small.yaml 'eval.sources=[]' 'out=it'\''s one' train.steps=2 --step 1)"))
+      << commands[0];
+  EXPECT_TRUE(
+      commands[1].ends_with(R"( 'eval.sources=[]' train.steps=2 seed=2 'out=it'\''s one-seed2')"))
+      << commands[1];
+  EXPECT_EQ(shell(commands[0], folder()).exit_code, 0);
 }
 
 TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
@@ -91,6 +111,8 @@ TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
                                "train.steps=3", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("(best possible "), std::string::npos) << outcome.out;
+  const Outcome preview = shell(suggestions(outcome.out).at(1), folder());
+  EXPECT_EQ(preview.exit_code, 0) << preview.err;
 }
 
 // Rows of 4 items for jets of about 8.
@@ -103,6 +125,8 @@ TEST_F(Train, TellsWhatDidNotFitIntoASetAndTheAreaUnderTheCurve) {
   ASSERT_NE(told, std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("did not fit", told + 1), std::string::npos) << "the sum at the end";
   EXPECT_NE(outcome.out.find("area under the curve 0."), std::string::npos) << outcome.out;
+  const Outcome preview = shell(suggestions(outcome.out).at(1), folder());
+  EXPECT_EQ(preview.exit_code, 0) << preview.err;
   EXPECT_NE(read_text(folder() / "runs/ginkgo/metrics.jsonl").find("\"overflow\":{\"samples\":"),
             std::string::npos);
 }
@@ -353,7 +377,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "  blocks: [0, 1]",
                 {},
                 2,
-                {"small.yaml:10:9: model cnn: widths has 1 stages, blocks 2"}},
+                {"small.yaml:10:9: model cnn: widths has 1 stage, blocks 2"}},
         Refusal{"HalfPrecisionOnTheCpu", "", "", {"precision=bf16"}, 2, {"bf16"}},
         Refusal{"BatchThatCannotFit",
                 "",
