@@ -3,6 +3,7 @@
 #include "bench/measure.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -24,8 +25,8 @@ struct Options {
 
 void print_header(Device device) {
   const bench::Machine machine = bench::this_machine();
-  fmt::print("{}, {} threads, {} ({})\n", machine.processor, machine.threads, machine.system,
-             machine.instruction_sets);
+  fmt::print("{}, {}, {} ({})\n", machine.processor, counted(machine.threads, "thread"),
+             machine.system, machine.instruction_sets);
   fmt::print("device {} ({}), wellspring {} {} {}\n\n", device.to_string(), describe(device).name,
              kVersion, kBuildType, kHostArchitecture);
 }

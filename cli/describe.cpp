@@ -113,9 +113,8 @@ void describe_model(const ModelEntry& entry) {
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
   constexpr int kAnyOutputs = 10;
-  const SampleShape shape = entry.example.shape();
-  fmt::print("\nwith its defaults, for samples of {}x{}x{} and {} outputs\n{}", shape.height,
-             shape.width, shape.channels, kAnyOutputs,
+  fmt::print("\nwith its defaults and {} outputs, for samples of this form: {}\n{}", kAnyOutputs,
+             to_string(entry.example),
              describe(entry.make({})->record(entry.example, kAnyOutputs)));
 }
 

@@ -2,6 +2,7 @@
 #include "bench/machine.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "core/counted.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "kernels/device.h"
@@ -49,8 +50,8 @@ void print_machine() {
   heading("machine");
   const bench::Machine machine = bench::this_machine();
   const int processors = usable_cpu_count();
-  line("processor", fmt::format("{}, {} processor{} for this process", machine.processor,
-                                processors, processors == 1 ? "" : "s"));
+  line("processor",
+       fmt::format("{}, {} for this process", machine.processor, counted(processors, "processor")));
   line("threads", fmt::format("{}, by {}", machine.threads, machine.threads_from));
   line("instructions", machine.instruction_sets);
   line("load", fmt::format("{:.2f} in the last minute", machine.load));

@@ -1,6 +1,7 @@
 // `wellspring eval`: a trained network on held-out samples, without training.
 #include "cli/command.h"
 #include "cli/train_view.h"
+#include "cli/work_bar.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "train/evaluation.h"
@@ -32,10 +33,21 @@ RunConfig config_of(const Options& options) {
   return RunConfig::load(file, overrides);
 }
 
+/// Shows how far it is; on stderr, since the result is what stdout is for.
+class EvaluationView final : public TrainObserver {
+ public:
+  void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
+    work_.show(what, done, total);
+  }
+  void on_evaluation(const EvaluationReport&) override { work_.end(); }
+
+ private:
+  WorkBar work_{STDERR_FILENO};
+};
+
 int run(const Options& options) {
-  TrainObserver silent;
-  const EvaluationReport report =
-      evaluate_checkpoint(options.checkpoint, config_of(options), silent);
+  EvaluationView view;
+  const EvaluationReport report = evaluate_checkpoint(options.checkpoint, config_of(options), view);
   for (const EvaluationResult& result : report.results) {
     fmt::print("{}\n", printable(evaluation_text(result)));
   }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 #include <unistd.h>
 
 namespace wellspring::cli {
@@ -22,6 +23,15 @@ std::string program_name() {
   }
   const fs::path relative = fs::proximate(self, error);
   return error || relative.string().starts_with("..") ? self.string() : relative.string();
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
 }
 
 void open_standard_streams() {

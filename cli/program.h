@@ -9,6 +9,10 @@ namespace wellspring::cli {
 /// working directory.
 std::string program_name();
 
+/// A word as a shell takes it back: in quotes where it has anything but letters, digits and
+/// _@%+=:,./-.
+std::string shell_word(const std::string& word);
+
 /// Opens the null device as standard input, output and error where whoever started the program had
 /// closed them: otherwise the first files that are opened get those numbers, and what is meant for
 /// the terminal ends up in them. To be called before anything else.

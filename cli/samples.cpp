@@ -1,6 +1,7 @@
 #include "cli/samples.h"
 
 #include "cli/options.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/progress.h"
 #include "core/signals.h"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 namespace wellspring::cli {
@@ -144,7 +146,7 @@ std::unique_ptr<SampleFeed> open_configuration(
     feed->limit(most);
   } else if (range.split == RunSampleRange::Split::train) {
     fail(ErrorKind::config, {"command line: --count is missing",
-                             fmt::format("the whole run has {} samples", feed->count()),
+                             "the whole run has " + counted(feed->count(), "sample"),
                              "say how many: --count 1000; or --split eval for what is held out"});
   }
   return feed;
@@ -207,8 +209,10 @@ bool watch(const std::string& title, SampleFeed& feed,
     options.total = feed.count();
     Progress progress(options);
     try {
-      make([&progress](std::uint64_t done) {
-        progress.update(done);
+      const auto begin = std::chrono::steady_clock::now();
+      make([&](std::uint64_t done) {
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+        progress.update(done, {human_count(static_cast<double>(done) / passed.count()) + "/s"});
         stop_if_interrupted();
       });
     } catch (const Interrupted&) {

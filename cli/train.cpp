@@ -21,18 +21,6 @@ struct Options {
   std::vector<std::string> overrides;
 };
 
-/// The arguments as a shell would take them back.
-std::string arguments_text(const Options& options) {
-  std::string text;
-  std::vector<std::string> words = {options.config};
-  words.insert(words.end(), options.overrides.begin(), options.overrides.end());
-  for (const std::string& word : words) {
-    const bool plain = word.find_first_of(" '\"\\$`[]{}()*?;&|<>#~!") == std::string::npos;
-    text += (text.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
-  }
-  return text;
-}
-
 int run(const Options& options) {
   std::vector<std::string> overrides = options.overrides;
   if (!options.graph.empty()) overrides.push_back("train.graph=" + options.graph);
@@ -45,10 +33,10 @@ int run(const Options& options) {
                                  "hand is done; Ctrl-C again ends at once, without\n",
                              .ended = "\nwellspring: ended at once; what was learnt since the "
                                       "last checkpoint is lost\n"});
-  TrainView view(arguments_text(options));
+  TrainView view(options.config, options.overrides, config);
   if (trainer_options.resume.kind == ResumeChoice::Kind::automatic) {
     if (const std::optional<FinishReport> before = finished_run(config)) {
-      view.finished_before(*before, config);
+      view.finished_before(*before);
       return 0;
     }
   }

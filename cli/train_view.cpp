@@ -2,6 +2,7 @@
 
 #include "cli/program.h"
 #include "cli/terminal.h"
+#include "core/counted.h"
 #include "core/text.h"
 #include "train/finished_run.h"
 #include "train/heads.h"
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace wellspring::cli {
@@ -18,21 +20,16 @@ std::string rate(double samples_per_second) {
   return human_count(samples_per_second) + "/s";
 }
 
-std::string shares_text(const std::vector<SourceReport>& sources) {
-  std::string text;
-  if (sources.size() < 2) return text;
-  for (const SourceReport& source : sources) {
-    if (source.samples == 0) continue;
-    text += fmt::format("  {} {}", source.name, percent(source.achieved_share));
-  }
-  return text;
-}
-
-std::string status_text(const StepReport& report) {
-  std::string text = fmt::format("loss {:.3f}", report.loss);
-  if (report.accuracy) text += fmt::format("  accuracy {}", percent(*report.accuracy));
-  text += fmt::format("  lr {:.1e}  {}", report.learning_rate, rate(report.samples_per_second));
-  return text + shares_text(report.sources);
+ProgressStatus status_of(const StepReport& report) {
+  ProgressStatus status;
+  status.needed = fmt::format("loss {:.3f}  {}", report.loss, rate(report.samples_per_second));
+  if (report.accuracy) status.more.push_back("accuracy " + percent(*report.accuracy));
+  status.more.push_back(fmt::format("lr {:.1e}", report.learning_rate));
+  if (report.sources.size() < 2) return status;
+  for (const SourceReport& source : report.sources)
+    if (source.samples > 0)
+      status.more.push_back(source.name + " " + percent(source.achieved_share));
+  return status;
 }
 
 void print_throughput(const FinishReport& report) {
@@ -67,11 +64,12 @@ std::string percent(double fraction) {
 std::string evaluation_text(const EvaluationResult& result) {
   const std::string trained_on =
       result.trained_on > 0 ? fmt::format(", {} of them trained on", result.trained_on) : "";
-  return fmt::format("{}: {}, loss {:.4f}, {} samples{}", result.name, scores_text(result.heads),
-                     result.loss, result.samples, trained_on);
+  return fmt::format("{}: {}, loss {:.4f}, {}{}", result.name, scores_text(result.heads),
+                     result.loss, counted(result.samples, "sample"), trained_on);
 }
 
 void TrainView::say(const std::string& line) {
+  work_.end();
   if (progress_) {
     progress_->say(line);
   } else {
@@ -79,12 +77,19 @@ void TrainView::say(const std::string& line) {
   }
 }
 
+void TrainView::on_work(const std::string& what, std::uint64_t done, std::uint64_t total) {
+  if (progress_) progress_->withdraw();
+  work_.show(what, done, total);
+}
+
 void TrainView::on_memory(const std::string& table) {
+  work_.end();
   tell(stdout, "{}\n", printable(table));
   std::fflush(stdout);  // seen, whatever becomes of the allocation
 }
 
 void TrainView::on_plan(const PlanReport& plan) {
+  work_.end();
   const auto line = [](const char* what, const std::string& value) {
     tell(stdout, "  {:<16} {}\n", what, printable(value));
   };
@@ -96,7 +101,7 @@ void TrainView::on_plan(const PlanReport& plan) {
     line("source", fmt::format("{} ({}), weight {:g}, head {}", source.name, source.description,
                                source.weight, source.head));
   }
-  line("run", fmt::format("{} steps of {} samples", plan.steps, plan.batch));
+  line("run", counted(plan.steps, "step") + " of " + counted(plan.batch, "sample"));
   line("folder", plan.folder.string());
   if (plan.first_step > 0) line("resumed", fmt::format("at step {}", plan.first_step));
   for (const std::string& note : plan.notes) line("note", note);
@@ -106,18 +111,21 @@ void TrainView::on_plan(const PlanReport& plan) {
   Progress::Options options;
   options.title = "training";
   options.total = plan.steps;
+  options.first = plan.first_step;
   options.descriptor = STDOUT_FILENO;
   progress_.emplace(std::move(options));
 }
 
 void TrainView::on_graph(const GraphCensus& census) {
-  say(fmt::format("step graph: {} kernels, {} fills, {} copies on the device, {} host transfers",
-                  census.kernels, census.memsets, census.copies_on_device,
-                  census.host_to_device + census.device_to_host + census.host_nodes));
+  say(fmt::format(
+      "step graph: {}, {}, {} on the device, {}", counted(census.kernels, "kernel"),
+      counted(census.memsets, "fill"), counted(census.copies_on_device, "copy", "copies"),
+      counted(census.host_to_device + census.device_to_host + census.host_nodes, "host transfer")));
 }
 
 void TrainView::on_step_metrics(const StepReport& report) {
-  if (progress_) progress_->update(report.step, status_text(report));
+  work_.end();
+  if (progress_) progress_->update(report.step, status_of(report));
   overflow_ = report.overflow;
   if (told_overflow_.samples == 0) say_overflow();
 }
@@ -126,9 +134,9 @@ void TrainView::say_overflow() {
   if (overflow_.samples == told_overflow_.samples) return;
   told_overflow_ = overflow_;
   say(fmt::format(
-      "{} items of {} samples did not fit into the rows of their sets and were left out so "
-      "far; give the generator more items",
-      overflow_.items, overflow_.samples));
+      "{} of {} did not fit into the rows of their sets and were left out so far; give the "
+      "generator more items",
+      counted(overflow_.items, "item"), counted(overflow_.samples, "sample")));
 }
 
 void TrainView::on_evaluation(const EvaluationReport& report) {
@@ -142,52 +150,74 @@ void TrainView::on_checkpoint(const CheckpointReport& report) {
                   human_duration(report.seconds)));
 }
 
-void TrainView::finished_before(const FinishReport& report, const RunConfig& config) const {
-  tell(stdout, "{}: {} after {} steps before; nothing was done\n", paint(Colour::bold, config.name),
-       paint(Colour::green, "finished"), report.step);
+std::string TrainView::command(const std::string& name,
+                               std::initializer_list<std::string> settings) const {
+  const auto key = [](const std::string& setting) { return setting.substr(0, setting.find('=')); };
+  std::string text = shell_word(program_name()) + " " + name + " " + shell_word(file_);
+  for (const std::string& given : overrides_)
+    if (std::ranges::find(settings, key(given), key) == settings.end())
+      text += " " + shell_word(given);
+  for (const std::string& setting : settings) text += " " + shell_word(setting);
+  return text;
+}
+
+void TrainView::suggest(const char* what, const std::string& text) const {
+  tell(stdout, "  {:<17} {}\n", what, printable(text));
+}
+
+void TrainView::finished_before(const FinishReport& report) const {
+  tell(stdout, "{}: {} after {} before; nothing was done\n", paint(Colour::bold, config_.name),
+       paint(Colour::green, "finished"), counted(report.step, "step"));
   print_evaluation(report);
   print_files(report);
-  const std::string train = printable(program_name() + " train " + arguments_);
-  const std::string folder = printable(report.folder.string());
+  const std::string folder = report.folder.string(), elsewhere = "out=" + folder + "-2";
   tell(stdout, "\nWhat you can do:\n");
-  tell(stdout, "  again, elsewhere  {} out={}-2\n", train, folder);
-  if (may_be_longer(config)) {
-    tell(stdout, "  longer            {} train.steps={}\n", train, 2 * report.step);
+  suggest("again, elsewhere", command("train", {elsewhere}));
+  if (may_be_longer(config_)) {
+    suggest("longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
   } else {
-    tell(stdout, "  longer            {} out={}-2 init.from={}\n", train, folder, folder);
+    suggest("longer", command("train", {"out=" + folder + "-longer", "init.from=" + folder}));
     tell(stdout,
          "                    (its schedule ends with it; a run of constant rate and weights can "
          "be extended: optimizer.floor=1 optimizer.warmup=0)\n");
   }
-  tell(stdout, "  anew, here        remove {} first\n", folder);
+  tell(stdout, "  {:<17} remove {} first\n", "anew, here", printable(folder));
 }
 
-void TrainView::stopped_before_the_first_step() const {
+void TrainView::stopped_before_the_first_step() {
+  work_.end();
   tell(stdout, "\n{} before a step was made; nothing is lost, and the same command begins there\n",
        paint(Colour::bold, "stopped by a signal"));
 }
 
 void TrainView::on_finish(const FinishReport& report) {
+  work_.end();
   progress_.reset();
   say_overflow();
   if (report.status == RunStatus::interrupted) {
-    tell(stdout, "\n{} at step {}; the run continues from there with\n  {} train {}\n",
-         paint(Colour::bold, "stopped by a signal"), report.step, printable(program_name()),
-         printable(arguments_));
+    tell(stdout, "\n{} at step {}; the run continues from there with\n  {}\n",
+         paint(Colour::bold, "stopped by a signal"), report.step, printable(command("train", {})));
     return;
   }
-  tell(stdout, "\n{} after {} steps in {}\n", paint(Colour::green, "finished"), report.step,
-       human_duration(report.seconds));
+  tell(stdout, "\n{} after {} in {}\n", paint(Colour::green, "finished"),
+       counted(report.step, "step"), human_duration(report.seconds));
   print_evaluation(report);
   print_throughput(report);
   print_files(report);
-  const std::string program = printable(program_name());
+  suggest_next(report);
+}
+
+void TrainView::suggest_next(const FinishReport& report) const {
   tell(stdout, "\nTry next:\n");
-  if (report.checkpoint)
-    tell(stdout, "  {} eval {}\n", program, printable(report.checkpoint->path.string()));
-  if (!report.checkpoint) tell(stdout, "  {} describe shapes\n", program);
-  tell(stdout, "  {} preview dead_leaves --count 36 --out leaves.png\n", program);
-  tell(stdout, "  {} bench generators\n", program);
+  if (report.checkpoint && !config_.evaluation.sources.empty())
+    suggest("evaluate again",
+            shell_word(program_name()) + " eval " + shell_word(report.checkpoint->path.string()));
+  suggest("see the samples", fmt::format("{} --step {}", command("preview", {}), report.step / 2));
+  const std::string seed = fmt::format("{}", config_.seed + 1);
+  suggest("another seed",
+          command("train", {"seed=" + seed, "out=" + report.folder.string() + "-seed" + seed}));
+  if (may_be_longer(config_))
+    suggest("train longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
 }
 
 }  // namespace wellspring::cli

@@ -2,21 +2,26 @@
 // last page. Called by `train`; host only.
 #pragma once
 
+#include "cli/work_bar.h"
 #include "core/progress.h"
 #include "train/observer.h"
 #include "train/run_config.h"
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace wellspring::cli {
 
 class TrainView : public TrainObserver {
  public:
-  /// `arguments`: of `train`, as the user gave them; for the command that continues the run.
-  explicit TrainView(std::string arguments) : arguments_(std::move(arguments)) {}
+  /// `file`, `overrides`: as the user gave them, for the commands that are suggested.
+  TrainView(std::string file, std::vector<std::string> overrides, RunConfig config)
+      : file_(std::move(file)), overrides_(std::move(overrides)), config_(std::move(config)) {}
 
   void on_memory(const std::string& table) override;
+  void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override;
   void on_plan(const PlanReport& plan) override;
   void on_graph(const GraphCensus& census) override;
   void on_step_metrics(const StepReport& report) override;
@@ -24,9 +29,9 @@ class TrainView : public TrainObserver {
   void on_checkpoint(const CheckpointReport& report) override;
   void on_finish(const FinishReport& report) override;
   /// Instead of all that, where the run is finished already: what came of it, and what can be done.
-  void finished_before(const FinishReport& report, const RunConfig& config) const;
+  void finished_before(const FinishReport& report) const;
   /// The same where a signal came while the data were read.
-  void stopped_before_the_first_step() const;
+  void stopped_before_the_first_step();
 
  private:
   void say(const std::string& line);  ///< above the bar, once there is one
@@ -34,8 +39,17 @@ class TrainView : public TrainObserver {
   /// seen, and in all at the end.
   void say_overflow();
 
-  std::string arguments_;
+  /// A subcommand as `train` was called, with settings in place of those of the same keys.
+  std::string command(const std::string& name, std::initializer_list<std::string> settings) const;
+  /// Commands that follow from this run; a test runs each.
+  void suggest_next(const FinishReport& report) const;
+  void suggest(const char* what, const std::string& text) const;
+
+  std::string file_;
+  std::vector<std::string> overrides_;
+  RunConfig config_;
   std::optional<Progress> progress_;  ///< from the plan to the finish
+  WorkBar work_{STDOUT_FILENO};       ///< of what is done before and between steps
   SetOverflow overflow_, told_overflow_;
 };
 

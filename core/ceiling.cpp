@@ -1,5 +1,7 @@
 #include "core/ceiling.h"
 
+#include "core/counted.h"
+
 #include <fmt/format.h>
 
 namespace wellspring {
@@ -46,8 +48,8 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs) {
 }
 
 std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
-  const std::string few = fmt::format("in {} pair{} of windows, too few for an interval",
-                                      share.pairs, share.pairs == 1 ? "" : "s");
+  const std::string few =
+      "in " + counted(share.pairs, "pair") + " of windows, too few for an interval";
   switch (share.verdict) {
     case Verdict::unmeasured:
       return "not measured";

@@ -1,5 +1,6 @@
 #include "core/files.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -271,7 +272,8 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     if (count < 0) fail_read(path_, errno);
     if (count == 0) {
       fail(ErrorKind::data, {fmt::format("{}: ends too early", path_.string()),
-                             fmt::format("{} bytes are missing at offset {}", out.size(), offset)});
+                             fmt::format("{} missing at offset {}",
+                                         counted(out.size(), "byte is", "bytes are"), offset)});
     }
     out = out.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);

@@ -1,6 +1,5 @@
 #include "core/measured_text.h"
 
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #include "core/npy.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/unicode.h"
@@ -438,8 +439,8 @@ NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& na
     bytes *= factor;
   }
   if (bytes != size - result.data_offset) {
-    fail_npy(name, fmt::format("it has {} bytes of data, its shape wants {}",
-                               size - result.data_offset, bytes));
+    fail_npy(name, fmt::format("it has {} of data, its shape wants {}",
+                               counted(size - result.data_offset, "byte"), bytes));
   }
   return result;
 }

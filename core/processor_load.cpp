@@ -1,5 +1,7 @@
 #include "core/processor_load.h"
 
+#include "core/counted.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,9 +69,8 @@ std::string ProcessorLoad::to_string() const {
     return fmt::format("this program took {:.2f} processors, others what is not told here", own);
   const std::string stolen =
       machine->stolen < 0.005 ? "" : fmt::format(", its host {:.2f}", machine->stolen);
-  return fmt::format("other programs took {:.2f} of its {} processor{}{}, this one {:.2f}",
-                     machine->others, machine->processors, machine->processors == 1 ? "" : "s",
-                     stolen, own);
+  return fmt::format("other programs took {:.2f} of its {}{}, this one {:.2f}", machine->others,
+                     counted(machine->processors, "processor"), stolen, own);
 }
 
 }  // namespace wellspring

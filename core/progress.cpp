@@ -25,7 +25,47 @@ Progress::Style resolve(Progress::Style style, int descriptor) {
   return is_terminal(descriptor) ? Progress::Style::bar : Progress::Style::lines;
 }
 
+/// Text in a line that is redrawn: no control characters, not even line feeds and tabs.
+std::string on_one_line(const std::string& text) {
+  std::string line = printable(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
+}
+
+/// The columns of the character that begins with this byte of UTF-8; 0 inside of one.
+std::size_t columns_of_byte(char byte) {
+  const auto value = static_cast<unsigned char>(byte);
+  if ((value & 0xC0) == 0x80) return 0;
+  return value >= 0xE1 ? 2 : 1;  // 0xE1 begins U+1000 to U+1FFF
+}
+
+/// The first characters, as many as fit.
+std::string cut_to(const std::string& text, std::size_t columns) {
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    used += columns_of_byte(text[i]);
+    if (used > columns) return text.substr(0, i);
+  }
+  return text;
+}
+
+/// A bar in what `used` of `columns` leave, where that is enough to see something move.
+std::string bar(double part, std::size_t columns, std::size_t used) {
+  constexpr std::size_t kWidest = 24, kNarrowest = 8, kFrame = 3;  // "[] "
+  if (columns < used + kNarrowest + kFrame) return {};
+  const std::size_t width = std::min(kWidest, columns - used - kFrame);
+  const auto filled = static_cast<std::size_t>(part * static_cast<double>(width));
+  return fmt::format("[{:=<{}}{:.<{}}] ", "", filled, "", width - filled);
+}
+
 }  // namespace
+
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  for (const char byte : text) columns += columns_of_byte(byte);
+  return columns;
+}
 
 bool is_terminal(int descriptor) {
   const char* kind = std::getenv("TERM");
@@ -40,8 +80,8 @@ bool wants_colour(int descriptor) {
 Progress::Progress(Options options) noexcept
     : options_(std::move(options)), begin_(Clock::now()), drawn_(begin_) {
   options_.style = resolve(options_.style, options_.descriptor);
-  // A bar shows at once, the first line after an interval.
-  if (options_.style == Style::bar) drawn_ -= options_.bar_interval;
+  // A bar shows when the patience is over, the first line after an interval.
+  if (options_.style == Style::bar) drawn_ += options_.patience - options_.bar_interval;
 }
 
 Progress::~Progress() {
@@ -57,28 +97,61 @@ void Progress::put(const std::string& text) const {
   }
 }
 
-std::string Progress::text(std::uint64_t done, const std::string& status) const {
+std::string Progress::time_text(std::uint64_t done) const {
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
-  std::string line = options_.title.empty() ? "" : options_.title + " ";
-  if (options_.total > 0) {
-    const double part =
-        std::min(1.0, static_cast<double>(done) / static_cast<double>(options_.total));
-    if (options_.style == Style::bar) {
-      constexpr int kWidth = 24;
-      const int filled = static_cast<int>(part * kWidth);
-      line += fmt::format("[{:=<{}}{:.<{}}] ", "", filled, "", kWidth - filled);
-    }
-    line += fmt::format("{:3.0f}% {}/{}", part * 100, done, options_.total);
-    if (done > options_.first && done < options_.total) {
-      const double each = elapsed / static_cast<double>(done - options_.first);
-      line += "  " + human_duration(each * static_cast<double>(options_.total - done)) + " left";
-    } else {
-      line += "  " + human_duration(elapsed);
-    }
-  } else {
-    line += fmt::format("{}  {}", done, human_duration(elapsed));
+  if (options_.total == 0 || done <= options_.first || done >= options_.total)
+    return human_duration(elapsed);
+  const double each = elapsed / static_cast<double>(done - options_.first);
+  return human_duration(each * static_cast<double>(options_.total - done)) + " left";
+}
+
+/// The whole line in at most `columns`; lines of a file have as many as they like, and no bar.
+std::string Progress::line(std::uint64_t done, const ProgressStatus& status,
+                           std::size_t columns) const {
+  const double part =
+      options_.total == 0
+          ? 0
+          : std::min(1.0, static_cast<double>(done) / static_cast<double>(options_.total));
+  const std::string time = time_text(done);
+  const std::string needed =
+      time + (status.needed.empty() ? "" : "  " + on_one_line(status.needed));
+  // In the order in which they stand, with their turn to be taken in: the least first.
+  struct Field {
+    std::string text;
+    std::size_t turn;
+    bool taken = false;
+  };
+  std::vector<Field> fields;
+  if (!options_.title.empty()) fields.push_back({on_one_line(options_.title) + " ", 2});
+  if (options_.total > 0) fields.push_back({fmt::format("{:3.0f}% ", part * 100), 0});
+  fields.push_back({options_.total > 0 ? fmt::format("{}/{}  ", done, options_.total)
+                                       : fmt::format("{}  ", done),
+                    1});
+  const std::size_t before = fields.size();
+  for (std::size_t i = 0; i < status.more.size(); ++i)
+    fields.push_back({"  " + on_one_line(status.more[i]), 3 + i});
+  std::size_t used = columns_of(needed);
+  // The first that does not fit is where it ends: what is shown does not change with the digits.
+  for (std::size_t turn = 0; turn < 3 + status.more.size(); ++turn) {
+    const auto field = std::ranges::find(fields, turn, &Field::turn);
+    if (field == fields.end()) continue;
+    const std::size_t more = columns_of(field->text);
+    if (used + more > columns) break;
+    used += more;
+    field->taken = true;
   }
-  return printable(status.empty() ? line : line + "  " + status);
+  // Most times fit into as many columns, so that the bar keeps its length.
+  constexpr std::size_t kTime = 12;  // "1:02:03 left"
+  const std::size_t taken = used + kTime - std::min(kTime, columns_of(time));
+  std::string line;
+  for (std::size_t i = 0; i < before; ++i) {
+    if (fields[i].turn == 0 && options_.style == Style::bar) line += bar(part, columns, taken);
+    if (fields[i].taken) line += fields[i].text;
+  }
+  line += needed;
+  for (std::size_t i = before; i < fields.size(); ++i)
+    if (fields[i].taken) line += fields[i].text;
+  return cut_to(line, columns);
 }
 
 void Progress::clear_bar() {
@@ -86,24 +159,19 @@ void Progress::clear_bar() {
   bar_shown_ = false;
 }
 
-void Progress::draw(std::uint64_t done, const std::string& status) {
-  std::string line = text(done, status);
+void Progress::draw(std::uint64_t done, const ProgressStatus& status) {
   if (options_.style == Style::bar) {
-    // A line that wraps could not be redrawn.
-    std::size_t width = terminal_width(options_.descriptor) - 1;
-    if (line.size() > width) {
-      while (width > 0 && (line[width] & 0xC0) == 0x80) --width;  // not inside of a UTF-8 character
-      line.resize(width);
-    }
-    put("\r\x1b[2K" + line);
+    const std::size_t width =
+        options_.columns > 0 ? options_.columns : terminal_width(options_.descriptor);
+    put("\r\x1b[2K" + line(done, status, width - 1));  // a line that wraps could not be redrawn
     bar_shown_ = true;
   } else {
-    put(line + "\n");
+    put(line(done, status, std::string::npos) + "\n");
   }
   drawn_ = Clock::now();
 }
 
-void Progress::update(std::uint64_t done, const std::string& status) noexcept {
+void Progress::update(std::uint64_t done, const ProgressStatus& status) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     done_ = done;
@@ -125,7 +193,15 @@ void Progress::say(const std::string& line) noexcept {
   }
 }
 
-void Progress::finish(const std::string& status) noexcept {
+void Progress::withdraw() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    clear_bar();
+  } catch (...) {
+  }
+}
+
+void Progress::finish(const ProgressStatus& status) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (options_.style == Style::silent || finished_) return;

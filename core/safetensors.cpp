@@ -1,5 +1,6 @@
 #include "core/safetensors.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/sha256.h"
 #include "core/text.h"
@@ -149,7 +150,8 @@ void check_layout(const InputFile& file, std::span<const TensorInfo> tensors,
     end += tensor.bytes;
   }
   if (end != data_bytes) {
-    fail_file(file, fmt::format("it has {} bytes of data, its header wants {}", data_bytes, end));
+    fail_file(file, fmt::format("it has {} of data, its header wants {}",
+                                counted(data_bytes, "byte"), end));
   }
 }
 

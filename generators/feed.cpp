@@ -1,5 +1,6 @@
 #include "generators/feed.h"
 
+#include "core/counted.h"
 #include "core/text.h"
 #include "core/yaml_json.h"
 
@@ -38,7 +39,7 @@ SampleHeading GeneratorFeed::heading() const {
 }
 
 std::string GeneratorFeed::summary() const {
-  return fmt::format("{} samples of {} (version {}), ids from {}", range_.count,
+  return fmt::format("{} of {} (version {}), ids from {}", counted(range_.count, "sample"),
                      generator_.info().name, generator_.info().version, range_.first);
 }
 

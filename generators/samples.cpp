@@ -1,5 +1,7 @@
 #include "generators/samples.h"
 
+#include "core/counted.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,8 +90,8 @@ HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std
 
 std::string overflow_text(const SetOverflow& overflow, const SampleLayout& layout) {
   if (overflow.samples == 0) return "";
-  return fmt::format("{} items of {} samples did not fit into rows of {} items", overflow.items,
-                     overflow.samples, layout.items);
+  return fmt::format("{} of {} did not fit into rows of {}", counted(overflow.items, "item"),
+                     counted(overflow.samples, "sample"), counted(layout.items, "item"));
 }
 
 }  // namespace wellspring

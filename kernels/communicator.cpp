@@ -1,5 +1,6 @@
 #include "kernels/communicator.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ Share share_of(std::int64_t global_batch, int rank, int ranks) {
   if (global_batch % ranks != 0 || global_batch < ranks) {
     const std::int64_t below = global_batch / ranks * ranks, above = below + ranks;
     fail(ErrorKind::config,
-         {fmt::format("a batch of {} rows on {} ranks", global_batch, ranks),
+         {fmt::format("a batch of {} on {}", counted(global_batch, "row"), counted(ranks, "rank")),
           "every rank makes as many rows as the others",
           below > 0 ? fmt::format("set train.batch: {} or {}, or use another number of ranks",
                                   below, above)

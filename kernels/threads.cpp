@@ -1,5 +1,6 @@
 #include "kernels/threads.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -34,11 +35,11 @@ ThreadChoice without_limit(const ThreadLimits& limits) {
       fail(ErrorKind::config, {written + " is negative", "",
                                "give a count, or 0 to let the "
                                "environment and the machine decide"});
-    fail(ErrorKind::config,
-         {fmt::format("{} is more than is of any use here", written),
-          fmt::format("this process may use {} processor{}, and at most {} threads are taken",
-                      limits.processors, limits.processors == 1 ? "" : "s", sensible),
-          "set threads: 0 to let the environment and the machine decide"});
+    fail(ErrorKind::config, {fmt::format("{} is more than is of any use here", written),
+                             fmt::format("this process may use {}, and at most {} taken",
+                                         counted(limits.processors, "processor"),
+                                         counted(sensible, "thread is", "threads are")),
+                             "set threads: 0 to let the environment and the machine decide"});
   }
   if (limits.configured > 0) return {static_cast<int>(limits.configured), "the configuration"};
   if (limits.environment) {
@@ -66,7 +67,7 @@ ThreadLimits limits_here(std::int64_t configured) {
 }  // namespace
 
 std::string ThreadChoice::to_string() const {
-  return fmt::format("{} thread{} by {}", count, count == 1 ? "" : "s", decided_by);
+  return counted(count, "thread") + " by " + decided_by;
 }
 
 int most_sensible_threads(int processors) {

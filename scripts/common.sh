@@ -35,12 +35,66 @@ configured_with_cuda() {
   [[ -f "$1/CMakeCache.txt" ]] && grep -q "^WELLSPRING_CUDA:[A-Z]*=$2\$" "$1/CMakeCache.txt"
 }
 
+# place_in LOG: where the work that writes LOG is: its last "12/345" (ninja, ctest) as
+# "  3% 12/345", else its last line.
+place_in() {
+  local counts
+  counts="$(tail -c 4000 "$1" | tr '\r' '\n' |
+    sed -nE 's,^(\[| *)([0-9]+)/([0-9]+)(\]| ).*,\2 \3,p' | tail -n 1)"
+  if [[ -n "$counts" && "${counts#* }" -gt 0 ]]; then
+    printf '%3d%% %d/%d' $((100 * ${counts% *} / ${counts#* })) "${counts% *}" "${counts#* }"
+  else
+    counts="$(tail -c 1000 "$1" | tr '\r\t' '\n ' | sed -n '/[^ ]/p' | tail -n 1)"
+    printf '%s' "${counts//[^[:print:]]/?}"
+  fi
+}
+
+# A terminal that can redraw a line.
+redraws() { [[ -t 1 && "${TERM:-dumb}" != dumb ]]; }
+
+# watch_log LOG: where the work is, until whoever started it ends: a line that is redrawn on a
+# terminal, cut to its width; elsewhere a line every $progress_seconds, where something has changed. It looks every
+# $progress_tick.
+progress_seconds=30 progress_tick=1
+watch_log() {
+  local shown='' text columns=80 size idle begin=$SECONDS told=$SECONDS
+  exec {idle}<> <(:)  # nobody writes to it: waiting for it is a sleep without a process
+  while kill -0 "$$" 2>/dev/null; do
+    read -r -t "$progress_tick" -u "$idle" || true
+    if redraws; then
+      size="$(stty size <&1 2>/dev/null)" || size=''  # each time: a window may be made wider
+      [[ "${size#* }" -le 1 ]] || columns="${size#* }"
+      text="    $(place_in "$1")  $((SECONDS - begin)) s"
+      printf '\r\e[2K%s' "${text:0:columns-1}"
+    elif [[ $((SECONDS - told)) -ge $progress_seconds ]]; then
+      told=$SECONDS
+      text="$(place_in "$1")"
+      [[ -z "$text" || "$text" == "$shown" ]] || printf '    %s  %d s\n' "$text" $((SECONDS - begin))
+      shown="$text"
+    fi
+  done
+}
+
+# with_progress LOG COMMAND...: its output goes to LOG, and where it is is shown; its exit status.
+with_progress() {
+  local log="$1" status=0 watcher
+  shift
+  mkdir -p "$(dirname "$log")"
+  : >"$log"
+  watch_log "$log" &
+  watcher=$!
+  "$@" >>"$log" 2>&1 || status=$?
+  kill "$watcher" 2>/dev/null || true
+  wait "$watcher" 2>/dev/null || true
+  ! redraws || printf '\r\e[2K'
+  return "$status"
+}
+
 # run_quietly LOG COMMAND...: output goes to LOG; on failure its end is shown.
 run_quietly() {
   local log="$1"
-  shift
-  mkdir -p "$(dirname "$log")"
-  if ! "$@" >"$log" 2>&1; then
+  if ! with_progress "$@"; then
+    shift
     tail -n 40 "$log" >&2
     die "'$*' failed; the whole log is $log"
   fi

@@ -1,5 +1,6 @@
 #include "sources/batch_mix.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "kernels/launch.h"
 
@@ -40,10 +41,10 @@ void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& wh
 
 void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose) {
   if (!mix.on() || rows % 2 == 0) return;
-  fail(ErrorKind::config,
-       {fmt::format("{}data.mix beside {} of {} samples", mix.place.prefix(), whose, rows),
-        "each sample is mixed with its neighbour, and one would have none",
-        fmt::format("use an even number, as {}", rows + 1)});
+  fail(ErrorKind::config, {fmt::format("{}data.mix beside {} of {}", mix.place.prefix(), whose,
+                                       counted(rows, "sample")),
+                           "each sample is mixed with its neighbour, and one would have none",
+                           fmt::format("use an even number, as {}", rows + 1)});
 }
 
 BatchMix::BatchMix(const MixConfig& config, std::uint64_t seed,

@@ -1,5 +1,6 @@
 #include "sources/data_config.h"
 
+#include "core/counted.h"
 #include "core/text.h"
 #include "generators/generator.h"
 #include "sources/files/format.h"
@@ -219,7 +220,7 @@ DataConfig read_data(const ConfigNode& node) {
   const std::vector<ConfigNode> nodes = node.list("sources");
   if (nodes.empty()) node.refuse("sources is empty", "a run needs something to learn from");
   if (nodes.size() > static_cast<std::size_t>(kMaxSources))
-    node.refuse(fmt::format("{} sources", nodes.size()),
+    node.refuse(counted(nodes.size(), "source"),
                 fmt::format("a mixture holds at most {}", kMaxSources));
   for (const ConfigNode& source : nodes) {
     data.sources.push_back(read_source(source, data, augmentations, data.limit_per_class));

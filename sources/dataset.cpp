@@ -12,19 +12,21 @@
 namespace wellspring {
 
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
-                  const std::function<void(RowReader&, std::int64_t)>& work) {
+                  const std::function<void(RowReader&, std::int64_t)>& work,
+                  const std::function<void(std::int64_t)>& begun) {
   std::atomic<std::int64_t> next{begin}, stop{end};
   std::mutex mutex;
   std::exception_ptr failure;
   // Numbers are handed out in order, and every one below the lowest failure is tried: which failure
   // is thrown does not depend on timing.
-  const auto run = [&] {
+  const auto run = [&](bool tells) {
     try {
       const std::unique_ptr<RowReader> reader = data.reader();
       for (std::int64_t i; (i = next++) < stop.load();) {
         try {
           stop_if_interrupted();
           work(*reader, i);
+          if (tells) begun(std::min(next.load(), end) - begin);
         } catch (...) {
           const std::lock_guard lock(mutex);
           if (i < stop.load()) {
@@ -41,8 +43,8 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
   };
   const auto helpers = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, end - begin));
   std::vector<std::jthread> pool;
-  for (std::int64_t t = 1; t < helpers; ++t) pool.emplace_back(run);
-  run();
+  for (std::int64_t t = 1; t < helpers; ++t) pool.emplace_back(run, false);
+  run(static_cast<bool>(begun));
   pool.clear();  // joins
   if (failure) std::rethrow_exception(failure);
 }

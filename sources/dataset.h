@@ -61,8 +61,10 @@ class Dataset {
 
 /// Runs `work(reader, i)` for i in [begin, end) on `threads` threads. Of several failures the one
 /// with the lowest i is thrown, whatever the number of threads; Interrupted once a signal has come.
+/// `begun`, where given, is told on the calling thread how many rows are done or at hand.
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
-                  const std::function<void(RowReader&, std::int64_t)>& work);
+                  const std::function<void(RowReader&, std::int64_t)>& work,
+                  const std::function<void(std::int64_t)>& begun = {});
 
 /// The rows that `limit_per_class` leaves: the first ones of each class, in order; all where the
 /// limit is 0.

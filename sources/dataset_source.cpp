@@ -1,5 +1,6 @@
 #include "sources/dataset_source.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "kernels/device.h"
@@ -18,13 +19,19 @@ namespace {
 constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 
-std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads) {
+std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, const WorkWatch& watch) {
+  const auto told = [&](std::int64_t done, std::int64_t total) {
+    if (watch)
+      watch("decoding " + spec.name, static_cast<std::uint64_t>(done),
+            static_cast<std::uint64_t>(total));
+  };
   return open_dataset({.path = spec.path,
                        .settings = spec.params,
                        .place = spec.place,
                        .limit_per_class = spec.limit_per_class,
                        .threads = threads,
-                       .format = spec.format});
+                       .format = spec.format,
+                       .watch = told});
 }
 
 }  // namespace
@@ -33,7 +40,7 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
     : spec_(spec),
       context_(context),
       threads_(reading_threads(spec.threads > 0 ? spec.threads : context.threads)),
-      data_(open_rows(spec, threads_)) {
+      data_(open_rows(spec, threads_, context.watch)) {
   const RowLayout layout = data_->layout();
   const int size = context.size;
   if (size > 0 && layout.type == ElementType::u8 &&
@@ -60,8 +67,9 @@ std::string DatasetSource::summary() const {
                                  : fmt::format("{} the budget of {}", resident_ ? "within" : "over",
                                                human_bytes(budget_bytes_));
   text += resident_ ? fmt::format("; resident on the device ({}, {})", human_bytes(all), reason)
-                    : fmt::format("; streamed by {} threads, {} batches ahead ({} in all, {})",
-                                  threads_, spec_.ahead, human_bytes(all), reason);
+                    : fmt::format(
+                          "; streamed by {}, {} ahead ({} in all, {})", counted(threads_, "thread"),
+                          counted(spec_.ahead, "batch", "batches"), human_bytes(all), reason);
   return text;
 }
 
@@ -120,10 +128,18 @@ void DatasetSource::load(Stream& stream) {
   }
 }
 
+void DatasetSource::tell(const char* doing, std::int64_t done) const {
+  if (context_.watch)
+    context_.watch(fmt::format("{} {}", doing, name()), static_cast<std::uint64_t>(done),
+                   static_cast<std::uint64_t>(data_->size()));
+}
+
 /// What does not fit is found before the first step, not hours after it.
 void DatasetSource::check_streamed() {
-  for_each_row(*data_, threads_, 0, data_->size(),
-               [](RowReader& reader, std::int64_t i) { reader.check(i); });
+  for_each_row(
+      *data_, threads_, 0, data_->size(),
+      [](RowReader& reader, std::int64_t i) { reader.check(i); },
+      [this](std::int64_t done) { tell("checking", done); });
 }
 
 void DatasetSource::load_labels(Stream& stream) {
@@ -138,9 +154,12 @@ void DatasetSource::load_labels(Stream& stream) {
 
 void DatasetSource::load_resident(Stream& stream) {
   const auto read = [&](std::int64_t begin, std::int64_t end, std::uint8_t* rows) {
-    for_each_row(*data_, threads_, begin, end, [&](RowReader& reader, std::int64_t i) {
-      reader.read(i, rows + (i - begin) * row_bytes());
-    });
+    for_each_row(
+        *data_, threads_, begin, end,
+        [&](RowReader& reader, std::int64_t i) {
+          reader.read(i, rows + (i - begin) * row_bytes());
+        },
+        [&](std::int64_t done) { tell("reading", begin + done); });
   };
   if (!staging_) {
     read(0, data_->size(), rows_.data());

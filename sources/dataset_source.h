@@ -46,6 +46,8 @@ class DatasetSource final : public Source {
 
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
+  /// Of work at the start: "reading", and rows done.
+  void tell(const char* doing, std::int64_t done) const;
   void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
   void load_labels(Stream& stream);

@@ -1,5 +1,6 @@
 #include "sources/mixture.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "kernels/emission/batch_columns.h"
@@ -91,9 +92,10 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
     }
     before = point.at;
     if (point.weights.size() != sources_.size()) {
-      refuse(fmt::format("schedule point at {} has {} weights for {} sources", point.at,
-                         point.weights.size(), sources_.size()),
-             "every point says what every source gets", "give all of them; 0 means none");
+      refuse(
+          fmt::format("schedule point at {} has {} for {}", point.at,
+                      counted(point.weights.size(), "weight"), counted(sources_.size(), "source")),
+          "every point says what every source gets", "give all of them; 0 means none");
     }
     double sum = 0;
     for (std::size_t k = 0; k < sources_.size(); ++k) {
@@ -148,8 +150,8 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
         (steps + 1) * static_cast<std::uint64_t>(size()) * sizeof(std::int64_t);
     if (bytes > kLargestTableBytes) {
       fail(ErrorKind::config,
-           {fmt::format("a mixture of {} sources over {} steps needs a table of {} MiB", size(),
-                        steps, bytes >> 20),
+           {fmt::format("a mixture of {} over {} needs a table of {} MiB",
+                        counted(size(), "source"), counted(steps, "step"), bytes >> 20),
             fmt::format("more than {} MiB are surely a mistake", kLargestTableBytes >> 20),
             "use fewer steps (a larger batch), or split the run"});
     }
@@ -242,9 +244,9 @@ std::string Mixture::summary() const {
     text += source(k).summary() + "\n";
     if (size() > 1) {
       const double all = static_cast<double>(steps_) * static_cast<double>(share_.global_batch);
-      text += fmt::format("  share of the run: {:.4f} asked for, {:.4f} dealt ({} samples)\n",
+      text += fmt::format("  share of the run: {:.4f} asked for, {:.4f} dealt ({})\n",
                           target(steps_, k) / all, static_cast<double>(achieved(steps_, k)) / all,
-                          achieved(steps_, k));
+                          counted(achieved(steps_, k), "sample"));
     }
   }
   return text;

@@ -20,14 +20,17 @@ struct Digests {
   std::vector<std::string> digest;
 };
 
-Digests digests_of(const Dataset& data, int threads, std::int64_t most_bytes) {
+Digests digests_of(const Source& source, int threads, std::int64_t most_bytes,
+                   const WorkWatch& watch) {
+  const Dataset& data = *source.rows();
+  const std::string what = "comparing " + source.name();
   const auto bytes = static_cast<std::size_t>(data.layout().bytes());
   const std::int64_t most = std::max<std::int64_t>(1, most_bytes / data.layout().bytes());
   Digests result;
   result.step = (data.size() + most - 1) / most;
   const std::int64_t count = (data.size() + result.step - 1) / result.step;
   result.digest.resize(static_cast<std::size_t>(count));
-  for_each_row(data, threads, 0, count, [&](RowReader& reader, std::int64_t i) {
+  const auto digest = [&](RowReader& reader, std::int64_t i) {
     std::vector<std::uint8_t> row(bytes);
     try {
       reader.read(i * result.step, row.data());
@@ -38,6 +41,9 @@ Digests digests_of(const Dataset& data, int threads, std::int64_t most_bytes) {
     Sha256 sha;
     sha.update(std::as_bytes(std::span(row)));
     result.digest[static_cast<std::size_t>(i)] = sha.hex();
+  };
+  for_each_row(data, threads, 0, count, digest, [&](std::int64_t done) {
+    if (watch) watch(what, static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(count));
   });
   return result;
 }
@@ -79,7 +85,7 @@ Overlap compare(const Dataset& trained, const Dataset& held_out, const Digests& 
 }  // namespace
 
 std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_out, int threads,
-                                   std::int64_t most_bytes) {
+                                   std::int64_t most_bytes, const WorkWatch& watch) {
   std::vector<Overlap> overlaps;
   std::unordered_map<int, Digests> of_trained;  // by source, made when first needed
   for (int h = 0; h < held_out.size(); ++h) {
@@ -90,8 +96,10 @@ std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_
       const Dataset* const trained = training.source(t).rows();
       if (trained == nullptr || !(trained->layout() == held->layout())) continue;
       require_other_places(*trained, training.source(t).name(), *held, held_out.source(h).name());
-      if (of_held.digest.empty()) of_held = digests_of(*held, threads, most_bytes);
-      if (!of_trained.contains(t)) of_trained[t] = digests_of(*trained, threads, most_bytes);
+      if (of_held.digest.empty())
+        of_held = digests_of(held_out.source(h), threads, most_bytes, watch);
+      if (!of_trained.contains(t))
+        of_trained[t] = digests_of(training.source(t), threads, most_bytes, watch);
       Overlap overlap = compare(*trained, *held, of_trained[t], of_held);
       overlap.held_out = h;
       overlap.trained = t;

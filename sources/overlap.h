@@ -2,6 +2,7 @@
 // bytes. Host only.
 #pragma once
 
+#include "core/work_watch.h"
 #include "sources/mixture.h"
 
 #include <cstdint>
@@ -26,7 +27,8 @@ inline constexpr std::int64_t kMostComparedBytes = std::int64_t{1} << 30;
 /// layout; `threads` read. Error (data) where a row of both is the same one of the same file: what
 /// is held out then was named wrongly. Equal bytes are no error, since sets have duplicates.
 std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_out, int threads,
-                                   std::int64_t most_bytes = kMostComparedBytes);
+                                   std::int64_t most_bytes = kMostComparedBytes,
+                                   const WorkWatch& watch = {});
 /// For the head of a run: "held out 'test': 12 of 5000 rows are also in 'cifar10' (...)".
 std::string to_string(const Overlap& overlap, const Mixture& training, const Mixture& held_out);
 

@@ -1,5 +1,6 @@
 #include "sources/procedural.h"
 
+#include "core/counted.h"
 #include "kernels/emission/batch_columns.h"
 
 #include <fmt/format.h>
@@ -13,9 +14,9 @@ ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> 
 }
 
 std::string ProceduralSource::summary() const {
-  return fmt::format("{}: generator {} version {}, {}, {} classes, seed {}, never repeats", name_,
+  return fmt::format("{}: generator {} version {}, {}, {}, seed {}, never repeats", name_,
                      generator_->info().name, generator_->info().version, to_string(layout()),
-                     classes().size(), settings_.seed);
+                     counted(classes().size(), "class", "classes"), settings_.seed);
 }
 
 void ProceduralSource::plan(MemoryPlan& memory, const Share& share) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/params.h"
+#include "core/work_watch.h"
 #include "generators/generator.h"
 #include "kernels/emission/augmentation_ops.h"
 #include "sources/source.h"
@@ -64,6 +65,7 @@ struct SourceContext {
   Augmentations training;          ///< what is done to samples that are learnt from
   Augmentations evaluation;        ///< and to held-out ones
   std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory
+  WorkWatch watch = {};            ///< of reading and decoding at the start
 };
 /// The seed of a source: its own, or one made from the run's and its name, so that sources of one
 /// run share no random number and adding one moves no other. Below 2^63: `export --seed` takes it.

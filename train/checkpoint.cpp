@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include "core/counted.h"
 #include "core/files.h"
 #include "core/safetensors.h"
 #include "core/sha256.h"
@@ -245,9 +246,10 @@ std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunCo
     } else if (std::ranges::count(may_begin_anew, block.name) > 0) {
       begun_anew.push_back(block.name);
     } else {
-      differences.push_back(info == nullptr ? fmt::format("{} is missing there", block.name)
-                                            : fmt::format("{} has {} bytes there, {} here",
-                                                          block.name, info->bytes, block.bytes));
+      differences.push_back(info == nullptr
+                                ? fmt::format("{} is missing there", block.name)
+                                : fmt::format("{} has {} there, {} here", block.name,
+                                              counted(info->bytes, "byte"), block.bytes));
     }
   }
   for (const TensorInfo& info : file.tensors())

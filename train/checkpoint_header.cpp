@@ -1,6 +1,7 @@
 #include "train/checkpoint_header.h"
 
 #include "core/config_values.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
@@ -82,7 +83,8 @@ void check_digest(const fs::path& file, const CheckpointHeader& header) {
   const std::vector<std::byte> bytes = read_bytes(file);
   const auto& [size, sha256] = expected->second;
   if (bytes.size() != size)
-    fail_damaged(file, fmt::format("it has {} bytes, {} were written", bytes.size(), size));
+    fail_damaged(file,
+                 fmt::format("it has {}, {} were written", counted(bytes.size(), "byte"), size));
   if (Sha256().update(bytes).hex() != sha256)
     fail_damaged(file, "its SHA-256 is not the one that was written");
 }
@@ -116,8 +118,8 @@ std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader
 void refuse_longer_run(const fs::path& checkpoint, std::uint64_t before, std::uint64_t now,
                        const std::string& why) {
   fail(ErrorKind::config,
-       {fmt::format("{} belongs to a run of {} steps, which cannot be one of {}",
-                    checkpoint.string(), before, now),
+       {fmt::format("{} belongs to a run of {}, which cannot be one of {}", checkpoint.string(),
+                    counted(before, "step"), now),
         why,
         fmt::format("start a new run with these weights: another out=FOLDER, init.from={}",
                     checkpoint.string())});

@@ -70,9 +70,11 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   mixture_.plan(memory, config.train.batch, 1);
 }
 
-std::vector<std::string> Evaluator::compare(const Mixture& training, int threads) {
+std::vector<std::string> Evaluator::compare(const Mixture& training, int threads,
+                                            const WorkWatch& watch) {
   std::vector<std::string> found;
-  for (const Overlap& overlap : find_overlaps(training, mixture_, threads)) {
+  for (const Overlap& overlap :
+       find_overlaps(training, mixture_, threads, kMostComparedBytes, watch)) {
     auto& rows = trained_on_[static_cast<std::size_t>(overlap.held_out)];
     rows = std::max(rows, static_cast<std::uint64_t>(overlap.rows));
     if (overlap.rows > 0) found.push_back(to_string(overlap, training, mixture_));
@@ -86,18 +88,21 @@ void Evaluator::load(Stream& stream) {
   losses_->load(stream);
 }
 
-EvaluationReport Evaluator::evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step) {
+EvaluationReport Evaluator::evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step,
+                                     const WorkWatch& watch) {
   const auto begin = std::chrono::steady_clock::now();
   EvaluationReport report;
   report.step = step;
   for (int i = 0; i < mixture_.size(); ++i)
-    report.results.push_back(evaluate_source(stream, task, i));
+    report.results.push_back(evaluate_source(stream, task, i, watch));
   report.seconds = seconds_since(begin);
   return report;
 }
 
-EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task, int source) {
+EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task, int source,
+                                            const WorkWatch& watch) {
   const auto k = static_cast<std::size_t>(source);
+  const std::string what = "evaluating " + mixture_.source(source).name();
   const BatchView batch = batch_.view();
   const std::int32_t width = task.heads().back().begin + task.heads().back().outputs();
   stream.fill_zero(sums_.data(), sums_.bytes(), "sums of the evaluation");
@@ -113,6 +118,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
     for (const Ranking& ranking : rankings_)
       ops::collect_scores(stream, count, task.outputs(), width, task.heads()[ranking.head].begin,
                           batch.label, ranking.device.data() + first);
+    if (watch) watch(what, first + static_cast<std::uint64_t>(count), samples_[k]);
   }
   for (const Ranking& ranking : rankings_)
     stream.copy(ranking.host.data(), ranking.device.data(), samples_[k] * sizeof(ops::ScoredSample),
@@ -163,7 +169,7 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   const Device device = Device::parse(config.device);
   Stream stream(device, static_cast<int>(config.threads));
   MemoryPlan memory(device);
-  Mixture mixture = config.open_held_out();
+  Mixture mixture = config.open_held_out(observer.watch());
   const SampleLayout layout = mixture.layout();
   if (!layout.same_input(model.input))
     fail(ErrorKind::config,
@@ -176,7 +182,7 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   memory.commit(config.memory_limit());
   held_out.load(stream);
   load_weights(file, task.parameters(), stream);
-  EvaluationReport report = held_out.evaluate(stream, task, model.step);
+  EvaluationReport report = held_out.evaluate(stream, task, model.step, observer.watch());
   observer.on_evaluation(report);
   return report;
 }

@@ -27,16 +27,19 @@ class Evaluator {
             MemoryPlan& memory);
   /// Looks for held-out rows that `training` has, too, and says what it found, a line each pair of
   /// data sets where there is something to say. Error (data) where the very files are the same.
-  std::vector<std::string> compare(const Mixture& training, int threads);
+  std::vector<std::string> compare(const Mixture& training, int threads,
+                                   const WorkWatch& watch = {});
   void load(Stream& stream);
   /// Every source from its first held-out sample on. Blocks. Interrupted, between batches, once a
   /// signal has come.
-  EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step);
+  EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step,
+                            const WorkWatch& watch = {});
 
   bool empty() const { return mixture_.size() == 0; }
 
  private:
-  EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source);
+  EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source,
+                                   const WorkWatch& watch);
 
   /// A head of two classes, and the samples of one source as it scores them, whose order tells the
   /// area under the curve.

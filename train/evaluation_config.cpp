@@ -1,5 +1,6 @@
 #include "train/evaluation_config.h"
 
+#include "core/counted.h"
 #include "core/text.h"
 #include "kernels/emission/batch.h"
 
@@ -46,7 +47,7 @@ EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data)
   const std::vector<std::string> names = names_of(data);
   const std::vector<ConfigNode> elements = node.list("sources");
   if (elements.size() > static_cast<std::size_t>(kMaxSources))
-    node.refuse(fmt::format("{} sources", elements.size()),
+    node.refuse(counted(elements.size(), "source"),
                 fmt::format("a mixture holds at most {}", kMaxSources));
   for (const ConfigNode& element : elements) {
     EvaluationSourceConfig source = element.read(evaluation_source_table());

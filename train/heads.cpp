@@ -1,5 +1,6 @@
 #include "train/heads.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -93,8 +94,9 @@ void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
       head.loss == LossKind::soft_label ? source.classes.size() : source.targets.size();
   if (source.targets.size() < outputs)
     fail(ErrorKind::config,
-         {fmt::format("{}: source '{}' has {} classes and {} columns of `target`", prefix_of(head),
-                      source.name, outputs, source.targets.size()),
+         {fmt::format("{}: source '{}' has {} and {} of `target`", prefix_of(head), source.name,
+                      counted(outputs, "class", "classes"),
+                      counted(source.targets.size(), "column")),
           "loss soft_label needs a probability for each class", ""});
 }
 
@@ -108,8 +110,8 @@ void require_equal_classes(const HeadConfig& head, const HeadSpec& spec,
   const std::vector<std::string> classes = classes_of(spec.loss, source);
   if (classes == spec.classes) return;
   fail(ErrorKind::config,
-       {fmt::format("{}: source '{}' has {} classes ({}), a source before it {} ({})",
-                    prefix_of(head), source.name, classes.size(), join(classes),
+       {fmt::format("{}: source '{}' has {} ({}), a source before it {} ({})", prefix_of(head),
+                    source.name, counted(classes.size(), "class", "classes"), join(classes),
                     spec.classes.size(), join(spec.classes)),
         "sources of one head share its label space", "give the source a head of its own"});
 }
@@ -123,6 +125,17 @@ void require_equal_target(const HeadConfig& head, const HeadTarget& there, const
                     prefix_of(head), here.name, source.name, here.low, here.high, here.unit,
                     there.low, there.high, there.unit),
         "a target has one range and one unit", "give the sources a head each"});
+}
+
+void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
+  const bool chooses = spec.loss == LossKind::class_label || spec.loss == LossKind::soft_label;
+  if (!chooses || spec.classes.size() > 1) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: one class is all there is to learn, '{}'", prefix_of(head),
+                    join(spec.classes)),
+        "the only answer is always right: the loss is 0 before the first step",
+        "give its sources samples of another class (for files a folder or label of their own), or "
+        "let the head learn something else: loss: regression"});
 }
 
 /// Adds what `source` says of the head; `first`: it is the first to say it.
@@ -222,6 +235,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                "a source names the head of its labels by `head`, which is its own "
                                "name unless given",
                                "remove the head, or name it in a source"});
+    require_a_choice(config, head);
     begin += head.outputs();
     heads.push_back(std::move(head));
   }
@@ -248,11 +262,12 @@ std::vector<HeadFeed> feed_heads(const std::vector<HeadSpec>& heads,
       if (head.loss == LossKind::regression) {
         if (!has_all_targets(source, config.targets)) refuse_unknown_target(config, &source, {});
       } else if (const auto classes = classes_of(head.loss, source); classes != head.classes) {
-        fail(ErrorKind::data, {fmt::format("source '{}' has {} classes ({}), head '{}' has {} ({})",
-                                           source.name, classes.size(), join(classes), head.name,
-                                           head.classes.size(), join(head.classes)),
-                               "label i must mean the same class to the network and to the data",
-                               "use data with the classes that the network was made for"});
+        fail(ErrorKind::data,
+             {fmt::format("source '{}' has {} ({}), head '{}' has {} ({})", source.name,
+                          counted(classes.size(), "class", "classes"), join(classes), head.name,
+                          head.classes.size(), join(head.classes)),
+              "label i must mean the same class to the network and to the data",
+              "use data with the classes that the network was made for"});
       }
       feed.sources |= 1u << s;
       feed.weight[s] = source.loss_weight * head.weight;

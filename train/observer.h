@@ -4,6 +4,7 @@
 #include "core/ceiling.h"
 #include "core/processor_load.h"
 #include "core/spread.h"
+#include "core/work_watch.h"
 #include "kernels/emission/batch.h"
 #include "kernels/step_graph.h"
 
@@ -147,12 +148,22 @@ class TrainObserver {
   /// The memory plan, as a table, once it is known to fit and before any of it is allocated: what
   /// is seen of a run that the system kills all the same.
   virtual void on_memory(const std::string& /*table*/) {}
+  /// Data are read, or samples evaluated: what, how much of it is done, and of how much. Often.
+  virtual void on_work(const std::string& /*what*/, std::uint64_t /*done*/,
+                       std::uint64_t /*total*/) {}
   virtual void on_plan(const PlanReport&) {}
   virtual void on_graph(const GraphCensus&) {}
   virtual void on_step_metrics(const StepReport&) {}
   virtual void on_evaluation(const EvaluationReport&) {}
   virtual void on_checkpoint(const CheckpointReport&) {}
   virtual void on_finish(const FinishReport&) {}
+
+  /// Of work that tells on_work.
+  WorkWatch watch() {
+    return [this](const std::string& what, std::uint64_t done, std::uint64_t total) {
+      on_work(what, done, total);
+    };
+  }
 };
 
 }  // namespace wellspring

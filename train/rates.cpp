@@ -1,5 +1,6 @@
 #include "train/rates.h"
 
+#include "core/counted.h"
 #include "core/text.h"
 
 #include <fmt/format.h>
@@ -31,8 +32,8 @@ MeasuredRates summarise_pairs(const std::vector<double>& rates, const std::vecto
 std::string rate_text(const Throughput& throughput) {
   const std::string median = human_count(throughput.samples_per_second);
   if (!throughput.interval)
-    return fmt::format("{} ({} window{}, too few for an interval)", median, throughput.windows,
-                       throughput.windows == 1 ? "" : "s");
+    return fmt::format("{} ({}, too few for an interval)", median,
+                       counted(throughput.windows, "window"));
   return fmt::format("{} (95 %: {} to {}; median of {} windows)", median,
                      human_count(throughput.interval->low), human_count(throughput.interval->high),
                      throughput.windows);

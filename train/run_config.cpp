@@ -1,5 +1,6 @@
 #include "train/run_config.h"
 
+#include "core/counted.h"
 #include "core/text.h"
 #include "sources/procedural.h"
 #include "train/model.h"
@@ -121,19 +122,21 @@ void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const Da
       !std::any_of(data.sources.begin(), data.sources.end(), generated))
     return;
   node.refuse(
-      fmt::format("{} steps of {} samples", train.steps, train.batch),
+      counted(train.steps, "step") + " of " + counted(train.batch, "sample"),
       "generated samples from id 2^48 on are held out for evaluation, and these could reach "
       "them",
       "use fewer steps");
 }
 
-SourceContext context_of(const RunConfig& config, const SourceConfig& source) {
+SourceContext context_of(const RunConfig& config, const SourceConfig& source,
+                         const WorkWatch& watch) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
   context.seed = config.seed;
   context.threads = config.threads;
   context.training = source.augmentations;
   context.evaluation = source.augmentations.without_list();
+  context.watch = watch;
   return context;
 }
 
@@ -230,18 +233,18 @@ const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
   throw std::logic_error("no source is called '" + of + "'");
 }
 
-Mixture RunConfig::open_training() const {
+Mixture RunConfig::open_training(const WorkWatch& watch) const {
   Mixture mixture(seed);
   for (const SourceConfig& source : data.sources) {
     SourceSpec spec = source.spec;
     if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();
-    mixture.add(make_source(spec, context_of(*this, source)), {spec.weight}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source, watch)), {spec.weight}, spec.place);
   }
   mixture.set_schedule(data.schedule);
   return mixture;
 }
 
-Mixture RunConfig::open_held_out() const {
+Mixture RunConfig::open_held_out(const WorkWatch& watch) const {
   Mixture mixture(seed);
   for (std::size_t k = 0; k < evaluation.sources.size(); ++k) {
     const EvaluationSourceConfig& held_out = evaluation.sources[k];
@@ -258,7 +261,7 @@ Mixture RunConfig::open_held_out() const {
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
-    mixture.add(make_source(spec, context_of(*this, source)), {1}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source, watch)), {1}, spec.place);
   }
   return mixture;
 }

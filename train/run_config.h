@@ -99,9 +99,9 @@ struct RunConfig {
   const SourceConfig& held_out_from(std::size_t k) const;
   /// The sources of the run, opened: errors data where files are not as they should be. `plan` and
   /// `load` are the caller's.
-  Mixture open_training() const;
+  Mixture open_training(const WorkWatch& watch = {}) const;
   /// The held-out sources, in the order of `evaluation.sources`.
-  Mixture open_held_out() const;
+  Mixture open_held_out(const WorkWatch& watch = {}) const;
 };
 
 /// Every key that a configuration may have, in the order of the file, for `describe` and docs.

@@ -1,5 +1,6 @@
 #include "train/run_samples.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/yaml_json.h"
 
@@ -64,17 +65,17 @@ RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
   count_ = range.count.value_or(most);
   if (most == 0)
     fail(ErrorKind::config, {fmt::format("{} has no step {}", config_.name, range.step),
-                             fmt::format("the run has {} steps", config_.train.steps),
+                             "the run has " + counted(config_.train.steps, "step"),
                              "name an earlier step, or set train.steps"});
   if (count_ > most)
-    fail(
-        ErrorKind::config,
-        {held_out() ? fmt::format("{} samples of the {} held out by {}", count_, most, config_.name)
-                    : fmt::format("{} samples of the {} that {} has from step {} on", count_, most,
-                                  config_.name, range.step),
-         "there are not as many",
-         held_out() ? "ask for fewer; eval.samples says how many of a generator are held out"
-                    : "ask for fewer, or set train.steps"});
+    fail(ErrorKind::config,
+         {held_out() ? fmt::format("{} of the {} held out by {}", counted(count_, "sample"), most,
+                                   config_.name)
+                     : fmt::format("{} of the {} that {} has from step {} on",
+                                   counted(count_, "sample"), most, config_.name, range.step),
+          "there are not as many",
+          held_out() ? "ask for fewer; eval.samples says how many of a generator are held out"
+                     : "ask for fewer, or set train.steps"});
   limit(count_);
 }
 
@@ -181,14 +182,15 @@ SampleHeading RunSamples::heading() const {
   std::vector<std::string> names;
   for (const SampleOrigin& origin : origins_) names.push_back(origin.name);
   const std::string where = held_out() ? "held out" : steps();
-  return {config_.name, fmt::format("seed {}   {}   {} samples", config_.seed, where, count_),
+  return {config_.name,
+          fmt::format("seed {}   {}   {}", config_.seed, where, counted(count_, "sample")),
           fmt::format("{}", fmt::join(names, "   "))};
 }
 
 std::string RunSamples::summary() const {
-  if (held_out()) return fmt::format("{} samples held out by {}", count_, config_.name);
-  return fmt::format("{} samples of {} as the network sees them, {}", count_, config_.name,
-                     steps());
+  if (held_out()) return fmt::format("{} held out by {}", counted(count_, "sample"), config_.name);
+  return fmt::format("{} of {} as the network sees them, {}", counted(count_, "sample"),
+                     config_.name, steps());
 }
 
 nlohmann::ordered_json RunSamples::identity() const {

@@ -1,5 +1,6 @@
 #include "train/sample_counts.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ void require_same_data(const SampleCounts& before, const Mixture& mixture,
     const auto found = before.find(source);
     if (found != before.end() && found->second == count) continue;
     fail(ErrorKind::data,
-         {fmt::format("{}: source '{}' had {} samples, and now has {}", checkpoint.string(), source,
-                      found == before.end() ? 0 : found->second, count),
+         {fmt::format("{}: source '{}' had {}, and now has {}", checkpoint.string(), source,
+                      counted(found == before.end() ? 0 : found->second, "sample"), count),
           "they would come in another order than in the run so far",
           "restore the files, or start a new run: another out=FOLDER, with init.from to begin with "
           "these weights"});

@@ -35,4 +35,14 @@ std::string Snapshot::difference(const Snapshot& other,
   return "";
 }
 
+std::vector<std::uint8_t> stored_bytes(Stream& stream, std::vector<StateBlock> blocks) {
+  std::erase_if(blocks,
+                [](const StateBlock& block) { return block.persistence != Persistence::stored; });
+  Snapshot snapshot;
+  snapshot.save(stream, blocks);
+  std::vector<std::uint8_t> all;
+  for (const auto& copy : snapshot.copies()) all.insert(all.end(), copy.begin(), copy.end());
+  return all;
+}
+
 }  // namespace wellspring

@@ -27,4 +27,7 @@ class Snapshot {
   std::vector<std::vector<std::uint8_t>> copies_;
 };
 
+/// What a checkpoint holds of `blocks`: those that are stored, one after another. Waits.
+std::vector<std::uint8_t> stored_bytes(Stream& stream, std::vector<StateBlock> blocks);
+
 }  // namespace wellspring

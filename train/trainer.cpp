@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "core/counted.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "kernels/threads.h"
@@ -11,6 +12,7 @@
 #include "train/run_folder.h"
 #include "train/run_samples.h"
 #include "train/sample_counts.h"
+#include "train/snapshot.h"
 #include "train/step.h"
 #include "train/step_runner.h"
 
@@ -116,10 +118,10 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       device_(Device::parse(config.device)),
       stream_(device_, static_cast<int>(config.threads)),
       memory_(device_),
-      mixture_(training ? *std::move(training) : config.open_training()),
+      mixture_(training ? *std::move(training) : config.open_training(observer.watch())),
       task_(config, stream_, memory_, config.compute_type(device_),
             SupervisedTask::Input::of(config, mixture_)),
-      evaluator_(config, config.open_held_out(), task_, memory_),
+      evaluator_(config, config.open_held_out(observer.watch()), task_, memory_),
       step_(config, mixture_, task_, memory_),
       windows_(device_, static_cast<int>(config.threads), memory_, step_.ring(),
                [this](const WindowLines& window) { on_window(window); }),
@@ -131,7 +133,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   commit_memory();
   // Before the run's own checkpoint is read: another process could be replacing it.
   if (options_.write_files) folder_.emplace(config);
-  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads()))
+  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
     plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
   for (int i = 0; i < mixture_.size(); ++i)
@@ -178,7 +180,8 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
                       "which source filled which slot followed from its length");
   step = resumed.step;
   if (resumed.steps != steps())
-    plan.notes.push_back(fmt::format("extended from {} steps to {}", resumed.steps, steps()));
+    plan.notes.push_back(
+        fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps()));
   plan.notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
 }
 
@@ -342,7 +345,7 @@ EvaluationReport Trainer::Impl::evaluate() {
   };
   swap_average();
   try {
-    result = evaluator_.evaluate(stream_, task_, step);
+    result = evaluator_.evaluate(stream_, task_, step, observer_.watch());
   } catch (const Error& error) {
     swap_average();
     fail_data(error);
@@ -399,14 +402,7 @@ void Trainer::Impl::save_preview() {
 }
 
 std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
-  std::vector<StateBlock> stored = memory_.state();
-  std::erase_if(stored,
-                [](const StateBlock& block) { return block.persistence != Persistence::stored; });
-  Snapshot snapshot;
-  snapshot.save(stream_, stored);
-  std::vector<std::uint8_t> all;
-  for (const auto& copy : snapshot.copies()) all.insert(all.end(), copy.begin(), copy.end());
-  return all;
+  return stored_bytes(stream_, memory_.state());
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // Weights of another run to begin with: the part of train/checkpoint.h that fits what is there to
 // another network.
+#include "core/counted.h"
 #include "core/safetensors.h"
 #include "core/text.h"
 #include "train/checkpoint.h"
@@ -79,7 +80,7 @@ TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
 }  // namespace
 
 std::string TransferReport::to_string() const {
-  std::string text = fmt::format("loaded {} tensors", loaded.size());
+  std::string text = "loaded " + counted(loaded.size(), "tensor");
   const auto part = [&text](const char* what, const std::vector<std::string>& names) {
     if (!names.empty()) text += fmt::format("; {} {}", what, join(names));
   };

@@ -1,5 +1,7 @@
 #include "generators/images/dead_leaves.h"
 
+#include "core/counted.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -29,9 +31,10 @@ std::vector<std::string> DeadLeaves::notes(SampleShape shape) const {
   const double open = expected_open(shape);
   if (open < 1e-3) return {};
   return {
-      fmt::format("dead_leaves: {} leaves may leave pixels open, {:.2g} of {} in the mean at "
+      fmt::format("dead_leaves: {} may leave pixels open, {:.2g} of {} in the mean at "
                   "most, which show one colour; raise max_leaves",
-                  params_.max_leaves, open, std::int64_t{shape.width} * shape.height)};
+                  counted(params_.max_leaves, "leaf", "leaves"), open,
+                  std::int64_t{shape.width} * shape.height)};
 }
 
 }  // namespace wellspring

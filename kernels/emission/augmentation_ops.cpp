@@ -1,5 +1,6 @@
 #include "kernels/emission/augmentation_ops.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -177,9 +178,9 @@ std::string where(const AugmentSetting& setting) {
 void expect_range(const AugmentSetting& setting, const char* name,
                   const std::vector<double>& range) {
   if (range.size() != 2) {
-    fail(ErrorKind::config, {fmt::format("{}.{} has {} value{}", where(setting), name, range.size(),
-                                         range.size() == 1 ? "" : "s"),
-                             "it is drawn between two", "give [from, to]"});
+    fail(ErrorKind::config,
+         {fmt::format("{}.{} has {}", where(setting), name, counted(range.size(), "value")),
+          "it is drawn between two", "give [from, to]"});
   }
   if (range[0] > range[1]) {
     fail(ErrorKind::config, {fmt::format("{}.{} begins at {} and ends at {}", where(setting), name,
@@ -225,7 +226,7 @@ double channel(const std::vector<double>& values, std::size_t c, const char* nam
   if (values.size() == 1) return values[0];
   if (values.size() == 3) return values[c];
   fail(ErrorKind::config,
-       {fmt::format("{}normalise.{} has {} values", place.prefix(), name, values.size()),
+       {fmt::format("{}normalise.{} has {}", place.prefix(), name, counted(values.size(), "value")),
         "images have one or three channels", "give one value, or three"});
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/emission/batch_columns.h"
 
+#include "core/counted.h"
+
 #include <fmt/format.h>
 
 namespace wellspring {
@@ -36,13 +38,14 @@ std::string to_string(const SampleLayout& layout) {
       text = fmt::format("image {}x{}x{}", layout.height, layout.width, layout.channels);
       break;
     case SampleKind::event:
-      text = fmt::format("event of {} features", layout.features);
+      text = "event of " + counted(layout.features, "feature");
       break;
     case SampleKind::set:
-      text = fmt::format("set of up to {} items of {} features", layout.items, layout.features);
+      text = fmt::format("set of up to {} of {}", counted(layout.items, "item"),
+                         counted(layout.features, "feature"));
       break;
   }
-  if (layout.globals > 0) text += fmt::format(", {} globals", layout.globals);
+  if (layout.globals > 0) text += ", " + counted(layout.globals, "global");
   return text;
 }
 

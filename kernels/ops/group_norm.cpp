@@ -1,5 +1,6 @@
 #include "kernels/ops/group_norm.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "kernels/launch.h"
 
@@ -10,10 +11,10 @@ namespace {
 
 void check(const GroupNormSpec& spec) {
   if (spec.groups >= 1 && spec.channels >= 1 && spec.channels % spec.groups == 0) return;
-  fail(ErrorKind::config,
-       {fmt::format("group norm: {} channels in {} groups", spec.channels, spec.groups),
-        "every group must have the same number of channels",
-        "choose a number of groups that divides the channels"});
+  fail(ErrorKind::config, {fmt::format("group norm: {} in {}", counted(spec.channels, "channel"),
+                                       counted(spec.groups, "group")),
+                           "every group must have the same number of channels",
+                           "choose a number of groups that divides the channels"});
 }
 
 TeamShape team_shape(std::size_t floats) {

@@ -6,6 +6,7 @@
 #include "sources/dataset.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct DatasetRequest {
   std::int64_t limit_per_class = 0;  ///< keeps the first ones of each class, in order; 0: all
   int threads = 1;                   ///< for what takes long
   std::string format = {};           ///< as configured; "": found by the path
+  std::function<void(std::int64_t done, std::int64_t total)> watch = {};  ///< of decoding all rows
 };
 
 struct DatasetFormat {

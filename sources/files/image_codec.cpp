@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <utility>
 
 namespace wellspring {
 namespace {
@@ -117,6 +118,8 @@ ImageHeader jpeg_header(tjhandle handle, std::span<const std::uint8_t> encoded) 
   if (header.width <= 0 || header.height <= 0) {  // the library does not mind a missing header
     throw ImageError("damaged JPEG", "it has no image header", kReplace);
   }
+  header.orientation = jpeg_orientation(encoded);
+  if (exchanges_sides(header.orientation)) std::swap(header.width, header.height);
   if (colours == TJCS_GRAY) header.colour = ImageColour::grey;
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) header.colour = ImageColour::cmyk;
   return header;
@@ -169,11 +172,17 @@ void ImageDecoder::decode(std::span<const std::uint8_t> encoded, const ImageHead
     return;
   }
   header.require_rgb();
+  int width = header.width, height = header.height;  // as stored
+  if (exchanges_sides(header.orientation)) std::swap(width, height);
+  const bool turned = header.orientation != 1;
+  if (turned)
+    stored_.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
   // The exact inverse transform and smooth upsampling: the pixels other readers give.
-  if (tjDecompress2(jpeg_, encoded.data(), encoded.size(), rgb, header.width, 0, header.height,
-                    TJPF_RGB, TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0) {
+  if (tjDecompress2(jpeg_, encoded.data(), encoded.size(), turned ? stored_.data() : rgb, width, 0,
+                    height, TJPF_RGB, TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0) {
     jpeg_fail(jpeg_);
   }
+  if (turned) turn_upright(header.orientation, header.width, header.height, stored_.data(), rgb);
 }
 
 }  // namespace wellspring

@@ -1,6 +1,8 @@
 // JPEG and PNG to 8-bit RGB; host only.
 #pragma once
 
+#include "sources/files/exif.h"
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,15 +31,16 @@ enum class ImageColour : std::uint8_t { rgb, rgba, grey, cmyk };
 struct ImageHeader {
   ImageFormat format = ImageFormat::jpeg;
   ImageColour colour = ImageColour::rgb;
-  int width = 0, height = 0;
-  int bits = 8;  ///< of a channel
+  int width = 0, height = 0;    ///< of the upright picture, as decode() gives it
+  int bits = 8;                 ///< of a channel
+  Orientation orientation = 1;  ///< of what is stored
   bool is_rgb8() const { return colour == ImageColour::rgb && bits == 8; }
   /// Throws ImageError for what has no RGB values without further knowledge: CMYK.
   void require_rgb() const;
 };
 
-/// One a thread: keeps the library's state between images. Orientation tags and colour profiles are
-/// not applied, as in most readers of training data.
+/// One a thread: keeps the library's state between images. JPEG pictures are turned upright where
+/// their Exif data say how they lie; colour profiles are not applied.
 class ImageDecoder {
  public:
   ImageDecoder();
@@ -55,7 +58,8 @@ class ImageDecoder {
   void decode(std::span<const std::uint8_t> encoded, const ImageHeader& header, std::uint8_t* rgb);
 
  private:
-  void* jpeg_;  ///< tjhandle
+  void* jpeg_;                        ///< tjhandle
+  std::vector<std::uint8_t> stored_;  ///< a picture that is to be turned
 };
 
 }  // namespace wellspring

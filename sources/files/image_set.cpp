@@ -1,5 +1,6 @@
 #include "sources/files/image_set.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "sources/files/folder_listing.h"
 #include "sources/files/tar.h"
@@ -201,7 +202,9 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   if (candidates.empty()) {
     refuse(fmt::format("{}: no images{}", where,
                        options.split.empty() ? "" : " in split '" + options.split + "'"),
-           fmt::format("there are {} files, none of them a .jpg, .jpeg or .png", hidden_ + others_),
+           hidden_ + others_ == 0 ? "it holds no file"
+                                  : fmt::format("it holds {}, and no .jpg, .jpeg or .png",
+                                                counted(hidden_ + others_, "other file")),
            kLayout);
   }
   std::string passed_over = options.split;
@@ -226,7 +229,8 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
     const std::vector<std::string>& parts = candidate.parts;
     if (parts.size() != level + 2) {
       refuse(fmt::format("{}: {} does not lie in a class folder", where, candidate.image.path),
-             fmt::format("its path has {} folders instead of {}", parts.size() - 1, level + 1),
+             fmt::format("its path has {} instead of {}", counted(parts.size() - 1, "folder"),
+                         level + 1),
              kLayout);
     }
     by_class[parts[level]].push_back(std::move(candidate.image));

@@ -1,5 +1,6 @@
 #include "sources/files/tar.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -162,7 +163,7 @@ class IndexReader {
   [[noreturn]] void cut_off(const std::string& where) const {
     fail(ErrorKind::data,
          {fmt::format("{}: the tar archive is cut off {}", file_.path().string(), where),
-          fmt::format("the file ends after {} bytes", file_.size()),
+          "the file ends after " + counted(file_.size(), "byte"),
           "copy or download the archive again"});
   }
 

@@ -108,8 +108,8 @@ TEST_F(RunEnds, AFinishedRunThatIsCalledAgainSaysSoAndTouchesNothing) {
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   expect_parts(refused.err, {"a run of 20 steps, which cannot be one of 40", "optimizer.floor: 1",
                              "init.from=runs/small/checkpoints/step-20"});
-  // What it offers is what works.
-  EXPECT_EQ(train({"out=runs/small-2", "init.from=runs/small"}).exit_code, 0);
+  EXPECT_EQ(suggestions(again.out).size(), 2u) << again.out;
+  expect_suggestions_work(again.out, folder_.path());
 }
 
 TEST_F(RunEnds, ARunIsLongerWhereItsScheduleDoesNotDependOnItsLength) {
@@ -117,8 +117,11 @@ TEST_F(RunEnds, ARunIsLongerWhereItsScheduleDoesNotDependOnItsLength) {
     return train({"optimizer.floor=1", "optimizer.warmup=0", steps});
   };
   ASSERT_EQ(constant("train.steps=20").exit_code, 0);
-  EXPECT_NE(constant("train.steps=20").out.find("train.steps=40"), std::string::npos);
-  const Outcome longer = constant("train.steps=40");
+  const std::vector<std::string> commands = suggestions(constant("train.steps=20").out);
+  ASSERT_EQ(commands.size(), 2u);
+  EXPECT_TRUE(commands[1].ends_with("optimizer.floor=1 optimizer.warmup=0 train.steps=40"))
+      << commands[1];
+  const Outcome longer = shell(commands[1], folder_.path());
   EXPECT_EQ(longer.exit_code, 0) << longer.err;
   expect_parts(longer.out, {"extended from 20 steps to 40", "finished after 40 steps"});
 }
@@ -155,6 +158,7 @@ TEST_F(RunEnds, ASignalWhileImagesAreDecodedEndsItThere) {
   const int side = 1024;
   const fs::path first = folder_ / "images/a/0.jpg";
   write_bytes(first, encode_jpeg(noise_rgb(side, side, 1), side, side));
+  write_bytes(folder_ / "images/b/0.jpg", encode_jpeg(noise_rgb(8, 8, 2), 8, 8));
   for (int i = 1; i < 3000; ++i)
     fs::create_hard_link(first, folder_ / ("images/a/" + std::to_string(i) + ".jpg"));
   Process process({wellspring_path(), "train", "small.yaml", "eval.sources=[]",

@@ -173,6 +173,18 @@ TEST_P(EveryGenerator, PreviewShowsIt) {
   }
 }
 
+TEST(Words, OneIsNotMany) {
+  const TemporaryFolder folder;
+  const Outcome one =
+      wellspring({"export", "shapes", "--count", "1", "--out", "x.npz"}, folder.path());
+  EXPECT_NE(one.out.find("1 sample of shapes"), std::string::npos) << one.out << one.err;
+  const std::string sets = wellspring({"describe", "deepset"}).out;
+  EXPECT_NE(sets.find("of this form: set of up to 32 items of 4 features, 2 globals"),
+            std::string::npos)
+      << sets;
+  EXPECT_EQ(sets.find("1x32x"), std::string::npos) << sets;
+}
+
 TEST(Preview, OfAGeneratorTakesItsParameters) {
   const TemporaryFolder folder;
   for (const auto& [file, setting] :

@@ -76,6 +76,36 @@ TEST_F(Setup, AFailedInstallationIsReported) {
   EXPECT_NE(outcome.exit_code, 2);
 }
 
+// What takes minutes shows where it is: the count of ninja and ctest, or the last line of its log.
+// The work waits for what is shown, so that no time matters.
+TEST_F(Setup, LongWorkShowsWhereItIs) {
+  const auto shown = [&](const std::string& written, const std::string& expected) {
+    const fs::path out = folder_ / "out";
+    const std::string text =
+        "source scripts/common.sh; progress_seconds=0 progress_tick=0.05; work() { printf '%b\\n' "
+        "'" +
+        written + "'; for ((i = 0; i < 300; ++i)); do grep -q '" + expected + "' '" + out.string() +
+        "' && return 7; sleep 0.1; done; }; with_progress '" + (folder_ / "work.log").string() +
+        "' work >'" + out.string() + "'; echo $?";
+    EXPECT_EQ(run(text).out, "7\n") << slurp(out);
+  };
+  shown("[1/9] Building a.o\\n[3/9] Building b.o", "^     33% 3/9  [0-9]* s$");
+  shown("      Start 2: x\\n 12/200 Test #2: x ... Passed", "^      6% 12/200  [0-9]* s$");
+  shown("Unpacking ninja\\nSetting up cmake (3.25)\\n", "^    Setting up cmake (3.25)  [0-9]* s$");
+}
+
+TEST_F(Setup, FailedWorkShowsTheEndOfItsLog) {
+  const std::string log = (folder_ / "deep/work.log").string();
+  const Outcome outcome =
+      run("set -euo pipefail; source scripts/common.sh; work() { echo because; return 3; }; "
+          "run_quietly '" +
+          log + "' work; echo not reached");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("because\n"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("'work' failed; the whole log is " + log), std::string::npos);
+}
+
 TEST_F(Setup, HelpAndUnknownArguments) {
   EXPECT_EQ(run("./quickstart --help").exit_code, 0);
   EXPECT_EQ(run("./test --help").exit_code, 0);

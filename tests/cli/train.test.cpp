@@ -85,6 +85,26 @@ TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
     EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
   }
   EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a progress bar in a file";
+  EXPECT_EQ(suggestions(outcome.out).size(), 3u) << outcome.out;
+  expect_suggestions_work(outcome.out, folder());
+  for (const char* file : {"small.png", "runs/small-seed2/report.html"})
+    EXPECT_TRUE(fs::exists(folder() / file)) << file;
+}
+
+// Words are quoted as a shell wants them, and what cannot be evaluated is not offered.
+TEST_F(Train, SuggestsWhatFollowsFromTheRun) {
+  const Outcome outcome =
+      run({"train", "small.yaml", "eval.sources=[]", "out=it's one", "train.steps=2"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<std::string> commands = suggestions(outcome.out);
+  ASSERT_EQ(commands.size(), 2u) << outcome.out;
+  EXPECT_TRUE(commands[0].ends_with(
+      R"( preview small.yaml 'eval.sources=[]' 'out=it'\''s one' train.steps=2 --step 1)"))
+      << commands[0];
+  EXPECT_TRUE(
+      commands[1].ends_with(R"( 'eval.sources=[]' train.steps=2 seed=2 'out=it'\''s one-seed2')"))
+      << commands[1];
+  EXPECT_EQ(shell(commands[0], folder()).exit_code, 0);
 }
 
 // Of one window nothing can be said of how sure its rate is.
@@ -94,7 +114,7 @@ TEST_F(Train, TellsNoSpreadOfOneWindowAndKeepsWhereItWasTrained) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("(1 window, too few for an interval)"), std::string::npos)
       << outcome.out;
-  EXPECT_EQ(outcome.out.find("+-"), std::string::npos) << outcome.out;
+  EXPECT_FALSE(std::regex_search(outcome.out, std::regex("samples/s .*(\\+-|to )"))) << outcome.out;
   const std::string metrics = slurp(folder() / "runs/small/metrics.jsonl");
   EXPECT_EQ(metrics.find("{\"kind\":\"run\",\"step\":0,\"time\":\"20"), 0u) << metrics;
   for (const char* part : {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rates\""})
@@ -109,6 +129,8 @@ TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
   EXPECT_TRUE(std::regex_search(
       outcome.out, std::regex("accuracy [0-9.]+ \\+- [0-9.]+ % \\(best possible 86.76 %\\)")))
       << outcome.out;
+  const Outcome preview = shell(suggestions(outcome.out).at(1), folder());
+  EXPECT_EQ(preview.exit_code, 0) << preview.err;
   const Outcome again = run({"eval", "runs/ee_mumu", "eval.samples=64"});
   EXPECT_TRUE(std::regex_search(again.out, std::regex("accuracy [0-9.]+ \\+- [0-9.]+ % \\(best")))
       << again.out;
@@ -137,6 +159,8 @@ TEST_F(Train, TellsWhatDidNotFitIntoASetAndTheAreaUnderTheCurve) {
   ASSERT_NE(told, std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("did not fit", told + 1), std::string::npos) << "the sum at the end";
   EXPECT_NE(outcome.out.find("area under the curve 0."), std::string::npos) << outcome.out;
+  const Outcome preview = shell(suggestions(outcome.out).at(1), folder());
+  EXPECT_EQ(preview.exit_code, 0) << preview.err;
   EXPECT_NE(read_text(folder() / "runs/ginkgo/metrics.jsonl").find("\"overflow\":{\"samples\":"),
             std::string::npos);
 }
@@ -387,7 +411,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "  blocks: [0, 1]",
                 {},
                 2,
-                {"small.yaml:10:9: model cnn: widths has 1 stages, blocks 2"}},
+                {"small.yaml:10:9: model cnn: widths has 1 stage, blocks 2"}},
         Refusal{"HalfPrecisionOnTheCpu", "", "", {"precision=bf16"}, 2, {"bf16"}},
         Refusal{"BatchThatCannotFit",
                 "",

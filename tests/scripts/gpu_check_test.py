@@ -31,7 +31,7 @@ elif command == "list":
 elif command == "doctor":
     print("GPU\\n  cuda:0           Imagined GPU, compute 9.0")
 elif command == "train":
-    print("step graph: 40 kernels, 2 fills, 1 copies on the device, %d host transfers"
+    print("step graph: 40 kernels, 2 fills, 1 copy on the device, %d host transfers"
           % (1 if fault == "transfer" else 0))
     settings = dict(word.split("=", 1) for word in sys.argv if "=" in word)
     streamed = "data.sources.1.budget" in settings

@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+#include <vector>
+
 namespace wellspring {
 namespace {
 
@@ -43,6 +47,23 @@ TEST(ForEachRow, EndsBetweenRowsOnceASignalHasCome) {
   EXPECT_THROW(for_each_row(rows, 4, 0, rows.size(), [&](RowReader&, std::int64_t) { done = 0; }),
                Interrupted);
   EXPECT_EQ(done, 21) << "what has been asked to end begins nothing";
+}
+
+TEST(ForEachRow, TellsTheCallerHowFarItIs) {
+  const Rows rows;
+  for (const int threads : {1, 3}) {
+    std::vector<std::int64_t> told;
+    const std::thread::id caller = std::this_thread::get_id();
+    for_each_row(
+        rows, threads, 100, 150, [](RowReader&, std::int64_t) {},
+        [&](std::int64_t done) {
+          EXPECT_EQ(std::this_thread::get_id(), caller);
+          told.push_back(done);
+        });
+    EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+    EXPECT_TRUE(told.empty() || told.back() <= 50);
+    EXPECT_TRUE(threads > 1 || (told.size() == 50 && told.back() == 50));
+  }
 }
 
 TEST(ForEachRow, AFailureBeforeTheSignalIsTheOneThatIsTold) {

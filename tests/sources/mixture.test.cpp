@@ -208,7 +208,7 @@ TEST(MixtureErrors, WeightsAndSchedule) {
   const auto refused = [&](const Points& points) {
     return config_error([&] { mixture.set_schedule(points); });
   };
-  expect_parts(refused({{0, {1}, place}}), {"run.yaml:9:5", "1 weights for 2 sources"});
+  expect_parts(refused({{0, {1}, place}}), {"run.yaml:9:5", "1 weight for 2 sources"});
   expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "0 means none"});
   expect_parts(refused({{0, {0, 0}, place}}), {"all weights"});
   expect_parts(refused({{0, {1, -2}, place}}), {"'b' weight -2"});

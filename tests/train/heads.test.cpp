@@ -97,7 +97,7 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
   std::vector<SourceTruth> sources = three_sources();
   sources[1].targets.pop_back();
   expect_parts(refused({shapes, head("jets", LossKind::soft_label)}, sources),
-               {"has 2 classes and 1 columns of `target`"});
+               {"has 2 classes and 1 column of `target`"});
   sources = three_sources();
   sources[1].latents[1].high = 7;
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
@@ -106,6 +106,21 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
   sources[2].classes = {"ring", "disc"};
   expect_parts(refused({shapes, jets}, sources),
                {"source 'files' has 2 classes (ring, disc), a source before it 2 (disc, ring)"});
+}
+
+TEST(Heads, OneClassIsNothingToLearn) {
+  std::vector<SourceTruth> sources = three_sources();
+  sources[1].classes = {"jet"};
+  const HeadConfig shapes = head("shapes", LossKind::class_label),
+                   jets = head("jets", LossKind::class_label);
+  expect_parts(message_of(ErrorKind::config,
+                          [&] {
+                            make_heads({shapes, jets}, sources);
+                          }),
+               {"run.yaml:4:5", "head 'jets': one class is all there is to learn, 'jet'",
+                "the loss is 0", "samples of another class", "loss: regression"});
+  // Its other columns may be learnt all the same.
+  EXPECT_EQ(make_heads({shapes, head("p", LossKind::regression, {"mass"})}, sources).size(), 2u);
 }
 
 TEST(Heads, HeldOutDataMustMeanTheSame) {

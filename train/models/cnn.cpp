@@ -1,5 +1,6 @@
 // Small convolutional network: stages of one 3x3 convolution, optional 2x2 max pooling and
 // residual blocks; global mean; one dense layer with the logits of all heads.
+#include "core/counted.h"
 #include "train/model.h"
 
 #include <fmt/format.h>
@@ -103,8 +104,8 @@ struct Cnn {
            {"model cnn: widths is empty", "a network has at least one stage", ""});
     if (blocks.size() != n || pool.size() != n)
       fail(ErrorKind::config,
-           {fmt::format("model cnn: widths has {} stages, blocks {} and pool {}", n, blocks.size(),
-                        pool.size()),
+           {fmt::format("model cnn: widths has {}, blocks {} and pool {}", counted(n, "stage"),
+                        blocks.size(), pool.size()),
             "each list has one entry a stage", "make the three lists equally long"});
     std::vector<Stage> rows;
     for (std::size_t i = 0; i < n; ++i) {

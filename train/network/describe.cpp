@@ -1,4 +1,5 @@
 // The recorded list as text.
+#include "core/counted.h"
 #include "train/network/tape.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ struct WordsOf {
             "sample's values in the order height, width, channel"};
   }
   Words operator()(const GroupNorm& g) const {
-    return {"group_norm", fmt::format("{} groups, epsilon {:g}", g.groups, g.epsilon),
+    return {"group_norm", fmt::format("{}, epsilon {:g}", counted(g.groups, "group"), g.epsilon),
             "y = weight (x - mean) / sqrt(variance + epsilon) + bias, with mean and biased "
             "variance of a sample's pixels and the channels of one group (consecutive ones)"};
   }
@@ -75,7 +76,7 @@ struct WordsOf {
 
 std::string text(const TensorShape& shape) {
   if (shape.positions() == 1) return std::to_string(shape.channels);
-  if (shape.width == 1) return fmt::format("{}x{}", shape.height, shape.channels);
+  if (shape.height == 1) return fmt::format("{}x{}", shape.width, shape.channels);  // of a set
   return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
 }
 

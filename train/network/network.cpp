@@ -1,5 +1,6 @@
 #include "train/network/network.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "train/network/fusion.h"
 
@@ -155,8 +156,8 @@ std::string Network::memory_summary() const {
   std::size_t apart = 0, together = 0;
   for (const Stored& stored : stored_) apart += stored.life.bytes;
   for (const Planned<std::byte>& block : blocks_) together += block.bytes();
-  return fmt::format("{} tensors of {:.1f} MiB in {} blocks of {:.1f} MiB", stored_.size(),
-                     static_cast<double>(apart) / kMiB, blocks_.size(),
+  return fmt::format("{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
+                     static_cast<double>(apart) / kMiB, counted(blocks_.size(), "block"),
                      static_cast<double>(together) / kMiB);
 }
 

@@ -1,5 +1,6 @@
 #include "train/network/tape.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,10 @@ namespace wellspring {
 namespace {
 
 std::string text(const TensorShape& shape) {
-  return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
+  if (shape.positions() == 1) return counted(shape.channels, "value");
+  if (shape.height == 1)
+    return counted(shape.width, "item") + " of " + counted(shape.channels, "feature");
+  return fmt::format("an image of {}x{}x{}", shape.height, shape.width, shape.channels);
 }
 
 /// Windows along one side; 0 where not one fits.
@@ -51,7 +55,7 @@ Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
   };
   const TensorShape shape{side(x.shape.height), side(x.shape.width), options.channels};
   if (shape.positions() == 0)
-    refuse(fmt::format("convolution '{}' of an image of {}", name, text(x.shape)),
+    refuse(fmt::format("convolution '{}' of {}", name, text(x.shape)),
            fmt::format("its kernel has a side of {}", options.kernel));
   return record(operation, name, {x}, shape);
 }
@@ -71,8 +75,8 @@ void Tape::head(Tensor x, const std::string& name) {
 
 Tensor Tape::group_norm(Tensor x, const std::string& name, GroupNormOptions options) {
   if (options.groups < 1 || x.shape.channels % options.groups != 0)
-    refuse(fmt::format("group norm '{}': {} channels in {} groups", name, x.shape.channels,
-                       options.groups),
+    refuse(fmt::format("group norm '{}': {} in {}", name, counted(x.shape.channels, "channel"),
+                       counted(options.groups, "group")),
            "every group has the same number of channels");
   GroupNorm operation;
   static_cast<GroupNormOptions&>(operation) = options;
@@ -110,7 +114,7 @@ Tensor Tape::max_pool(Tensor x, PoolOptions options) {
   };
   const TensorShape shape{side(x.shape.height), side(x.shape.width), x.shape.channels};
   if (shape.positions() == 0)
-    refuse(fmt::format("max pooling of an image of {}", text(x.shape)),
+    refuse(fmt::format("max pooling of {}", text(x.shape)),
            fmt::format("its windows have a side of {}", options.window));
   MaxPool operation;
   static_cast<PoolOptions&>(operation) = options;

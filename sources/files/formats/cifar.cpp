@@ -2,6 +2,7 @@
 // byte; CIFAR-100: coarse, then fine) and 32x32 pixels as three planes, red, green, blue. Source:
 // A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009, and the data sets'
 // own page.
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "sources/files/class_names.h"
@@ -111,8 +112,9 @@ class CifarRows final : public Dataset {
     return fmt::format("{}: record {}", file->canonical.string(), record);
   }
   std::string summary() const override {
-    std::string text = fmt::format("{} images of {} classes, {}x{}, from {}", size(),
-                                   classes_.size(), kSide, kSide, path_.string());
+    std::string text =
+        fmt::format("{} of {}, {}x{}, from {}", counted(size(), "image"),
+                    counted(classes_.size(), "class", "classes"), kSide, kSide, path_.string());
     if (files_.size() > 1) text += fmt::format(" ({} files)", files_.size());
     if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
     return text;
@@ -169,9 +171,9 @@ class CifarRows final : public Dataset {
     const std::vector<std::byte> bytes = read_bytes(path);
     const auto size = static_cast<std::int64_t>(bytes.size());
     if (size == 0 || size % record_bytes() != 0) {
-      refuse(path, fmt::format("{} bytes", size),
-             fmt::format("records have {} each, {} labels and {} pixels", record_bytes(),
-                         label_bytes_, kPixels),
+      refuse(path, counted(size, "byte"),
+             fmt::format("records have {} each, {} and {} pixels", record_bytes(),
+                         counted(label_bytes_, "label"), kPixels),
              "it is cut off or of another kind: copy or unpack it again");
     }
     const auto first = static_cast<std::int64_t>(labels_.size());
@@ -180,8 +182,8 @@ class CifarRows final : public Dataset {
           bytes[static_cast<std::size_t>(record * record_bytes() + label_at)]);
       if (label >= static_cast<std::int32_t>(classes_.size())) {
         refuse(path, fmt::format("record {} has label {}", record, label),
-               fmt::format("{} names {} classes, 0 to {}", names.string(), classes_.size(),
-                           classes_.size() - 1),
+               fmt::format("{} names {}, 0 to {}", names.string(),
+                           counted(classes_.size(), "class", "classes"), classes_.size() - 1),
                "the file is damaged or of another kind: copy or unpack it again");
       }
       labels_.push_back(label);

@@ -1,4 +1,5 @@
 // Formats `folder` and `tar`: image files in a folder a class, as they are or in an archive.
+#include "core/counted.h"
 #include "core/error.h"
 #include "sources/files/format.h"
 #include "sources/files/image_loader.h"
@@ -55,7 +56,7 @@ class ImageRows final : public Dataset {
     rules_.max_pixels = settings.max_pixels;
     rules_.convert = settings.on_convert == OnConvert::convert;
     rules_.resize = static_cast<int>(settings.resize);
-    if (settings.on_error == OnError::skip) skip_damaged(request.threads);
+    if (settings.on_error == OnError::skip) skip_damaged(request);
     rules_.shape = ImageLoader(set_, rules_).measure(0);
   }
 
@@ -68,15 +69,15 @@ class ImageRows final : public Dataset {
   std::string location(std::int64_t row) const override { return set_.location(row); }
   std::string place(std::int64_t row) const override { return set_.place(row); }
   std::string summary() const override {
-    std::string text =
-        fmt::format("{} images of {} classes, {}x{}, from {}", set_.size(), set_.classes().size(),
-                    rules_.shape.width, rules_.shape.height, set_.root().string());
+    std::string text = fmt::format("{} of {}, {}x{}, from {}", counted(set_.size(), "image"),
+                                   counted(set_.classes().size(), "class", "classes"),
+                                   rules_.shape.width, rules_.shape.height, set_.root().string());
     if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
     if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
     if (skipped_ > 0) text += fmt::format("; {} skipped, first {}", skipped_, first_skipped_);
     if (set_.hidden_files() + set_.other_files() > 0) {
-      text += fmt::format("; passed over {} hidden and {} other files", set_.hidden_files(),
-                          set_.other_files());
+      text += fmt::format("; passed over {} and {}", counted(set_.hidden_files(), "hidden file"),
+                          counted(set_.other_files(), "other file"));
     }
     return text;
   }
@@ -89,15 +90,19 @@ class ImageRows final : public Dataset {
 
  private:
   // Which sample is which must not change during a run, so what is left out is found before it.
-  void skip_damaged(int threads) {
+  void skip_damaged(const DatasetRequest& request) {
     std::vector<std::uint8_t> damaged(static_cast<std::size_t>(set_.size()), 0);
-    for_each_row(*this, threads, 0, set_.size(), [&](RowReader& reader, std::int64_t i) {
+    const auto verify = [&](RowReader& reader, std::int64_t i) {
       try {
         static_cast<ImageLoader&>(reader).verify(i);
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
         damaged[static_cast<std::size_t>(i)] = 1;
       }
+    };
+    const std::int64_t all = set_.size();
+    for_each_row(*this, request.threads, 0, all, verify, [&](std::int64_t done) {
+      if (request.watch) request.watch(done, all);
     });
     const std::vector<bool> drop(damaged.begin(), damaged.end());
     const std::int64_t count = std::count(drop.begin(), drop.end(), true);

@@ -1,6 +1,7 @@
 // Format `npy`: rows and labels as two NumPy arrays.
 #include "core/npy.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "sources/files/class_names.h"
 #include "sources/files/format.h"
@@ -79,7 +80,8 @@ std::vector<std::int64_t> read_labels(const fs::path& path, const ArraySpec& row
   const NpyArray array = read_npy(path);
   if (array.spec.shape != std::vector<std::int64_t>{rows.shape[0]}) {
     refuse(path, "array of " + shape_text(array.spec),
-           fmt::format("{} has {} rows, each with one label", rows_path.string(), rows.shape[0]),
+           fmt::format("{} has {}, each with one label", rows_path.string(),
+                       counted(rows.shape[0], "row")),
            "correct path: or labels:, or store the labels of these rows");
   }
   const auto widened = [&]<class T>(std::span<const T> values) {
@@ -114,7 +116,8 @@ class NpyRows final : public Dataset {
     for (std::size_t i = 0; i < labels.size(); ++i) {
       if (labels[i] < 0 || labels[i] >= count) {
         refuse(labels_path, fmt::format("row {} has label {}", i, labels[i]),
-               fmt::format("there are {} classes, 0 to {}", count, count - 1),
+               count == 1 ? "there is one class, 0"
+                          : fmt::format("there are {} classes, 0 to {}", count, count - 1),
                "correct the labels, or classes: or class_names:");
       }
       labels_.push_back(static_cast<std::int32_t>(labels[i]));
@@ -138,10 +141,10 @@ class NpyRows final : public Dataset {
     const bool images = layout_.type == ElementType::u8;
     const std::string what = images
                                  ? fmt::format("{}x{}", layout_.sample.width, layout_.sample.height)
-                                 : fmt::format("{} features", layout_.sample.features);
+                                 : counted(layout_.sample.features, "feature");
     std::string text =
-        fmt::format("{} {} of {} classes, {}, from {}", size(), images ? "images" : "events",
-                    classes_.size(), what, file_.path().string());
+        fmt::format("{} of {}, {}, from {}", counted(size(), images ? "image" : "event"),
+                    counted(classes_.size(), "class", "classes"), what, file_.path().string());
     if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
     return text;
   }
@@ -188,7 +191,7 @@ class NpyRows final : public Dataset {
     const auto named = static_cast<std::int64_t>(classes_.size());
     if (!settings.class_names.empty()) {
       if (settings.classes == 0 || settings.classes == named) return;
-      refuse(names, fmt::format("names {} classes", named),
+      refuse(names, "names " + counted(named, "class", "classes"),
              fmt::format("classes: says {}", settings.classes), "correct one of the two");
     }
     constexpr std::int64_t kMostByLabel = std::int64_t{1} << 20;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <sys/wait.h>
 
 namespace wellspring {
 namespace {
@@ -42,15 +43,23 @@ class FetchCifar10 : public ::testing::Test {
   void SetUp() override {
     if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs python3";
   }
-  /// Exit status; messages go to log_.
-  int convert(const Bytes& archive, const std::string& md5 = "") {
+  /// Exit code; messages go to log_.
+  int fetch(const std::string& arguments) const {
+    const std::string command =
+        fmt::format("{}/scripts/fetch-cifar10 {} {} >{} 2>&1", WELLSPRING_SOURCE_DIR,
+                    folder_.path().string(), arguments, log_.string());
+    return WEXITSTATUS(std::system(command.c_str()));
+  }
+  int convert(const Bytes& archive, const std::string& md5 = "", const std::string& more = "") {
     const fs::path path = folder_.path() / "cifar.tar";
     write_bytes(path, archive);
     const std::string sum = md5.empty() ? "$(md5sum " + path.string() + " | cut -d' ' -f1)" : md5;
-    const std::string command = fmt::format(
-        "{}/scripts/fetch-cifar10 {} --archive {} --md5 {} >{} 2>&1", WELLSPRING_SOURCE_DIR,
-        folder_.path().string(), path.string(), sum, log_.string());
-    return std::system(command.c_str());
+    return fetch(fmt::format("--archive {} --md5 {} {}", path.string(), sum, more));
+  }
+  void expect_said(const std::string& part) const {
+    const std::string log = read_text(log_);
+    EXPECT_NE(log.find(part), std::string::npos) << part << " in\n" << log;
+    EXPECT_EQ(log.find("Traceback"), std::string::npos) << log;
   }
   static TarWriter archive(const Bytes& first_batch) {
     TarWriter writer;
@@ -93,14 +102,42 @@ TEST_F(FetchCifar10, KeepsEveryPixelAndLabel) {
 
 TEST_F(FetchCifar10, RefusesDamage) {
   const auto refused = [&](const Bytes& packed, const std::string& part, const std::string& md5) {
-    EXPECT_NE(convert(packed, md5), 0);
-    EXPECT_NE(read_text(log_).find(part), std::string::npos) << read_text(log_);
+    EXPECT_EQ(convert(packed, md5), 3);
+    expect_said(part);
     EXPECT_FALSE(fs::exists(folder_.path() / "cifar10-train.tar"));
   };
-  refused(archive(batch({0}, 1)).finish(), "the download is damaged", "0");
+  refused(archive(batch({0}, 1)).finish(), "or the download is damaged", "0");
   refused(archive(batch({2}, 1)).finish(), "label 2 at byte 0, but there are 2 classes", "");
   refused(archive(Bytes(100, 0)).finish(), "no whole number of images", "");
   refused(TarWriter().finish(), "holds no batches.meta.txt", "");
+  refused(Bytes(2000, 'x'), "cifar.tar: it cannot be unpacked (", "");
+}
+
+TEST_F(FetchCifar10, SaysWhatStandsInTheWayAndWhatToDo) {
+  // Nobody listens at port 1 of this machine: as without a network, and without asking for one.
+  EXPECT_EQ(fetch("--url http://127.0.0.1:1/cifar.tar.gz"), 1);
+  expect_said("cannot fetch http://127.0.0.1:1/cifar.tar.gz (");
+  expect_said("scripts/fetch-cifar10 DIR --archive cifar.tar.gz");
+  EXPECT_EQ(fetch("--url nonsense"), 1);
+  expect_said("cannot fetch nonsense (");
+  EXPECT_EQ(fetch("--archive " + (folder_.path() / "nowhere").string()), 3);
+  expect_said("nowhere: No such file or directory");
+  EXPECT_EQ(fetch("--limit 39"), 2);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path()))
+    EXPECT_EQ(entry.path(), log_);  // nothing is left behind
+}
+
+TEST_F(FetchCifar10, ALimitKeepsTheFirstOfEachClass) {
+  // Two classes: 80 are 40 training images of each, and 10 test images.
+  const std::vector<int> many(50, 1);
+  std::vector<int> both = many;
+  both.insert(both.end(), 42, 0);
+  ASSERT_EQ(convert(archive(batch(both, 1)).finish(), "", "--limit 80"), 0) << read_text(log_);
+  const ImageSet train = ImageSet::open({folder_.path(), "train", 0});
+  EXPECT_EQ(train.images_of_class(0), 40);
+  EXPECT_EQ(train.images_of_class(1), 40);
+  EXPECT_TRUE(train.location(39).ends_with("ant/0039.png"));
+  EXPECT_EQ(ImageSet::open({folder_.path(), "test", 0}).size(), 2);  // it has no more
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST_F(ImageSets, RefusesMissingPaths) {
 TEST_F(ImageSets, RefusesFoldersWithoutImagesOrClasses) {
   expect_parts(refused(), {"no images"});
   put("notes.txt");
-  expect_parts(refused(), {"no images", "1 files", "CLASS"});
+  expect_parts(refused(), {"no images", "1 other file,", "CLASS"});
   put("loose.jpg");
   expect_parts(refused(), {"loose.jpg does not lie in a class folder"});
 }

@@ -1,0 +1,110 @@
+#include "sources/files/exif.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+namespace wellspring {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+constexpr Orientation kUpright = 1, kLast = 8;
+
+/// The block of a TIFF file (Adobe, TIFF 6.0), which is what an Exif segment holds: numbers in the
+/// byte order of its head, places counted from its first byte. Nothing where it is too short.
+class Tiff {
+ public:
+  explicit Tiff(Bytes bytes) : bytes_(bytes), little_(!bytes.empty() && bytes.front() == 'I') {}
+
+  std::optional<std::uint32_t> number(std::size_t at, std::size_t bytes) const {
+    if (at > bytes_.size() || bytes > bytes_.size() - at) return std::nullopt;
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i)
+      value = value << 8 | bytes_[at + (little_ ? bytes - 1 - i : i)];
+    return value;
+  }
+  std::optional<std::uint32_t> u16(std::size_t at) const { return number(at, 2); }
+  std::optional<std::uint32_t> u32(std::size_t at) const { return number(at, 4); }
+
+ private:
+  Bytes bytes_;
+  bool little_;
+};
+
+Orientation orientation_of(Bytes tiff_bytes) {
+  constexpr std::size_t kEntryBytes = 12;  // tag, type, count, value
+  constexpr std::uint32_t kOrientationTag = 0x0112, kShort = 3;
+  const Tiff tiff(tiff_bytes);
+  const auto order = tiff.u16(0);
+  if ((order != 0x4949u && order != 0x4d4du) || tiff.u16(2) != 42u) return kUpright;
+  const auto directory = tiff.u32(4);
+  if (!directory) return kUpright;
+  const auto entries = tiff.u16(*directory);
+  if (!entries) return kUpright;
+  for (std::size_t i = 0; i < *entries; ++i) {
+    const std::size_t at = std::size_t{*directory} + 2 + i * kEntryBytes;
+    const auto tag = tiff.u16(at);
+    if (!tag) return kUpright;  // the block ends within the directory
+    if (tag != kOrientationTag) continue;
+    const auto value = tiff.u16(at + 8);
+    const bool sound = tiff.u16(at + 2) == kShort && tiff.u32(at + 4) == 1u && value &&
+                       *value >= kUpright && *value <= kLast;
+    return sound ? static_cast<Orientation>(*value) : kUpright;
+  }
+  return kUpright;
+}
+
+}  // namespace
+
+Orientation jpeg_orientation(Bytes jpeg) {
+  using namespace std::string_view_literals;
+  constexpr std::string_view kExif = "Exif\0\0"sv;
+  constexpr std::uint8_t kApp1 = 0xe1, kScan = 0xda, kEnd = 0xd9;
+  // Segments follow the start of the image: 0xff, kind, and a length that counts itself (ITU-T
+  // T.81, B.1.1.4).
+  for (std::size_t at = 2; at + 4 <= jpeg.size();) {
+    if (jpeg[at] != 0xff) return kUpright;
+    const std::uint8_t kind = jpeg[at + 1];
+    if (kind == 0xff) {  // a fill byte
+      ++at;
+      continue;
+    }
+    if (kind == kScan || kind == kEnd) return kUpright;
+    const std::size_t length = std::size_t{jpeg[at + 2]} << 8 | jpeg[at + 3];
+    if (length < 2 || length > jpeg.size() - at - 2) return kUpright;
+    const Bytes content = jpeg.subspan(at + 4, length - 2);
+    if (kind == kApp1 && content.size() >= kExif.size() &&
+        std::memcmp(content.data(), kExif.data(), kExif.size()) == 0)
+      return orientation_of(content.subspan(kExif.size()));
+    at += 2 + length;
+  }
+  return kUpright;
+}
+
+void turn_upright(Orientation orientation, int width, int height, const std::uint8_t* stored,
+                  std::uint8_t* upright) {
+  // In the stored picture, where the upright one's first pixel lies and how far it is from there to
+  // the next one to the right and to the next one below.
+  const bool exchanged = exchanges_sides(orientation);
+  const std::ptrdiff_t columns = exchanged ? height : width, rows = exchanged ? width : height;
+  const bool last_column =
+      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+  const bool last_row =
+      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  const std::ptrdiff_t along_row = last_column ? -1 : 1,
+                       along_column = last_row ? -columns : columns;
+  const std::ptrdiff_t right = exchanged ? along_column : along_row;
+  const std::ptrdiff_t down = exchanged ? along_row : along_column;
+  const std::ptrdiff_t first =
+      (last_row ? (rows - 1) * columns : 0) + (last_column ? columns - 1 : 0);
+  for (std::ptrdiff_t y = 0; y < height; ++y) {
+    std::ptrdiff_t from = first + y * down;
+    for (int x = 0; x < width; ++x, from += right, upright += 3)
+      std::copy_n(stored + 3 * from, 3, upright);
+  }
+}
+
+}  // namespace wellspring
