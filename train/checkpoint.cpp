@@ -5,6 +5,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "train/same_run.h"
 #include "train/tensor_text.h"
 
 #include <fmt/format.h>
