@@ -83,6 +83,7 @@ class Place {
   }
   Outcome train_with(const std::string& fault, const std::string& under = "") const {
     Process::Environment environment = {{"LD_PRELOAD", WELLSPRING_FAULT_INJECTOR},
+                                        {"WELLSPRING_DISABLE_CUDA", "1"},
                                         {"WELLSPRING_FAULT", fault},
                                         {"WELLSPRING_FAULT_LOG", log().string()}};
     if (!under.empty()) environment.push_back({"WELLSPRING_FAULT_UNDER", under});

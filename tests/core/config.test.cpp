@@ -291,7 +291,7 @@ TEST(Config, OnlyTheFirstTwoDocumentsAreLookedAt) {
   EXPECT_NE(refusal("\"k\":}, [] !!str 7\n? complex\n: [~, null, {}, []]\n").find(advice),
             std::string::npos);
   EXPECT_NE(refusal("---\n---\na: 1\n").find(advice), std::string::npos);
-  parse("optimizer:\n---\n# nothing\n").finish();
+  EXPECT_EQ(read_optimizer(parse("optimizer: {lr: 1}\n---\n# nothing\n")).lr, 1);
 }
 
 // Every part has its path, so that their memory grows as the square of their number.
