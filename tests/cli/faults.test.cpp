@@ -1,7 +1,7 @@
 // What becomes of a run whose calls to the system fail one after the other, or that signals end at
 // any step: the exit code, what is said, and what its folder holds
 // (tests/support/fault_injector.cpp). A share of all faults; WELLSPRING_FAULT_SWEEP=all tries each
-// of them, which takes most of an hour.
+// of them, which takes half an hour.
 #include "core/safetensors.h"
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
