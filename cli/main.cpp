@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   wellspring::cli::open_standard_streams();
+  wellspring::cli::say_when_memory_ends();
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is a failed write, with its message
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear as they are made, through pipes too
   try {
@@ -85,6 +87,9 @@ int main(int argc, char** argv) {
   } catch (const wellspring::Error& error) {
     wellspring::cli::print_error(error.what());
     return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    wellspring::cli::tell_no_memory();
+    return static_cast<int>(wellspring::ErrorKind::runtime);
   } catch (const std::exception& error) {
     wellspring::cli::print_error(error.what());
     return static_cast<int>(wellspring::ErrorKind::runtime);

@@ -1,9 +1,14 @@
 #include "cli/program.h"
 
+#include "core/error.h"
+
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <filesystem>
+#include <new>
 #include <sstream>
 #include <string_view>
 #include <unistd.h>
@@ -32,6 +37,39 @@ std::string shell_word(const std::string& word) {
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
+}
+
+namespace {
+
+std::atomic<bool> memory_ended{false};
+
+void note_that_memory_ended() {
+  memory_ended = true;
+  throw std::bad_alloc();
+}
+
+/// Anything else that ends here is an error of ours, and is left to be seen as one.
+void end_with_words() {
+  if (!memory_ended) std::abort();
+  tell_no_memory();
+  std::_Exit(static_cast<int>(ErrorKind::runtime));
+}
+
+}  // namespace
+
+void say_when_memory_ends() {
+  std::set_new_handler(note_that_memory_ended);
+  std::set_terminate(end_with_words);
+}
+
+void tell_no_memory() noexcept {
+  constexpr std::string_view kWords =
+      "wellspring: error: no memory is left (the machine or a limit has no more for this process)\n"
+      "  use a smaller batch, network or data set, or raise the limit; a run goes on from its "
+      "newest "
+      "checkpoint\n";
+  // Nobody can be told where this fails.
+  [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWords.data(), kWords.size());
 }
 
 void open_standard_streams() {

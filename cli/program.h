@@ -22,4 +22,11 @@ void open_standard_streams();
 /// signal, when the program ends.
 void forget_undelivered();
 
+/// Where memory ends the program ends with words and ErrorKind::runtime, wherever that was: also in
+/// code that promises to throw nothing and would abort, as iterators of folders and JSON's values
+/// do.
+void say_when_memory_ends();
+/// Those words, which take no memory.
+void tell_no_memory() noexcept;
+
 }  // namespace wellspring::cli

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "core/yaml_documents.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -51,6 +52,8 @@ using Pointer = ConfigValue::Pointer;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 18;
 constexpr int kMaxDepth = 64;
 constexpr int kMaxValues = 100'000;
+/// Of a text that is refused, bytes that a message has.
+constexpr std::size_t kShown = 60;
 
 std::string child_path(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
@@ -158,7 +161,6 @@ void expect_text(std::string_view text, const std::string& file, Lines lines) {
     // A value of the command line is taken as it stands, whatever it holds.
     if (is_utf8(part) && (lines == Lines::dropped || !controls)) continue;
     const Place place = {file, lines == Lines::kept ? line : 0, lines == Lines::kept ? 1 : 0};
-    constexpr std::size_t kShown = 60;  // bytes
     fail(ErrorKind::config,
          {fmt::format("{}{}", place.prefix(), is_utf8(part) ? "a control character" : "not UTF-8"),
           fmt::format("'{}'; a configuration is plain text in UTF-8, and so is what a run writes",
@@ -171,13 +173,13 @@ void expect_text(std::string_view text, const std::string& file, Lines lines) {
 Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines,
                    const std::string& path) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
+    const YAML::Node document = YAML::Load(text);
+    if (has_second_document(text)) {
       fail(ErrorKind::config, {fmt::format("{}: more than one YAML document", file),
                                "a configuration is one", "remove the line '---'"});
     }
     TreeBuilder builder(file, lines);
-    return builder.build(documents.empty() ? YAML::Node() : documents.front(), path);
+    return builder.build(document, path);
   } catch (const YAML::Exception& error) {
     fail(ErrorKind::config,
          {place_at(file, lines, error.mark).prefix() + "not valid YAML", error.msg});
@@ -240,6 +242,10 @@ void apply_override(Pointer& root, const std::string& text) {
   if (equals == std::string::npos) fail_override(text, "there is no '='");
   const std::string key = text.substr(0, equals);
   if (trim(key).empty()) fail_override(text, "the key is empty");
+  if (std::count(key.begin(), key.end(), '.') >= kMaxDepth) {
+    fail_override(printable(key.substr(0, kShown)) + "...",
+                  fmt::format("its key has more than {} parts", kMaxDepth));
+  }
   Pointer* slot = &root;
   for (std::size_t begin = 0; begin <= key.size();) {
     const std::size_t end = std::min(key.find('.', begin), key.size());

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <sys/sysinfo.h>
 #include <vector>
 
 namespace wellspring {
@@ -191,14 +192,28 @@ void limit(HostMemory& memory, const Group& group, const MemoryFiles& files) {
   memory.limited_by = fmt::format("{}, which allows {}", group.name, human_bytes(allowed));
 }
 
-/// A line of /proc/meminfo, which counts in units of 1024 bytes; 0 when there is none.
-std::uint64_t meminfo(const fs::path& root, std::string_view key) {
+/// A line of /proc/meminfo, which counts in units of 1024 bytes.
+std::optional<std::uint64_t> meminfo(const fs::path& root, std::string_view key) {
   std::ifstream file(root / "proc/meminfo");
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> words = words_of(line);
-    if (words.size() >= 2 && words[0] == key) return Group::parse(words[1]).value_or(0) * 1024;
+    if (words.size() < 2 || words[0] != key) continue;
+    if (const auto number = Group::parse(words[1])) return *number * 1024;
   }
-  return 0;
+  return std::nullopt;
+}
+
+/// The machine's own. Where /proc cannot be read the kernel is asked, which counts file pages that
+/// it could give back as used.
+HostMemory machine_memory(const fs::path& root) {
+  struct sysinfo facts {};
+  if (::sysinfo(&facts) != 0) facts = {};
+  const std::uint64_t unit = facts.mem_unit;
+  HostMemory memory;
+  memory.total_bytes = meminfo(root, "MemTotal:").value_or(facts.totalram * unit);
+  memory.available_bytes =
+      meminfo(root, "MemAvailable:").value_or((facts.freeram + facts.bufferram) * unit);
+  return memory;
 }
 
 void limit(std::optional<ProcessorQuota>& quota, const Group& group,
@@ -211,9 +226,7 @@ void limit(std::optional<ProcessorQuota>& quota, const Group& group,
 }  // namespace
 
 HostMemory host_memory(const fs::path& root) {
-  HostMemory memory;
-  memory.total_bytes = meminfo(root, "MemTotal:");
-  memory.available_bytes = meminfo(root, "MemAvailable:");
+  HostMemory memory = machine_memory(root);
   for (const Group& group : groups(root, "")) limit(memory, group, unified_files());
   for (const Group& group : groups(root, "memory")) limit(memory, group, version_1_files());
   return memory;

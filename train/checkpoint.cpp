@@ -6,6 +6,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "train/same_run.h"
 #include "train/tensor_text.h"
 
 #include <fmt/format.h>
@@ -390,6 +391,11 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   for (const std::uint64_t step : steps())
     if (step > content.step) remove_folder(path_of(step));
   remove_all_but(content.step, content.config.train.keep);
+  // What could not be removed at once, for want of descriptors say; this one is whole even so.
+  try {
+    remove_stale_temporaries(folder_);
+  } catch (const Error&) {
+  }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }

@@ -1,8 +1,6 @@
-// What a checkpoint says of itself in checkpoint.json, and whether a run may go on from it. Called
-// by train/checkpoint and train/finished_run; host only.
+// What a checkpoint says of itself in checkpoint.json. Called by train/checkpoint and
+// train/finished_run; host only.
 #pragma once
-
-#include "train/run_config.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -32,14 +30,5 @@ struct CheckpointHeader {
 CheckpointHeader read_checkpoint_header(const std::filesystem::path& checkpoint);
 /// Error (data) where a file of the checkpoint is not the one that was written.
 void check_digest(const std::filesystem::path& file, const CheckpointHeader& header);
-
-/// Compares a run with the one that wrote the checkpoint. It may be longer where all its steps so
-/// far had the same learning rates. Returns the other's length in steps. Error (config), with what
-/// differs, where the run cannot go on from there.
-std::uint64_t expect_same_run(const std::filesystem::path& checkpoint,
-                              const CheckpointHeader& header, const RunConfig& config);
-/// Error (config): the samples of the steps so far would have been others in a longer run.
-[[noreturn]] void refuse_longer_run(const std::filesystem::path& checkpoint, std::uint64_t before,
-                                    std::uint64_t now, const std::string& why);
 
 }  // namespace wellspring

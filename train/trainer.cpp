@@ -11,6 +11,7 @@
 #include "train/rates.h"
 #include "train/run_folder.h"
 #include "train/run_samples.h"
+#include "train/same_run.h"
 #include "train/sample_counts.h"
 #include "train/snapshot.h"
 #include "train/step.h"

@@ -285,6 +285,24 @@ TEST(Config, WhatNeverEndsIsRefused) {
   test::expect_parts(refusal(doubled), {"never ends", "aliases multiply"});
 }
 
+// Of the first text yaml-cpp's LoadAll makes documents until no memory is left.
+TEST(Config, OnlyTheFirstTwoDocumentsAreLookedAt) {
+  const std::string advice = "more than one YAML document";
+  EXPECT_NE(refusal("\"k\":}, [] !!str 7\n? complex\n: [~, null, {}, []]\n").find(advice),
+            std::string::npos);
+  EXPECT_NE(refusal("---\n---\na: 1\n").find(advice), std::string::npos);
+  EXPECT_EQ(read_optimizer(parse("optimizer: {lr: 1}\n---\n# nothing\n")).lr, 1);
+}
+
+// Every part has its path, so that their memory grows as the square of their number.
+TEST(Config, OverridesHaveNoEndlessKeys) {
+  std::string key = "a";
+  for (int i = 0; i < 60'000; ++i) key += ".a";
+  const std::string message = refusal("", {key + "=1"});
+  test::expect_parts(message, {"command line: cannot apply 'a.a.", "more than 64 parts"});
+  EXPECT_LT(message.size(), 300u);
+}
+
 // Keys are looked up, not searched for: the time is that of their number, not of its square.
 TEST(Config, ManyKeysAreReadAtOnce) {
   constexpr int kKeys = 20'000;

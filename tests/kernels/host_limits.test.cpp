@@ -171,6 +171,13 @@ TEST_F(HostLimits, NonsenseLimitsNothing) {
   EXPECT_FALSE(quota());
 }
 
+// A machine that seems to have no memory refuses every run.
+TEST_F(HostLimits, WithoutProcTheKernelIsAsked) {
+  fs::remove(folder_ / "proc/meminfo");
+  EXPECT_GT(memory().available_bytes, 0u);
+  EXPECT_GE(memory().total_bytes, memory().available_bytes);
+}
+
 TEST(HostLimitsHere, AreThoseOfAMachineThatRuns) {
   EXPECT_GT(host_memory().available_bytes, 0u);
   EXPECT_GE(host_memory().total_bytes, host_memory().available_bytes);

@@ -178,6 +178,17 @@ TEST_F(Checkpoints, WhatAKilledRemovalLeftIsRemoved) {
   EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/step-mine")) << "not ours";
 }
 
+// For want of a descriptor, say: it is tried again with the next checkpoint.
+TEST_F(Checkpoints, WhatCouldNotBeRemovedIsRemovedWithTheNextOne) {
+  Trainer again(small_run(folder_.path()), silent(),
+                quick(ResumeChoice::parse(checkpoint(20).string())));
+  again.train_until(25);
+  const fs::path left = folder_.path() / "checkpoints/.tmp-step-10-1-1";
+  fs::copy(checkpoint(10), left, fs::copy_options::recursive);
+  again.checkpoint();
+  EXPECT_FALSE(fs::exists(left));
+}
+
 TEST_F(Checkpoints, ARunTakenUpEarlierGoesOnFromWhereItIs) {
   Trainer again(small_run(folder_.path(), {"train.keep=1"}), silent(),
                 quick(ResumeChoice::parse(checkpoint(10).string())));

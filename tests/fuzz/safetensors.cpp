@@ -1,0 +1,23 @@
+// A safetensors file: what its header lists can be read, and no tensor is larger than the file.
+#include "core/safetensors.h"
+
+#include "tests/fuzz/fuzz.h"
+
+using namespace wellspring;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::InputFolder folder;
+  const auto path = folder.write("x.safetensors", fuzz::text_of({data, size}));
+  fuzz::refused_or([&] {
+    const SafetensorsFile file(path);
+    for (const TensorInfo& tensor : file.tensors()) {
+      fuzz::expect(tensor.bytes <= size, "a tensor lies in its file");
+      std::vector<std::byte> bytes(tensor.bytes);
+      file.read(tensor, bytes);
+      fuzz::expect(file.find(tensor.name) != nullptr, "a tensor is found by its name");
+    }
+    fuzz::refused_or([&] { (void)file.tensor("weight"); });
+    file.verify();
+  });
+  return 0;
+}
