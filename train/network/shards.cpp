@@ -34,7 +34,7 @@ bool row_by_row(const Operation& operation) {
 }
 
 std::vector<Rows> divide(std::span<const Node> nodes, std::int64_t batch) {
-  constexpr std::int64_t kMost = 32, kRows = 4, kWork = std::int64_t{1} << 20, kReuse = 64;
+  constexpr std::int64_t kMost = 32, kRows = 16, kWork = std::int64_t{1} << 22, kReuse = 64;
   Cost cost;
   for (const Node& node : nodes) {
     const Cost own = cost_of(node);
