@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <omp.h>
 #include <stdexcept>
 #include <utility>
 
@@ -40,12 +41,14 @@ class Recording {
   Stream& stream_;
 };
 
-void run_lists(const std::vector<WorkList>& lists, int threads) {
+/// lists: by shard, then by thread.
+void run_lists(const std::vector<std::vector<WorkList>>& lists) {
   std::exception_ptr failure;
+  const auto threads = static_cast<int>(lists.front().size());
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::size_t i = 0; i < lists.size(); ++i) {
     try {
-      lists[i].run();
+      lists[i][static_cast<std::size_t>(omp_get_thread_num())].run();
     } catch (...) {
 #pragma omp critical(wellspring_shard_failure)
       if (!failure) failure = std::current_exception();
@@ -70,14 +73,22 @@ void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
-void ShardRunner::enqueue(Stream& to, std::string_view name, std::int64_t shards,
-                          const std::function<void(std::int64_t, Stream&)>& record) {
-  const auto lists = std::make_shared<std::vector<WorkList>>(static_cast<std::size_t>(shards));
-  for (std::int64_t s = 0; s < shards; ++s) {
-    const Recording recording(alone_, (*lists)[static_cast<std::size_t>(s)]);
-    record(s, alone_);
+std::size_t ShardRunner::threads(const Stream& to, std::size_t shards) {
+  return std::min(shards, static_cast<std::size_t>(to.threads()));
+}
+
+void ShardRunner::enqueue(Stream& to, std::string_view name, std::size_t shards,
+                          const std::function<void(Place, Stream&)>& record) {
+  const auto lists = std::make_shared<std::vector<std::vector<WorkList>>>(shards);
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    std::vector<WorkList>& by_thread = (*lists)[shard];
+    by_thread.resize(threads(to, shards));
+    for (std::size_t thread = 0; thread < by_thread.size(); ++thread) {
+      const Recording recording(alone_, by_thread[thread]);
+      record({shard, thread}, alone_);
+    }
   }
-  to.run(NodeKind::kernel, name, [lists, threads = to.threads()] { run_lists(*lists, threads); });
+  to.run(NodeKind::kernel, name, [lists] { run_lists(*lists); });
 }
 
 void add_partial_sums(Stream& stream, std::string_view name, std::vector<PartialSums> sums) {

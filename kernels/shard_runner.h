@@ -5,6 +5,7 @@
 
 #include "kernels/stream.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -18,11 +19,21 @@ class ShardRunner {
   /// how many threads there are.
   const Stream& stream() const { return alone_; }
 
-  /// Calls record(s, stream()) for s in [0, shards) at once, and enqueues what they enqueued as one
-  /// node of `to`. Lists that touch the same memory are a race. Errors of the work: of the first
+  /// Which list, and by which of the threads that run it: what lists do not hand on can lie in
+  /// memory of the thread, and stay in its cache.
+  struct Place {
+    std::size_t shard = 0;
+    std::size_t thread = 0;  ///< [0, threads(to, shards))
+  };
+  /// How many threads share the lists.
+  static std::size_t threads(const Stream& to, std::size_t shards);
+
+  /// Calls record(place, stream()) for every shard and thread at once, and enqueues what they
+  /// enqueued as one node of `to`, which runs each shard once. Lists of different shards that touch
+  /// the same memory, other than that of one thread, are a race. Errors of the work: of the first
   /// that was seen; the other lists are finished. std::logic_error for copies to or from the host.
-  void enqueue(Stream& to, std::string_view name, std::int64_t shards,
-               const std::function<void(std::int64_t, Stream&)>& record);
+  void enqueue(Stream& to, std::string_view name, std::size_t shards,
+               const std::function<void(Place, Stream&)>& record);
 
  private:
   Stream alone_{Device::cpu(), 1};

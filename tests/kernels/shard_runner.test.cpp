@@ -17,14 +17,32 @@ TEST(ShardRunner, EveryListRunsWholeAndInItsOrder) {
     Stream stream(Device::cpu(), threads);
     ShardRunner runner;
     std::array<std::vector<int>, 7> seen;
-    runner.enqueue(stream, "test", 7, [&](std::int64_t s, Stream& alone) {
+    runner.enqueue(stream, "test", 7, [&](ShardRunner::Place place, Stream& alone) {
+      const std::size_t s = place.shard;
       EXPECT_EQ(alone.threads(), 1);
       for (int i = 0; i < 3; ++i)
-        alone.run(NodeKind::kernel, "step",
-                  [&seen, s, i] { seen[static_cast<std::size_t>(s)].push_back(i); });
+        alone.run(NodeKind::kernel, "step", [&seen, s, i] { seen[s].push_back(i); });
     });
     for (const std::vector<int>& of : seen) EXPECT_EQ(of, (std::vector<int>{0, 1, 2}));
   }
+}
+
+// Memory of a thread holds no more than one list's work at a time.
+TEST(ShardRunner, ThreadsHaveMemoryOfTheirOwn) {
+  Stream stream(Device::cpu(), 3);
+  ShardRunner runner;
+  EXPECT_EQ(ShardRunner::threads(stream, 2), 2u);
+  ASSERT_EQ(ShardRunner::threads(stream, 40), 3u);
+  std::array<int, 3> mine{};
+  std::array<int, 40> seen{};
+  runner.enqueue(stream, "test", seen.size(), [&](ShardRunner::Place place, Stream& alone) {
+    int* own = &mine[place.thread];
+    for (int i = 0; i < 1000; ++i)
+      alone.run(NodeKind::kernel, "count", [own, i] { *own = i == 0 ? 1 : *own + 1; });
+    int* result = &seen[place.shard];
+    alone.run(NodeKind::kernel, "store", [own, result] { *result += *own; });
+  });
+  for (const int count : seen) EXPECT_EQ(count, 1000);
 }
 
 TEST(ShardRunner, IsOneNodeOfARecordedStep) {
@@ -32,8 +50,9 @@ TEST(ShardRunner, IsOneNodeOfARecordedStep) {
   ShardRunner runner;
   std::array<int, 3> runs{};
   const auto graph = StepGraph::record(stream, [&](Stream& to) {
-    runner.enqueue(to, "test", 3, [&](std::int64_t s, Stream& alone) {
-      alone.run(NodeKind::kernel, "step", [&runs, s] { ++runs[static_cast<std::size_t>(s)]; });
+    runner.enqueue(to, "test", 3, [&](ShardRunner::Place place, Stream& alone) {
+      const std::size_t s = place.shard;
+      alone.run(NodeKind::kernel, "step", [&runs, s] { ++runs[s]; });
     });
   });
   EXPECT_EQ(graph->census().kernels, 1);
@@ -48,9 +67,10 @@ TEST(ShardRunner, AFailureReachesTheCallerAfterAllOthersHaveRun) {
   ShardRunner runner;
   std::array<int, 6> ran{};
   const auto run = [&] {
-    runner.enqueue(stream, "test", 6, [&](std::int64_t s, Stream& alone) {
+    runner.enqueue(stream, "test", 6, [&](ShardRunner::Place place, Stream& alone) {
+      const std::size_t s = place.shard;
       alone.run(NodeKind::kernel, "step", [&ran, s] {
-        ran[static_cast<std::size_t>(s)] = 1;
+        ran[s] = 1;
         if (s == 2) throw std::runtime_error("of the third");
       });
     });
@@ -64,7 +84,7 @@ TEST(ShardRunner, RefusesWhatLeavesTheDevice) {
   ShardRunner runner;
   float from = 0, to = 0;
   const auto copies = [&](CopyDirection direction) {
-    runner.enqueue(stream, "test", 1, [&](std::int64_t, Stream& alone) {
+    runner.enqueue(stream, "test", 1, [&](ShardRunner::Place, Stream& alone) {
       alone.copy(&to, &from, sizeof to, direction, "copy");
     });
   };

@@ -45,6 +45,7 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   shards_ = !runner_           ? divide(spec.batch, 1)
             : spec.shards == 0 ? divide(nodes, spec.batch)
                                : divide(spec.batch, spec.shards);
+  threads_ = ShardRunner::threads(stream, shards_.size());
   for (const Node& node : nodes) steps_.emplace_back().node = node;
   output_ = steps_.back().node.output.value;
   plan_stages();
@@ -223,7 +224,7 @@ void Network::reserve(MemoryPlan& memory) {
   }
   reserve_blocks(memory, false);
   reserve_blocks(memory, true);
-  const std::size_t workspace = std::max(workspace_bytes_, shards_.size() * shard_workspace_bytes_);
+  const std::size_t workspace = std::max(workspace_bytes_, threads_ * shard_workspace_bytes_);
   if (workspace > 0)
     workspace_ = memory.reserve<std::byte>("workspace", "of one operation", workspace);
   std::size_t gradients = 0;
@@ -239,11 +240,11 @@ void Network::reserve_blocks(MemoryPlan& memory, bool apart) {
     if (stored.apart == apart) lives.push_back(stored.life);
   if (lives.empty()) return;
   const BlockAssignment assignment = assign_blocks(lives);
-  std::vector<Planned<std::byte>>& blocks = apart ? shard_blocks_ : blocks_;
+  std::vector<Planned<std::byte>>& blocks = apart ? thread_blocks_ : blocks_;
   for (std::size_t block = 0; block < assignment.block_bytes.size(); ++block) {
-    const std::size_t parts = apart ? shards_.size() : 1;
+    const std::size_t parts = apart ? threads_ : 1;
     blocks.push_back(memory.reserve<std::byte>(
-        "activations", fmt::format("{} {}", apart ? "block of shards" : "block", block),
+        "activations", fmt::format("{} {}", apart ? "block of threads" : "block", block),
         parts * assignment.block_bytes[block]));
   }
   std::size_t next = 0;
@@ -256,64 +257,61 @@ std::string Network::memory_summary() const {
   std::size_t apart = 0, together = 0;
   for (const Stored& stored : stored_)
     apart += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
-  for (const auto* blocks : {&blocks_, &shard_blocks_})
+  for (const auto* blocks : {&blocks_, &thread_blocks_})
     for (const Planned<std::byte>& block : *blocks) together += block.bytes();
   return fmt::format("{} tensors of {:.1f} MiB in {} blocks of {:.1f} MiB", stored_.size(),
-                     static_cast<double>(apart) / kMiB, blocks_.size() + shard_blocks_.size(),
+                     static_cast<double>(apart) / kMiB, blocks_.size() + thread_blocks_.size(),
                      static_cast<double>(together) / kMiB);
 }
 
 // ---------------------------------------------------------------------------------------------
 // Running
 
-void* Network::data(int stored, std::size_t shard) const {
+void* Network::data(int stored, Place place) const {
   if (stored == kNone) return nullptr;
   const Stored& tensor = stored_[index(stored)];
   if (tensor.apart) {
-    const Planned<std::byte>& block = shard_blocks_[tensor.block];
-    return block.data() + shard * (block.bytes() / shards_.size());
+    const Planned<std::byte>& block = thread_blocks_[tensor.block];
+    return block.data() + place.thread * (block.bytes() / threads_);
   }
   std::byte* begin = blocks_[tensor.block].data();
-  if (shard == kWhole) return begin;
+  if (whole(place)) return begin;
   return std::accumulate(tensor.bytes.begin(),
-                         tensor.bytes.begin() + static_cast<std::ptrdiff_t>(shard), begin);
+                         tensor.bytes.begin() + static_cast<std::ptrdiff_t>(place.shard), begin);
 }
 
 void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const {
   return shard_gradients_.data() + shard * stage.gradient_bytes + begin;
 }
 
-LayerRun Network::run_of(const Step& step, std::size_t shard, const Pass& pass) const {
+LayerRun Network::run_of(const Step& step, Place place, const Pass& pass) const {
   LayerRun run{pass, arena_, step.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
   for (const Tensor& input : step.node.inputs)
     run.input.push_back(input.value == 0 ? pass.batch.x
-                                         : data(activation_[index(input.value)], shard));
-  run.output = data(activation_[index(step.node.output.value)], shard);
-  for (const int saved : step.saved) run.saved.push_back(data(saved, shard));
-  if (shard == kWhole) {
-    run.workspace = {workspace_.data(), workspace_.bytes()};
-  } else {
-    run.workspace = {workspace_.data() + shard * shard_workspace_bytes_, shard_workspace_bytes_};
-  }
+                                         : data(activation_[index(input.value)], place));
+  run.output = data(activation_[index(step.node.output.value)], place);
+  for (const int saved : step.saved) run.saved.push_back(data(saved, place));
+  run.workspace = whole(place)
+                      ? ops::Workspace{workspace_.data(), workspace_.bytes()}
+                      : ops::Workspace{workspace_.data() + place.thread * shard_workspace_bytes_,
+                                       shard_workspace_bytes_};
   return run;
 }
 
 void Network::in_shards(const char* name, const Pass& pass,
-                        const std::function<void(std::size_t, const Pass&)>& body) {
-  runner_->enqueue(pass.stream, name, static_cast<std::int64_t>(shards_.size()),
-                   [&](std::int64_t s, Stream& alone) {
-                     const auto shard = static_cast<std::size_t>(s);
-                     const Rows rows = shards_[shard];
-                     const BatchView batch = rows_of(pass.batch, rows);
-                     const Slot* slots = pass.slots == nullptr ? nullptr : pass.slots + rows.first;
-                     body(shard, {alone, batch, slots, pass.state, pass.mode});
-                   });
+                        const std::function<void(Place, const Pass&)>& body) {
+  runner_->enqueue(pass.stream, name, shards_.size(), [&](Place place, Stream& alone) {
+    const Rows rows = shards_[place.shard];
+    const BatchView batch = rows_of(pass.batch, rows);
+    const Slot* slots = pass.slots == nullptr ? nullptr : pass.slots + rows.first;
+    body(place, {alone, batch, slots, pass.state, pass.mode});
+  });
 }
 
 void Network::forward(const Pass& pass) {
   for (const Stage& stage : stages_) {
-    const auto run = [&](std::size_t shard, const Pass& part) {
-      for (std::size_t i = stage.first; i < stage.end; ++i) forward(steps_[i], shard, part);
+    const auto run = [&](Place place, const Pass& part) {
+      for (std::size_t i = stage.first; i < stage.end; ++i) forward(steps_[i], place, part);
     };
     if (stage.sharded)
       in_shards("forward in shards", pass, run);
@@ -322,8 +320,8 @@ void Network::forward(const Pass& pass) {
   }
 }
 
-void Network::forward(const Step& step, std::size_t shard, const Pass& pass) const {
-  step.layers[shard == kWhole ? 0 : shard]->forward(run_of(step, shard, pass));
+void Network::forward(const Step& step, Place place, const Pass& pass) const {
+  step.layers[whole(place) ? 0 : place.shard]->forward(run_of(step, place, pass));
 }
 
 bool Network::learns(const Stage& stage) const {
@@ -336,9 +334,9 @@ void Network::backward(const Pass& pass) {
   for (std::size_t k = stages_.size(); k-- > 0;) {
     const Stage& stage = stages_[k];
     if (!learns(stage)) continue;
-    const auto run = [&](std::size_t shard, const Pass& part) {
+    const auto run = [&](Place place, const Pass& part) {
       for (std::size_t i = stage.end; i-- > stage.first;)
-        if (steps_[i].backward) backward(steps_[i], shard, part);
+        if (steps_[i].backward) backward(steps_[i], place, part);
     };
     if (stage.sharded) {
       in_shards("backward in shards", pass, run);
@@ -349,28 +347,29 @@ void Network::backward(const Pass& pass) {
   }
 }
 
-void Network::backward(const Step& step, std::size_t shard, const Pass& pass) const {
-  LayerRun run = run_of(step, shard, pass);
-  run.output_gradient = data(gradient_[index(step.node.output.value)], shard);
+void Network::backward(const Step& step, Place place, const Pass& pass) const {
+  LayerRun run = run_of(step, place, pass);
+  run.output_gradient = data(gradient_[index(step.node.output.value)], place);
   for (const Target& target : step.input_gradients)
-    run.input_gradient.push_back(data(target.written, shard));
+    run.input_gradient.push_back(data(target.written, place));
   for (std::size_t k = 0; k < step.parameters.size(); ++k) {
     const int again = step.parameter_gradients[k].written;
-    void* gradient = again == kNone ? arena_.gradient(step.parameters[k]) : data(again, shard);
-    if (shard != kWhole) gradient = shard_gradient(stage_of(step), shard, step.shard_gradients[k]);
+    void* gradient = again == kNone ? arena_.gradient(step.parameters[k]) : data(again, place);
+    if (!whole(place))
+      gradient = shard_gradient(stage_of(step), place.shard, step.shard_gradients[k]);
     run.parameter_gradient.push_back(gradient);
   }
-  step.layers[shard == kWhole ? 0 : shard]->backward(run);
-  accumulate(step, shard, pass);
+  step.layers[whole(place) ? 0 : place.shard]->backward(run);
+  accumulate(step, place, pass);
 }
 
-void Network::accumulate(const Step& step, std::size_t shard, const Pass& pass) const {
+void Network::accumulate(const Step& step, Place place, const Pass& pass) const {
   for (std::size_t k = 0; k < step.input_gradients.size(); ++k) {
     const Target& target = step.input_gradients[k];
     if (target.added_to == kNone) continue;
-    void* sum = data(target.added_to, shard);
-    ops::add(pass.stream, spec_.compute, rows(shard) * step.node.inputs[k].shape.elements(),
-             data(target.written, shard), sum, sum);
+    void* sum = data(target.added_to, place);
+    ops::add(pass.stream, spec_.compute, rows(place) * step.node.inputs[k].shape.elements(),
+             data(target.written, place), sum, sum);
   }
   for (std::size_t k = 0; k < step.parameters.size(); ++k) {
     const int again = step.parameter_gradients[k].written;
@@ -378,7 +377,7 @@ void Network::accumulate(const Step& step, std::size_t shard, const Pass& pass) 
     const ParameterTensor& tensor = arena_.tensor(step.parameters[k]);
     void* sum = arena_.gradient(step.parameters[k]);
     ops::add(pass.stream, tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute,
-             tensor.elements(), data(again, shard), sum, sum);
+             tensor.elements(), data(again, place), sum, sum);
   }
 }
 

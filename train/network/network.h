@@ -60,8 +60,10 @@ class Network {
 
  private:
   static constexpr int kNone = -1;
+  using Place = ShardRunner::Place;
   /// All rows at once, as opposed to one of the shards.
-  static constexpr std::size_t kWhole = static_cast<std::size_t>(-1);
+  static constexpr Place kWhole{static_cast<std::size_t>(-1), 0};
+  static constexpr bool whole(Place place) { return place.shard == kWhole.shard; }
 
   /// A tensor in memory: an activation, a gradient, what a layer saves, or scratch of one step.
   struct Stored {
@@ -69,7 +71,7 @@ class Network {
     std::vector<std::size_t> bytes;  ///< by shard, or one for all rows
     Lifetime life;
     std::size_t block = 0;
-    /// It lives within one stage: each shard has a block for it, and they are not neighbours.
+    /// It lives within one stage: each thread has room for that of one shard.
     bool apart = false;
   };
   /// A gradient that a layer writes: where, and, if something is there already, what to add it to.
@@ -131,33 +133,34 @@ class Network {
   const Stage& stage_of(const Step& step) const { return stages_[step.stage]; }
 
   // Running.
-  void* data(int stored, std::size_t shard) const;
+  void* data(int stored, Place place) const;
   void* shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const;
-  LayerRun run_of(const Step& step, std::size_t shard, const Pass& pass) const;
-  void forward(const Step& step, std::size_t shard, const Pass& pass) const;
-  void backward(const Step& step, std::size_t shard, const Pass& pass) const;
-  void accumulate(const Step& step, std::size_t shard, const Pass& pass) const;
+  LayerRun run_of(const Step& step, Place place, const Pass& pass) const;
+  void forward(const Step& step, Place place, const Pass& pass) const;
+  void backward(const Step& step, Place place, const Pass& pass) const;
+  void accumulate(const Step& step, Place place, const Pass& pass) const;
   bool learns(const Stage& stage) const;
   void add_shards(const Stage& stage, const Pass& pass) const;
-  /// Calls body(shard, its rows of `pass`) for each, side by side.
+  /// Calls body(place, its rows of `pass`) for each, side by side.
   void in_shards(const char* name, const Pass& pass,
-                 const std::function<void(std::size_t, const Pass&)>& body);
-  std::int64_t rows(std::size_t shard) const {
-    return shard == kWhole ? spec_.batch : shards_[shard].count;
+                 const std::function<void(Place, const Pass&)>& body);
+  std::int64_t rows(Place place) const {
+    return whole(place) ? spec_.batch : shards_[place.shard].count;
   }
 
   NetworkSpec spec_;
   ParameterArena arena_;
   std::optional<ShardRunner> runner_;  ///< on the CPU
   std::vector<Rows> shards_;           ///< the whole batch where there is no runner
+  std::size_t threads_ = 1;            ///< that take shards
   std::vector<Step> steps_;
   std::vector<Stage> stages_;
   std::vector<int> activation_;  ///< by value: stored index, kNone for the input
   std::vector<int> gradient_;    ///< by value
   std::vector<bool> learns_;     ///< by value: its gradient is needed
   std::vector<Stored> stored_;
-  std::vector<Planned<std::byte>> blocks_;        ///< of all rows
-  std::vector<Planned<std::byte>> shard_blocks_;  ///< as many parts as shards
+  std::vector<Planned<std::byte>> blocks_;         ///< of all rows
+  std::vector<Planned<std::byte>> thread_blocks_;  ///< as many parts as threads
   std::size_t workspace_bytes_ = 0, shard_workspace_bytes_ = 0;
   Planned<std::byte> workspace_, shard_gradients_;
   int output_ = 0;  ///< value
