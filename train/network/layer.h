@@ -19,14 +19,18 @@ namespace wellspring {
 /// What a layer asks for while it is planned; indices are its own, in the order of asking.
 class LayerPlanner {
  public:
+  /// `batch`: rows of the layer. `again`: the node's parameters are registered already, since
+  /// another layer of it has other rows.
   LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
-               DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients)
+               DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients,
+               bool again = false)
       : node_(node),
         arena_(arena),
         stream_(stream),
         batch_(batch),
         compute_(compute),
         seed_(seed),
+        again_(again),
         wanted_(std::move(wanted_gradients)),
         kept_inputs_(node.inputs.size(), false) {}
 
@@ -62,6 +66,7 @@ class LayerPlanner {
 
  private:
   ParameterTensor tensor(const std::string& layer, const std::string& name) const;
+  void registered(const std::string& layer, const ParameterTensor& asked);
 
   const Node& node_;
   ParameterArena& arena_;
@@ -69,6 +74,7 @@ class LayerPlanner {
   std::int64_t batch_;
   DType compute_;
   std::uint64_t seed_;
+  bool again_;
   std::vector<bool> wanted_;
   std::vector<bool> kept_inputs_;
   bool keeps_output_ = false;

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <stdexcept>
 
 namespace wellspring {
@@ -19,6 +19,11 @@ std::size_t index(int i) {
 
 std::string label_of(const Node& node) {
   return node.name.empty() ? fmt::format("value {}", node.output.value) : node.name;
+}
+
+/// So that what lies behind it begins on a cache line.
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
 }
 
 bool is_output(const Node& node) {
@@ -36,8 +41,15 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   gradient_.assign(values, kNone);
   learns_.assign(values, false);
   learns_[0] = spec.input_gradient;
-  for (Node& node : fuse(tape.nodes())) steps_.push_back({std::move(node), {}, {}, {}, {}, {}});
+  const std::vector<Node> nodes = fuse(tape.nodes());
+  if (stream.device().is_cpu()) runner_.emplace();
+  shards_ = !runner_           ? divide(spec.batch, 1)
+            : spec.shards == 0 ? divide(nodes, spec.batch)
+                               : divide(spec.batch, spec.shards);
+  threads_ = ShardRunner::threads(stream, shards_.size());
+  for (const Node& node : nodes) steps_.emplace_back().node = node;
   output_ = steps_.back().node.output.value;
+  plan_stages();
   plan_forward(stream);
   plan_backward();
   reserve(memory);
@@ -45,14 +57,37 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
 
 // ---------------------------------------------------------------------------------------------
 // Planning. Moments are numbered: step i runs forwards at i, the loss follows, and step i runs
-// backwards at backward_time(i).
+// backwards at backward_time(i). Shards pass the moments of a stage each in their own time.
 
-std::size_t Network::bytes_of(const TensorShape& shape, DType type) const {
-  return static_cast<std::size_t>(spec_.batch * shape.elements()) * size_of(type);
+void Network::plan_stages() {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const bool sharded = runner_ && row_by_row(steps_[i].node.operation);
+    if (stages_.empty() || stages_.back().sharded != sharded) stages_.push_back({i, i, sharded});
+    stages_.back().end = i + 1;
+    steps_[i].stage = stages_.size() - 1;
+  }
 }
 
-int Network::store(std::string name, std::size_t bytes, int time) {
-  stored_.push_back({std::move(name), {bytes, time, time}, 0});
+Network::Window Network::window(int time) const {
+  if (time == loss_time() || time == end_time()) return {time, time};
+  const bool forward = time < loss_time();
+  const std::size_t step = forward ? index(time) : 2 * steps_.size() - index(time);
+  const Stage& stage = stage_of(steps_[step]);
+  if (!stage.sharded) return {time, time};
+  if (forward) return {forward_time(stage.first), forward_time(stage.end - 1), true};
+  return {backward_time(stage.end - 1), backward_time(stage.first), true};
+}
+
+std::vector<std::size_t> Network::bytes_of(const TensorShape& shape, DType type) const {
+  std::vector<std::size_t> bytes;
+  for (const Rows& rows : shards_)
+    bytes.push_back(static_cast<std::size_t>(rows.count * shape.elements()) * size_of(type));
+  return bytes;
+}
+
+int Network::store(std::string name, std::vector<std::size_t> bytes, int time) {
+  const std::size_t sum = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+  stored_.push_back({std::move(name), std::move(bytes), {sum, time, time}});
   return static_cast<int>(stored_.size()) - 1;
 }
 
@@ -66,41 +101,57 @@ void Network::use(int stored, int time) {
 void Network::plan_forward(const Stream& stream) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
-    const int now = forward_time(i), then = backward_time(i);
     std::vector<bool> wanted;
     for (const Tensor& input : step.node.inputs) wanted.push_back(learns_[index(input.value)]);
-    LayerPlanner planner(step.node, arena_, stream, spec_.batch, spec_.compute, spec_.seed, wanted);
-    step.layer = make_layer(planner);
+    const DType type = is_output(step.node) ? DType::f32 : spec_.compute;
+    activation_[index(step.node.output.value)] =
+        store(label_of(step.node), bytes_of(step.node.output.shape, type), forward_time(i));
+    plan_layers(i, stream, wanted);
+    learns_[index(step.node.output.value)] = step.backward;
+  }
+  use(activation_[index(output_)], end_time());
+}
+
+void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector<bool>& wanted) {
+  Step& step = steps_[i];
+  const bool sharded = stage_of(step).sharded;
+  const int now = forward_time(i), then = backward_time(i);
+  std::vector<std::vector<std::size_t>> saved;  // by tensor, then by shard
+  for (std::size_t s = 0; s < (sharded ? shards_.size() : 1); ++s) {
+    LayerPlanner planner(step.node, arena_, sharded ? runner_->stream() : stream,
+                         sharded ? shards_[s].count : spec_.batch, spec_.compute, spec_.seed,
+                         wanted, s > 0);
+    step.layers.push_back(make_layer(planner));
+    std::size_t& workspace = sharded ? shard_workspace_bytes_ : workspace_bytes_;
+    workspace = std::max(workspace, aligned(planner.workspace_bytes()));
+    saved.resize(planner.saved().size());
+    for (std::size_t k = 0; k < saved.size(); ++k) saved[k].push_back(aligned(planner.saved()[k]));
+    if (s > 0) continue;
+    // What follows is the same for every shard.
     step.parameters = planner.parameters();
     const bool has_weights =
         std::any_of(step.parameters.begin(), step.parameters.end(),
                     [this](ParameterId id) { return arena_.tensor(id).trained(); });
     step.backward = has_weights || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
-    learns_[index(step.node.output.value)] = step.backward;
-    workspace_bytes_ = std::max(workspace_bytes_, planner.workspace_bytes());
-
-    const DType type = is_output(step.node) ? DType::f32 : spec_.compute;
-    const int output = store(label_of(step.node), bytes_of(step.node.output.shape, type), now);
-    activation_[index(step.node.output.value)] = output;
     for (std::size_t k = 0; k < step.node.inputs.size(); ++k) {
       const int input = activation_[index(step.node.inputs[k].value)];
       use(input, now);
       if (step.backward && planner.keeps_input(k)) use(input, then);
     }
-    if (step.backward && planner.keeps_output()) use(output, then);
-    for (const std::size_t bytes : planner.saved()) {
-      step.saved.push_back(store(label_of(step.node) + " for backward", bytes, now));
-      if (step.backward) use(step.saved.back(), then);
-    }
+    if (step.backward && planner.keeps_output())
+      use(activation_[index(step.node.output.value)], then);
   }
-  use(activation_[index(output_)], end_time());
+  for (std::vector<std::size_t>& bytes : saved) {
+    step.saved.push_back(store(label_of(step.node) + " for backward", std::move(bytes), now));
+    if (step.backward) use(step.saved.back(), then);
+  }
 }
 
 void Network::plan_backward() {
   gradient_[index(output_)] =
       store("gradient of the outputs", bytes_of(steps_.back().node.output.shape, spec_.compute),
             loss_time());
-  std::map<int, bool> parameter_written;
+  std::vector<bool> parameter_written(arena_.tensors().size(), false);
   for (std::size_t i = steps_.size(); i-- > 0;) {
     Step& step = steps_[i];
     if (!step.backward) continue;
@@ -125,108 +176,237 @@ void Network::plan_backward() {
       }
       step.input_gradients.push_back(target);
     }
-    for (const ParameterId id : step.parameters) {
-      Target target;
-      const ParameterTensor& tensor = arena_.tensor(id);
-      if (tensor.trained() && !parameter_written.emplace(id.index, true).second) {
-        const DType type = tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute;
-        target.written = store("gradient of " + tensor.name + " again",
-                               static_cast<std::size_t>(tensor.elements()) * size_of(type), now);
-      }
-      step.parameter_gradients.push_back(target);
-    }
+    plan_parameter_gradients(i, parameter_written);
   }
   if (spec_.input_gradient) use(gradient_[0], end_time());
 }
 
+void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written) {
+  Step& step = steps_[i];
+  Stage& stage = stages_[step.stage];
+  for (const ParameterId id : step.parameters) {
+    Target target;
+    std::size_t begin = 0;
+    const ParameterTensor& tensor = arena_.tensor(id);
+    if (tensor.trained()) {
+      const DType type = tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute;
+      const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * size_of(type);
+      const bool first = !written[index(id.index)];
+      written[index(id.index)] = true;
+      if (stage.sharded) {
+        begin = stage.gradient_bytes;
+        stage.gradient_bytes += aligned(bytes);
+        const auto same =
+            std::find_if(stage.sums.begin(), stage.sums.end(),
+                         [id](const ShardSum& sum) { return sum.parameter.index == id.index; });
+        if (same == stage.sums.end())
+          stage.sums.push_back({id, {begin}, !first});
+        else
+          same->begins.push_back(begin);
+      } else if (!first) {
+        target.written = store("gradient of " + tensor.name + " again", {bytes}, backward_time(i));
+      }
+    }
+    step.parameter_gradients.push_back(target);
+    step.shard_gradients.push_back(begin);
+  }
+}
+
 void Network::reserve(MemoryPlan& memory) {
+  for (Stored& stored : stored_) {
+    const Window begin = window(stored.life.first), end = window(stored.life.last);
+    stored.apart = begin.sharded && begin == end;
+    if (stored.apart) {
+      stored.life.bytes = aligned(*std::max_element(stored.bytes.begin(), stored.bytes.end()));
+    } else {
+      stored.life.first = begin.first;
+      stored.life.last = end.last;
+    }
+  }
+  reserve_blocks(memory, false);
+  reserve_blocks(memory, true);
+  const std::size_t workspace = std::max(workspace_bytes_, threads_ * shard_workspace_bytes_);
+  if (workspace > 0)
+    workspace_ = memory.reserve<std::byte>("workspace", "of one operation", workspace);
+  std::size_t gradients = 0;
+  for (const Stage& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
+  if (gradients > 0)
+    shard_gradients_ =
+        memory.reserve<std::byte>("workspace", "gradients by shard", shards_.size() * gradients);
+}
+
+void Network::reserve_blocks(MemoryPlan& memory, bool apart) {
   std::vector<Lifetime> lives;
-  for (const Stored& stored : stored_) lives.push_back(stored.life);
+  for (const Stored& stored : stored_)
+    if (stored.apart == apart) lives.push_back(stored.life);
+  if (lives.empty()) return;
   const BlockAssignment assignment = assign_blocks(lives);
-  for (std::size_t block = 0; block < assignment.block_bytes.size(); ++block)
-    blocks_.push_back(memory.reserve<std::byte>("activations", fmt::format("block {}", block),
-                                                assignment.block_bytes[block]));
-  for (std::size_t i = 0; i < stored_.size(); ++i) stored_[i].block = assignment.block_of[i];
-  if (workspace_bytes_ > 0)
-    workspace_ = memory.reserve<std::byte>("workspace", "of one operation", workspace_bytes_);
+  std::vector<Planned<std::byte>>& blocks = apart ? thread_blocks_ : blocks_;
+  for (std::size_t block = 0; block < assignment.block_bytes.size(); ++block) {
+    const std::size_t parts = apart ? threads_ : 1;
+    blocks.push_back(memory.reserve<std::byte>(
+        "activations", fmt::format("{} {}", apart ? "block of threads" : "block", block),
+        parts * assignment.block_bytes[block]));
+  }
+  std::size_t next = 0;
+  for (Stored& stored : stored_)
+    if (stored.apart == apart) stored.block = assignment.block_of[next++];
 }
 
 std::string Network::memory_summary() const {
   constexpr double kMiB = 1 << 20;
   std::size_t apart = 0, together = 0;
-  for (const Stored& stored : stored_) apart += stored.life.bytes;
-  for (const Planned<std::byte>& block : blocks_) together += block.bytes();
+  for (const Stored& stored : stored_)
+    apart += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
+  for (const auto* blocks : {&blocks_, &thread_blocks_})
+    for (const Planned<std::byte>& block : *blocks) together += block.bytes();
   return fmt::format("{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
-                     static_cast<double>(apart) / kMiB, counted(blocks_.size(), "block"),
+                     static_cast<double>(apart) / kMiB,
+                     counted(blocks_.size() + thread_blocks_.size(), "block"),
                      static_cast<double>(together) / kMiB);
 }
 
 // ---------------------------------------------------------------------------------------------
 // Running
 
-void* Network::data(int stored) const {
-  return stored == kNone ? nullptr : blocks_[stored_[index(stored)].block].data();
+void* Network::data(int stored, Place place) const {
+  if (stored == kNone) return nullptr;
+  const Stored& tensor = stored_[index(stored)];
+  if (tensor.apart) {
+    const Planned<std::byte>& block = thread_blocks_[tensor.block];
+    return block.data() + place.thread * (block.bytes() / threads_);
+  }
+  std::byte* begin = blocks_[tensor.block].data();
+  if (whole(place)) return begin;
+  return std::accumulate(tensor.bytes.begin(),
+                         tensor.bytes.begin() + static_cast<std::ptrdiff_t>(place.shard), begin);
 }
 
-LayerRun Network::run_of(const Step& step, const Pass& pass) const {
+void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const {
+  return shard_gradients_.data() + shard * stage.gradient_bytes + begin;
+}
+
+LayerRun Network::run_of(const Step& step, Place place, const Pass& pass) const {
   LayerRun run{pass, arena_, step.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
   for (const Tensor& input : step.node.inputs)
-    run.input.push_back(input.value == 0 ? pass.batch.x : data(activation_[index(input.value)]));
-  run.output = data(activation_[index(step.node.output.value)]);
-  for (const int saved : step.saved) run.saved.push_back(data(saved));
-  run.workspace = {workspace_.data(), workspace_.bytes()};
+    run.input.push_back(input.value == 0 ? pass.batch.x
+                                         : data(activation_[index(input.value)], place));
+  run.output = data(activation_[index(step.node.output.value)], place);
+  for (const int saved : step.saved) run.saved.push_back(data(saved, place));
+  run.workspace = whole(place)
+                      ? ops::Workspace{workspace_.data(), workspace_.bytes()}
+                      : ops::Workspace{workspace_.data() + place.thread * shard_workspace_bytes_,
+                                       shard_workspace_bytes_};
   return run;
 }
 
+void Network::in_shards(const char* name, const Pass& pass,
+                        const std::function<void(Place, const Pass&)>& body) {
+  runner_->enqueue(pass.stream, name, shards_.size(), [&](Place place, Stream& alone) {
+    const Rows rows = shards_[place.shard];
+    const BatchView batch = rows_of(pass.batch, rows);
+    const Slot* slots = pass.slots == nullptr ? nullptr : pass.slots + rows.first;
+    body(place, {alone, batch, slots, pass.state, pass.mode});
+  });
+}
+
 void Network::forward(const Pass& pass) {
-  for (const Step& step : steps_) step.layer->forward(run_of(step, pass));
+  for (const Stage& stage : stages_) {
+    const auto run = [&](Place place, const Pass& part) {
+      for (std::size_t i = stage.first; i < stage.end; ++i) forward(steps_[i], place, part);
+    };
+    if (stage.sharded)
+      in_shards("forward in shards", pass, run);
+    else
+      run(kWhole, pass);
+  }
+}
+
+void Network::forward(const Step& step, Place place, const Pass& pass) const {
+  step.layers[whole(place) ? 0 : place.shard]->forward(run_of(step, place, pass));
+}
+
+bool Network::learns(const Stage& stage) const {
+  return std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(stage.first),
+                     steps_.begin() + static_cast<std::ptrdiff_t>(stage.end),
+                     [](const Step& step) { return step.backward; });
 }
 
 void Network::backward(const Pass& pass) {
-  for (std::size_t i = steps_.size(); i-- > 0;) {
-    const Step& step = steps_[i];
-    if (!step.backward) continue;
-    LayerRun run = run_of(step, pass);
-    run.output_gradient = data(gradient_[index(step.node.output.value)]);
-    for (const Target& target : step.input_gradients)
-      run.input_gradient.push_back(data(target.written));
-    for (std::size_t k = 0; k < step.parameters.size(); ++k) {
-      const int apart = step.parameter_gradients[k].written;
-      run.parameter_gradient.push_back(apart == kNone ? arena_.gradient(step.parameters[k])
-                                                      : data(apart));
+  for (std::size_t k = stages_.size(); k-- > 0;) {
+    const Stage& stage = stages_[k];
+    if (!learns(stage)) continue;
+    const auto run = [&](Place place, const Pass& part) {
+      for (std::size_t i = stage.end; i-- > stage.first;)
+        if (steps_[i].backward) backward(steps_[i], place, part);
+    };
+    if (stage.sharded) {
+      in_shards("backward in shards", pass, run);
+      add_shards(stage, pass);
+    } else {
+      run(kWhole, pass);
     }
-    step.layer->backward(run);
-    accumulate(step, pass);
   }
 }
 
-void Network::accumulate(const Step& step, const Pass& pass) const {
+void Network::backward(const Step& step, Place place, const Pass& pass) const {
+  LayerRun run = run_of(step, place, pass);
+  run.output_gradient = data(gradient_[index(step.node.output.value)], place);
+  for (const Target& target : step.input_gradients)
+    run.input_gradient.push_back(data(target.written, place));
+  for (std::size_t k = 0; k < step.parameters.size(); ++k) {
+    const int again = step.parameter_gradients[k].written;
+    void* gradient = again == kNone ? arena_.gradient(step.parameters[k]) : data(again, place);
+    if (!whole(place))
+      gradient = shard_gradient(stage_of(step), place.shard, step.shard_gradients[k]);
+    run.parameter_gradient.push_back(gradient);
+  }
+  step.layers[whole(place) ? 0 : place.shard]->backward(run);
+  accumulate(step, place, pass);
+}
+
+void Network::accumulate(const Step& step, Place place, const Pass& pass) const {
   for (std::size_t k = 0; k < step.input_gradients.size(); ++k) {
     const Target& target = step.input_gradients[k];
     if (target.added_to == kNone) continue;
-    ops::add(pass.stream, spec_.compute, spec_.batch * step.node.inputs[k].shape.elements(),
-             data(target.written), data(target.added_to), data(target.added_to));
+    void* sum = data(target.added_to, place);
+    ops::add(pass.stream, spec_.compute, rows(place) * step.node.inputs[k].shape.elements(),
+             data(target.written, place), sum, sum);
   }
   for (std::size_t k = 0; k < step.parameters.size(); ++k) {
-    const int apart = step.parameter_gradients[k].written;
-    if (apart == kNone) continue;
+    const int again = step.parameter_gradients[k].written;
+    if (again == kNone) continue;
     const ParameterTensor& tensor = arena_.tensor(step.parameters[k]);
     void* sum = arena_.gradient(step.parameters[k]);
     ops::add(pass.stream, tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute,
-             tensor.elements(), data(apart), sum, sum);
+             tensor.elements(), data(again, place), sum, sum);
   }
 }
 
+void Network::add_shards(const Stage& stage, const Pass& pass) const {
+  std::vector<PartialSums> sums;
+  for (const ShardSum& of : stage.sums) {
+    PartialSums& sum = sums.emplace_back();
+    sum.out = static_cast<float*>(arena_.gradient(of.parameter));
+    sum.n = arena_.tensor(of.parameter).elements();
+    sum.kept = of.kept;
+    for (const std::size_t begin : of.begins)
+      for (std::size_t s = 0; s < shards_.size(); ++s)
+        sum.parts.push_back(static_cast<const float*>(shard_gradient(stage, s, begin)));
+  }
+  if (!sums.empty()) add_partial_sums(pass.stream, "gradients of all shards", std::move(sums));
+}
+
 const float* Network::outputs() const {
-  return static_cast<const float*>(data(activation_[index(output_)]));
+  return static_cast<const float*>(data(activation_[index(output_)], kWhole));
 }
 
 void* Network::output_gradient() const {
-  return data(gradient_[index(output_)]);
+  return data(gradient_[index(output_)], kWhole);
 }
 
 const void* Network::input_gradient() const {
-  return spec_.input_gradient ? data(gradient_[0]) : nullptr;
+  return spec_.input_gradient ? data(gradient_[0], kWhole) : nullptr;
 }
 
 }  // namespace wellspring

@@ -14,11 +14,9 @@ namespace {
 
 /// The batch is divided for the weight gradient into ranges that are summed apart and then added in
 /// order: how many depends on the shape alone, so the result's bits do not depend on the threads.
-/// Their partial sums should stay within 2 MiB, about a second-level cache.
-std::int64_t sample_ranges(const Conv2dSpec& spec, const WinnerShape& shape) {
-  constexpr std::int64_t kPartialFloats = (2 << 20) / 4;
-  const std::int64_t weights = std::int64_t{shape.out_channels} * shape.weight_stride();
-  return std::min(spec.batch, std::clamp<std::int64_t>(kPartialFloats / weights, 4, 64));
+/// With 16 samples to a range, clearing and adding its sums is little beside filling them.
+std::int64_t sample_ranges(const Conv2dSpec& spec) {
+  return std::clamp<std::int64_t>(spec.batch / 16, 1, 64);
 }
 
 class WinnerConvPool2d final : public ConvPool2d {
@@ -27,7 +25,7 @@ class WinnerConvPool2d final : public ConvPool2d {
       : spec_(spec),
         shape_(shape),
         threads_(stream.threads()),
-        ranges_(sample_ranges(spec, shape)),
+        ranges_(sample_ranges(spec)),
         convolution_(Conv2d::plan(forward_spec(spec), stream)) {
     pool_.batch = spec.batch;
     pool_.height = shape.height;

@@ -18,12 +18,17 @@ Doubles uniform(std::size_t n, std::mt19937& random, double low, double high, DT
 
 }  // namespace
 
-NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute)
+NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute,
+                           std::int64_t shards)
     : stream_(stream), tape_(tape), memory_(stream.device()) {
   constexpr std::uint64_t kSeed = 7;
-  network_ = std::make_unique<Network>(
-      tape, NetworkSpec{.batch = batch, .compute = compute, .seed = kSeed, .input_gradient = true},
-      stream, memory_);
+  network_ = std::make_unique<Network>(tape,
+                                       NetworkSpec{.batch = batch,
+                                                   .compute = compute,
+                                                   .seed = kSeed,
+                                                   .input_gradient = true,
+                                                   .shards = shards},
+                                       stream, memory_);
   ParameterArena& arena = network_->parameters();
   arena.plan(memory_, compute, {});
   const SampleLayout& in = tape.layout();
@@ -80,6 +85,7 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
   upload(slots_.data(), input_.slots.data(), slots_.bytes());
   upload(state_.data(), &state, sizeof state);
   batch_.size = batch;
+  batch_.layout = in;
   batch_.dtype = compute;
   batch_.x = x_.data();
   batch_.count = count_.data();

@@ -15,7 +15,9 @@ namespace wellspring::test {
 class NetworkBench {
  public:
   /// Random samples, parameters and statistics, all of order one, from a fixed seed.
-  NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute = DType::f32);
+  /// `shards`: as NetworkSpec::shards.
+  NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute = DType::f32,
+               std::int64_t shards = 0);
 
   /// Of the samples and parameters as they are; f32.
   Doubles outputs(PassMode mode);

@@ -194,11 +194,11 @@ class Operations : public ops::test::OperationTest {
  protected:
   /// u: the rounding of the compute type. f32 sums of f32 products everywhere, so in bf16 only what
   /// is stored between operations is rounded to it: the steps, not the terms.
-  void expect_oracle(const OperationCase& c, DType compute) {
+  void expect_oracle(const OperationCase& c, DType compute, std::int64_t shards = 1) {
     SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
     Tape tape(c.name, c.input, kOutputs);
     c.page(tape);
-    NetworkBench bench(stream(), tape, kBatch, compute);
+    NetworkBench bench(stream(), tape, kBatch, compute, shards);
     const double f32 = ops::test::rounding(DType::f32);
     const double steps = static_cast<double>(tape.nodes().size()) + 1;
     const double stored = compute == DType::bf16 ? 4 * steps * ops::test::rounding(compute) : 0;
@@ -244,6 +244,33 @@ class Operations : public ops::test::OperationTest {
 
 TEST_P(Operations, AgreeWithTheOracleAndFiniteDifferences) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::f32);
+}
+
+// The CPU divides a batch; here into shards of 1, 1 and 2 rows.
+TEST_P(Operations, AgreeInShards) {
+  if (on_gpu()) GTEST_SKIP() << "a GPU takes the whole batch at once";
+  for (const OperationCase& c : cases()) expect_oracle(c, DType::f32, 3);
+}
+
+// Shards and the order of their sums are a matter of network and batch: every bit is the same
+// however many threads take them.
+TEST(ShardedNetwork, ThreadsDoNotChangeABit) {
+  for (const OperationCase& c : cases()) {
+    SCOPED_TRACE(c.name);
+    Tape tape(c.name, c.input, kOutputs);
+    c.page(tape);
+    const auto run = [&](int threads) {
+      Stream stream(Device::cpu(), threads);
+      NetworkBench bench(stream, tape, 13, DType::f32, 5);
+      std::map<std::string, Doubles> all{{"outputs", bench.outputs(PassMode::train)}};
+      all.merge(bench.gradients());
+      for (auto& [name, values] : bench.tensors()) all["after " + name] = values;
+      return all;
+    };
+    const auto alone = run(1);
+    EXPECT_GT(alone.size(), 2u);
+    for (const int threads : {2, 3, 8}) EXPECT_EQ(run(threads), alone) << threads;
+  }
 }
 
 TEST_P(Operations, AgreeInBf16) {

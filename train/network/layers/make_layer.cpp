@@ -18,7 +18,12 @@ void LayerPlanner::matrix(const std::string& layer, const std::string& name, Ten
   asked.layout = layout;
   asked.shape = std::move(shape);
   asked.initial = initial;
-  parameters_.push_back(layer == node_.name ? arena_.add(asked) : arena_.find(asked));
+  registered(layer, asked);
+}
+
+void LayerPlanner::registered(const std::string& layer, const ParameterTensor& asked) {
+  const bool own = layer == node_.name && !again_;
+  parameters_.push_back(own ? arena_.add(asked) : arena_.find(asked));
 }
 
 void LayerPlanner::vector(const std::string& layer, const std::string& name, std::int64_t n,
@@ -33,7 +38,7 @@ void LayerPlanner::buffer(const std::string& layer, const std::string& name, std
   asked.shape = {n};
   asked.initial = initial;
   asked.kind = TensorKind::buffer;
-  parameters_.push_back(arena_.add(asked));
+  registered(layer, asked);
 }
 
 std::unique_ptr<Layer> make_layer(LayerPlanner& planner) {
