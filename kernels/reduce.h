@@ -19,21 +19,23 @@ namespace wellspring {
 inline constexpr int kReduceLanes = 256;
 
 /// combine(... combine(identity, load(0)) ..., load(n - 1)) in the fixed order above; every member
-/// gets the result. `lanes`: kReduceLanes T of scratch, free again when the call returns. All
-/// members call it together.
+/// gets the result. combine(x, identity) is x. `lanes`: kReduceLanes T of scratch, free again when
+/// the call returns. All members call it together.
 template <class Team, class T, class Load, class Combine>
 WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load, Combine combine) {
   if constexpr (LoneTeam<Team>) {
     // One member: walk memory in order with all lanes side by side, which vectorises. The lanes are
     // a local array, so that the compiler knows that no load reads what was just written.
     T lane[kReduceLanes];
-    for (int l = 0; l < kReduceLanes; ++l) lane[l] = identity;
+    int used = kReduceLanes;  // the others stay at the identity, which changes nothing
+    while (used > 1 && used / 2 >= n) used /= 2;
+    for (int l = 0; l < used; ++l) lane[l] = identity;
     const std::int64_t whole = n - n % kReduceLanes;
     for (std::int64_t begin = 0; begin < whole; begin += kReduceLanes) {
       for (int l = 0; l < kReduceLanes; ++l) lane[l] = combine(lane[l], load(begin + l));
     }
     for (std::int64_t i = whole; i < n; ++i) lane[i - whole] = combine(lane[i - whole], load(i));
-    for (int half = kReduceLanes / 2; half > 0; half /= 2) {
+    for (int half = used / 2; half > 0; half /= 2) {
       for (int l = 0; l < half; ++l) lane[l] = combine(lane[l], lane[l + half]);
     }
     return lane[0];

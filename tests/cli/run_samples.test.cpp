@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <signal.h>
 #include <string>
-#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -362,19 +361,18 @@ TEST_F(OfAConfiguration, ASignalEndsAnExportThatLeavesNothing) {
   EXPECT_EQ(ended_by(generator, SIGKILL).signal, SIGKILL);
 }
 
-// Twenty times as many samples take no more memory.
+// Sixty times as many samples take no more memory.
 TEST_F(OfAConfiguration, MemoryDoesNotGrowWithTheCount) {
-  rusage ours{};
-  ASSERT_EQ(getrusage(RUSAGE_SELF, &ours), 0);
   std::vector<long> peaks;
-  for (const char* count : {"20000", "400000"}) {
+  for (const char* count : {"20000", "1200000"}) {
     const Outcome outcome =
         run({"export", "ee_mumu", "--batch", "1024", "--count", count, "--out", "a.npz"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     peaks.push_back(outcome.peak_memory);
   }
-  ASSERT_GT(peaks[0], ours.ru_maxrss);  // it is the program's own, and could be seen to grow
-  // Columns beside x have 32 bytes a sample: 12 MiB more, were they kept.
+  ASSERT_GT(peaks[0], 0);
+  // Columns beside x have 32 bytes a sample: 36 MiB more, were they kept, beside some 10 of this
+  // test, which may hide as much of the smaller one.
   EXPECT_LT(peaks[1], peaks[0] + 5 * 1024);
 }
 

@@ -47,10 +47,10 @@ TEST(Shards, HoldEveryRowOnceAndInOrder) {
 
 TEST(Shards, AreAsManyAsTheWorkIsWorth) {
   const Node wide = convolution(32, 32, 32);  // 9.4 million multiplications a row
-  EXPECT_EQ(shards_of(wide, 128), 32u);       // the most
-  EXPECT_EQ(shards_of(wide, 40), 10u);        // four rows each
-  EXPECT_EQ(shards_of(wide, 3), 1u);
-  EXPECT_EQ(shards_of(convolution(8, 8, 8), 128), 4u);  // 36,864 a row: 4.5 times 2^20 in all
+  EXPECT_EQ(shards_of(wide, 1024), 32u);      // the most
+  EXPECT_EQ(shards_of(wide, 128), 8u);        // 16 rows each
+  EXPECT_EQ(shards_of(wide, 15), 1u);
+  EXPECT_EQ(shards_of(convolution(8, 8, 8), 512), 4u);  // 36,864 a row: 4.5 times 2^22 in all
   EXPECT_EQ(shards_of(dense(2048, 2048), 128), 2u);     // 64 rows for a gradient as large
   EXPECT_EQ(shards_of(dense(4, 4), 128), 1u);
 }
