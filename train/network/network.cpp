@@ -42,7 +42,7 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   learns_.assign(values, false);
   learns_[0] = spec.input_gradient;
   const std::vector<Node> nodes = fuse(tape.nodes());
-  if (stream.device().is_cpu()) runner_.emplace();
+  if (stream.device().is_cpu() && spec.shards != NetworkSpec::kWholeBatch) runner_.emplace();
   shards_ = !runner_           ? divide(spec.batch, 1)
             : spec.shards == 0 ? divide(nodes, spec.batch)
                                : divide(spec.batch, spec.shards);

@@ -31,6 +31,8 @@ struct NetworkSpec {
   std::uint64_t seed = 0;       ///< of the run; keys dropout
   bool input_gradient = false;  ///< ask for the gradient of the samples, too
   std::int64_t shards = 0;      ///< on the CPU; 0: as divide() says
+  /// `shards` of a CPU that is to take the whole batch at once, with all threads, as a GPU does.
+  static constexpr std::int64_t kWholeBatch = -1;
 };
 
 class Network {

@@ -26,8 +26,8 @@ class NetworkOnH200 : public CudnnOnH200 {
     if (layout.kind == SampleKind::image) layout.height = layout.width = size;
     const Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
-    const Network network(make_model(model, settings)->record(layout, 10), {.batch = batch}, stream,
-                          memory);
+    const Network network(make_model(model, settings)->record(layout, 10),
+                          {.batch = batch, .shards = NetworkSpec::kWholeBatch}, stream, memory);
     const auto& planned = stream.library<PlanLog>()->convolutions;
     for (const Conv2dSpec& spec : planned) expect_planned(spec);
     return planned.size();

@@ -194,7 +194,8 @@ class Operations : public ops::test::OperationTest {
  protected:
   /// u: the rounding of the compute type. f32 sums of f32 products everywhere, so in bf16 only what
   /// is stored between operations is rounded to it: the steps, not the terms.
-  void expect_oracle(const OperationCase& c, DType compute, std::int64_t shards = 1) {
+  void expect_oracle(const OperationCase& c, DType compute,
+                     std::int64_t shards = NetworkSpec::kWholeBatch) {
     SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
     Tape tape(c.name, c.input, kOutputs);
     c.page(tape);
@@ -246,7 +247,7 @@ TEST_P(Operations, AgreeWithTheOracleAndFiniteDifferences) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::f32);
 }
 
-// The CPU divides a batch; here into shards of 1, 1 and 2 rows.
+// A CPU divides the batch; here into shards of 1, 1 and 2 rows.
 TEST_P(Operations, AgreeInShards) {
   if (on_gpu()) GTEST_SKIP() << "a GPU takes the whole batch at once";
   for (const OperationCase& c : cases()) expect_oracle(c, DType::f32, 3);
