@@ -18,6 +18,7 @@ endfunction()
 set_library_path(.. wellspring)
 install(TARGETS wellspring RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(PROGRAMS scripts/gpu-check scripts/wellspring-env DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY scripts/gpu_check DESTINATION ${CMAKE_INSTALL_BINDIR} FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs OPTIONAL)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring OPTIONAL)
 
