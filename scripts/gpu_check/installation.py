@@ -85,6 +85,7 @@ def describe_machine(installation, device, version):
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "device": device,
         "version": version,
+        "program": first_line([installation.program, "--version"]),
         "host": f"{platform.machine()}, {os.cpu_count()} processors, {platform.platform()}",
     }
     if installation.source:
