@@ -45,6 +45,7 @@ def main():
         assert has_configs == (pathlib.Path(source) / "configs").is_dir()
         for script in ("gpu-check", "wellspring-env"):
             assert (bundle / "bin" / script).stat().st_mode & 0o111, script
+        assert "--part" in output("env", "-i", sys.executable, bundle / "bin/gpu-check", "--help")
 
         for line in output("env", "-i", "ldd", program).splitlines():
             name, _, place = (part.strip() for part in line.partition("=>"))

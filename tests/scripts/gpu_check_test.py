@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import textwrap
 import unittest
@@ -14,18 +15,33 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
 # Answers as the program does on a healthy GPU; FAULT names what is broken.
 PROGRAM = """\
-#!{python}
+#!{python} -IS
 import json, os, pathlib, sys
 command, fault = sys.argv[1], os.environ.get("FAULT", "")
 def option(name):
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else ""
+def settings():
+    return dict(word.split("=", 1) for word in sys.argv[2:] if "=" in word)
+device = option("--device") or settings().get("device", "")
+wrong = fault == "digest" and device != "cpu" and sys.argv[2] == "shapes"
 if command == "digest":
-    if fault == "no gpu":
-        print("error: no driver", file=sys.stderr)
+    if fault in ("no gpu", "old driver"):
+        print("error: the driver is too old", file=sys.stderr)
         sys.exit(4)
-    wrong = fault == "digest" and option("--device") != "cpu" and sys.argv[2] == "shapes"
+    if fault == "words" and sys.argv[2] == "shapes":
+        print("no digest")
+        sys.exit(0)
     sha256 = ("bad" if wrong else "abc") + option("--first")
     print(json.dumps({{"version": "0.1.0", "sha256": sha256}}))
+elif command == "export":
+    import struct, zipfile
+    values = struct.pack("<6f", 1, 2, 3, 4, 5 + 2**-20 if wrong else 5, 6)
+    with zipfile.ZipFile(option("--out"), "w") as archive:
+        for name, kind, shape, data in (("x", "<f4", (3, 2), values),
+                                        ("sample", "<i8", (3,), struct.pack("<3q", 7, 8, 9))):
+            header = repr({{"descr": kind, "fortran_order": False, "shape": shape}}).encode()
+            size = struct.pack("<H", len(header))
+            archive.writestr(name + ".npy", b"\\x93NUMPY\\x01\\x00" + size + header + data)
 elif command == "list":
     print("generators\\n  noise          images  grey noise\\n  shapes         images  shapes")
 elif command == "doctor":
@@ -33,35 +49,45 @@ elif command == "doctor":
 elif command == "train":
     print("step graph: 40 kernels, 2 fills, 1 copy on the device, %d host transfers"
           % (1 if fault == "transfer" else 0))
-    settings = dict(word.split("=", 1) for word in sys.argv if "=" in word)
+    settings = settings()
     streamed = "data.sources.1.budget" in settings
     if streamed and fault != "resident":
         print("cifar10: 200 images, streamed by 16 threads, 2 batches ahead")
-    steps = int(settings["train.steps"])
+    steps = int(settings.get("train.steps", 2400))
     resumed = option("--resume") == "auto"
-    wrong = (streamed and fault == "ring") or (resumed and fault == "resume")
+    other = (streamed and fault == "ring") or (resumed and fault == "resume")
     for step in (steps // 2, steps):
         model = pathlib.Path(settings["out"]) / f"checkpoints/step-{{step}}/model.safetensors"
         model.parent.mkdir(parents=True, exist_ok=resumed)
         header = b'{{"streamed": 1}}' if streamed else b'{{}}'
-        weights = b"wrong" if wrong else b"right"
+        weights = b"wrong" if other else b"right"
         model.write_bytes(len(header).to_bytes(8, "little") + header + weights)
+    worse = fault == "accuracy" and settings["precision"] == "bf16"
+    accuracy = (0.5 if worse else 0.9) + int(settings.get("seed", 1)) / 1000
+    line = {{"kind": "evaluation", "results": [{{"accuracy": accuracy}}]}}
+    (pathlib.Path(settings["out"]) / "metrics.jsonl").write_text(json.dumps(line) + "\\n")
     sys.exit(1 if fault == "graph" and option("--graph") == "check" else 0)
 elif command == "bench":
     rows = [{{"name": "shapes 224x224x3 bf16", "unit": "images/s", "rate": 1.5e6, "spread": 1e3,
              "ceiling": {{"what": "memory write", "rate": 3e6}}}}]
-    pathlib.Path(option("--json")).write_text(json.dumps({{"rows": rows}}))
+    text = json.dumps({{"rows": rows}})
+    pathlib.Path(option("--json")).write_text(text[:20] if fault == "cut" else text)
 """
 
 TEST_PROGRAM = """\
-#!{python}
-import os, sys
-assert "Stream.Copies" in sys.argv[1] and sys.argv[1].endswith("-*/cpu"), sys.argv
-if os.environ.get("FAULT") == "skipped":
-    print("[  SKIPPED ] Stream.Copies (0 ms)")
-else:
-    print("[       OK ] Stream.Copies (0 ms)")
-sys.exit(1 if os.environ.get("FAULT") == "test" else 0)
+#!{python} -IS
+import os, sys, time
+fault = os.environ.get("FAULT")
+wanted = sys.argv[1]
+assert wanted.endswith("-*/cpu"), sys.argv
+if fault == "hang" and "Stream.Copies" in wanted:
+    time.sleep(60)
+if fault == "crash" and "Stream.Copies" in wanted:
+    os.abort()
+for name in ("Stream.Copies", "Device.Answers"):
+    if name in wanted:
+        print(f"[  SKIPPED ] {{name}} (0 ms)" if fault == "skipped" else f"[       OK ] {{name}} (0 ms)")
+sys.exit(1 if fault == "test" else 0)
 """
 
 
@@ -70,9 +96,11 @@ class GpuCheck(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
         self.write("bin/gpu-check", (SCRIPTS / "gpu-check").read_text())
+        for file in (SCRIPTS / "gpu_check").glob("*.py"):
+            self.write(f"bin/gpu_check/{file.name}", file.read_text())
         self.write("bin/wellspring", PROGRAM.format(python=sys.executable))
         self.write("libexec/wellspring/test_kernels", TEST_PROGRAM.format(python=sys.executable))
-        self.write("libexec/wellspring/device-tests.txt", "kernels Stream.Copies\n")
+        self.write("libexec/wellspring/device-tests.txt", "kernels Stream.Copies\nkernels Device.Answers\n")
         for config in ("quickstart.yaml", "ee_mumu.yaml", "cifar10_transfer.yaml"):
             self.write(f"share/wellspring/configs/{config}", "")
 
@@ -82,11 +110,11 @@ class GpuCheck(unittest.TestCase):
         path.write_text(textwrap.dedent(text))
         path.chmod(0o755)
 
-    def check(self, fault="", *arguments):
-        environment = {**os.environ, "FAULT": fault, "PATH": "/usr/bin:/bin"}
+    def check(self, fault="", *arguments, out="out"):
+        path = f"{self.folder / 'tools'}:/usr/bin:/bin"
+        environment = {**os.environ, "FAULT": fault, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(
-            [sys.executable, self.folder / "bin/gpu-check", "--out", self.folder / "out",
-             *arguments],
+            [sys.executable, self.folder / "bin/gpu-check", "--out", self.folder / out, *arguments],
             capture_output=True, text=True, env=environment, check=False,
         )  # fmt: skip
 
@@ -96,31 +124,57 @@ class GpuCheck(unittest.TestCase):
         return json.loads(path.read_text()), markdown.read_text()
 
     def failures(self):
-        return {check["name"] for check in self.report()[0]["checks"] if not check["passed"]}
+        return {c["name"] for c in self.report()[0]["checks"] if c["passed"] is False}
 
     def test_a_healthy_gpu_passes_and_leaves_a_report(self):
         result = self.check()
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         report, markdown = self.report()
         self.assertEqual(self.failures(), set())
-        sections = {check["section"] for check in report["checks"]}
+        sections = [check["section"] for check in report["checks"]]
         self.assertEqual(
-            sections,
-            {"Device tests", "Host digest = device digest", "Step graph", "Streaming", "Resuming",
-             "Rates"},
-        )
+            list(dict.fromkeys(sections)),
+            ["First samples and steps", "Host digest = device digest", "First rates",
+             "Device tests", "Sanitizer", "Step graph", "Streaming", "Resuming", "Accuracy", "Rates",
+             "Profiles"],
+        )  # fmt: skip
         self.assertEqual(report["rates"][0]["rate"], 1.5e6)
         self.assertIn("0 host transfers", markdown)
         self.assertIn("Imagined GPU", markdown)
+        self.assertIn("| ncu | not made |", markdown)
+        (logs,) = (self.folder / "out").glob("*-logs.tar")
+        with tarfile.open(logs) as tar:
+            self.assertTrue(any("bench-train" in name for name in tar.getnames()))
+
+    def test_the_four_parts_are_all_sections(self):
+        sections = []
+        for part in "ABCD":
+            result = self.check("", "--part", part, "--budget", "570", out=f"out-{part}")
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            (path,) = (self.folder / f"out-{part}").glob(f"*-part-{part.lower()}.json")
+            sections += [check["section"] for check in json.loads(path.read_text())["checks"]]
+        self.check()
+        whole = [check["section"] for check in self.report()[0]["checks"]]
+        self.assertEqual(sections, whole)
 
     def test_without_a_gpu_nothing_is_written(self):
         result = self.check("no gpu")
         self.assertEqual(result.returncode, 4)
         self.assertIn("no usable GPU", result.stdout)
-        self.assertIn("no driver", result.stdout)
+        self.assertIn("driver is too old", result.stdout)
         self.assertFalse((self.folder / "out").exists())
 
-    def test_parts_alone_leave_a_report_of_their_own(self):
+    def test_a_gpu_that_the_program_cannot_use_is_a_report(self):
+        fields = "Imagined GPU, 390.1, 8 GiB, 1, 1, 1"
+        self.write("tools/nvidia-smi", f"#!/bin/sh\n[ -n \"$1\" ] && case \"$1\" in *,*) "
+                   f"echo '{fields}' ;; *) echo 'Imagined GPU' ;; esac\n")  # fmt: skip
+        result = self.check("old driver")
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        self.assertEqual(self.failures(), {"the device is usable"})
+        self.assertIn("driver is too old", self.report()[1])
+        self.assertIn("390.1", self.report()[1])
+
+    def test_sections_alone_leave_a_report_of_their_own(self):
         result = self.check("graph", "--only", "digests", "rates")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         sections = {check["section"] for check in self.report()[0]["checks"]}
@@ -129,40 +183,83 @@ class GpuCheck(unittest.TestCase):
         self.assertTrue(path.name.endswith("-digests-rates.md"), path.name)
         self.assertIn("memory write: 3e+06 (50.0%)", path.read_text())
 
-    def test_a_digest_that_differs_fails(self):
+    def test_a_digest_that_differs_fails_and_says_where(self):
         self.assertEqual(self.check("digest").returncode, 1)
         self.assertTrue(all(name.startswith("shapes") for name in self.failures()))
         self.assertEqual(len(self.failures()), 4)
+        self.assertIn(
+            "x: 1 of 6 values differ, first in sample 9 at [0]: "
+            "host 5.0, device 5.00000095367431", self.report()[1],
+        )  # fmt: skip
+        self.assertIn(", 2 ulp", self.report()[1])
+
+    def test_words_instead_of_a_digest_fail(self):
+        self.assertEqual(self.check("words", "--only", "digests", "rates").returncode, 1)
+        self.assertEqual(len(self.failures()), 4)
+        self.assertIn("no digest", self.report()[1])
+        self.assertIn("bench ops", self.report()[1])  # what came after
+
+    def test_rates_that_are_cut_off_fail(self):
+        self.assertEqual(self.check("cut", "--part", "D").returncode, 1)
+        self.assertEqual(self.failures(), {"bench generators", "bench train", "bench ops"})
+        self.assertEqual(self.report()[0]["rates"], [])
 
     def test_a_transfer_in_the_step_fails(self):
-        self.assertEqual(self.check("transfer").returncode, 1)
+        self.assertEqual(self.check("transfer", "--part", "C").returncode, 1)
         self.assertTrue(all("--graph" in name for name in self.failures()))
 
     def test_a_replay_that_differs_fails(self):
-        self.assertEqual(self.check("graph").returncode, 1)
+        self.assertEqual(self.check("graph", "--part", "C").returncode, 1)
         self.assertTrue(self.failures())
         self.assertTrue(all("--graph check" in name for name in self.failures()))
 
     def test_a_ring_that_gives_other_bytes_fails(self):
-        self.assertEqual(self.check("ring").returncode, 1)
+        self.assertEqual(self.check("ring", "--part", "C").returncode, 1)
         self.assertEqual(len(self.failures()), 3)
         self.assertTrue(all("streamed" in name for name in self.failures()))
 
     def test_a_resumed_run_that_ends_elsewhere_fails(self):
-        self.assertEqual(self.check("resume").returncode, 1)
+        self.assertEqual(self.check("resume", "--part", "C").returncode, 1)
         self.assertEqual(self.failures(), {"cifar10_transfer.yaml bf16, resumed half way"})
 
     def test_files_that_were_not_streamed_fail(self):
-        self.assertEqual(self.check("resident").returncode, 1)
+        self.assertEqual(self.check("resident", "--part", "C").returncode, 1)
         self.assertTrue(all("streamed" in name for name in self.failures()))
 
+    def test_a_precision_that_loses_accuracy_fails(self):
+        self.assertEqual(self.check("accuracy", "--only", "accuracy").returncode, 1)
+        self.assertEqual(self.failures(), {"bf16 reaches the accuracy of f32"})
+
     def test_a_failing_device_test_fails(self):
-        self.assertEqual(self.check("test").returncode, 1)
-        self.assertEqual(self.failures(), {"test_kernels"})
+        self.assertEqual(self.check("test", "--part", "B").returncode, 1)
+        self.assertIn("test_kernels", self.failures())
 
     def test_a_skipped_device_test_fails(self):
-        self.assertEqual(self.check("skipped").returncode, 1)
+        self.assertEqual(self.check("skipped", "--part", "B").returncode, 1)
+        self.assertIn("test_kernels", self.failures())
+
+    def test_a_crash_hides_no_other_suite(self):
+        self.assertEqual(self.check("crash", "--part", "B").returncode, 1)
+        self.assertEqual(self.failures(), {"test_kernels", "test_kernels: Stream alone"})
+        self.assertIn("test_kernels: Device alone | passed", self.report()[1])
+
+    def test_a_hang_ends_with_the_budget_and_what_was_not_reached_is_said(self):
+        self.assertEqual(self.check("hang", "--part", "B", "--budget", "6").returncode, 1)
         self.assertEqual(self.failures(), {"test_kernels"})
+        self.assertIn("its time was over", self.report()[1])
+        self.assertIn("no time was left", self.report()[1])
+
+    def test_a_budget_that_is_spent_is_not_a_pass(self):
+        self.assertEqual(self.check("", "--part", "A", "--budget", "1").returncode, 3)
+        self.assertEqual(self.failures(), set())
+        self.assertRegex(self.report()[1], r"\n0 of (\d+) checks passed, \1 not made")
+
+    def test_a_report_that_cannot_be_written_is_printed(self):
+        self.write("full", "")
+        result = self.check("digest", "--part", "A", out="full/out")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("the report could not be written", result.stdout)
+        self.assertIn("| shapes, first 1000, batch 64 | **failed** |", result.stdout)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+"""scripts/gpu-validation: what reports show has been seen, and nothing else."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu-validation"
+PARTS = """\
+[[part]]
+name = "devices"
+what = "of CUDA"
+checks = ["Device tests/test_kernels"]
+
+[[part]]
+name = "fields"
+what = "resident"
+checks = ["Device tests/test_kernels", "Digests/(gray_scott|ifs).*"]
+"""
+
+
+class GpuValidation(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+        (self.root / "docs/gpu-validation").mkdir(parents=True)
+        (self.root / "bench/results").mkdir(parents=True)
+        (self.root / "docs/gpu-validation/parts.toml").write_text(PARTS)
+        (self.root / "docs/gpu-validation/page.md").write_text("# Page\n\n<!-- seen -->\n\n<!-- never -->\n")
+        self.result("a-benchmark", {"version": "0.1.0", "rows": []})
+
+    def result(self, name, content):
+        (self.root / f"bench/results/{name}.json").write_text(json.dumps(content))
+
+    def report(self, name, checks, program="wellspring 0.1.0 (abc)"):
+        machine = {"gpu": "Imagined GPU", "date": "2030-01-02", "version": "0.1.0", "program": program}
+        made = [{"section": s, "name": n, "passed": p} for s, n, p in checks]
+        self.result(name, {"machine": machine, "checks": made, "rates": []})
+
+    def run_script(self, *arguments):
+        command = [sys.executable, SCRIPT, "--root", self.root, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def page(self):
+        result = self.run_script()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return (self.root / "docs/gpu-validation.md").read_text()
+
+    def never(self):
+        text = self.page().partition("## What has never run")[2]
+        return [name for name in ("devices", "fields") if f"| {name} |" in text]
+
+    def test_without_reports_nothing_has_run(self):
+        self.assertEqual(self.never(), ["devices", "fields"])
+        self.assertIn("No line of device code has run", self.page())
+        self.assertIn(r"`Digests/(gray_scott\|ifs).*`", self.page())
+
+    def test_parts_of_one_program_add_up(self):
+        self.report("gpu-part-b", [("Device tests", "test_kernels", True)])
+        self.assertEqual(self.never(), ["fields"])
+        self.report("gpu-part-a", [("Digests", "ifs, first 40", True), ("Digests", "noise", False)])
+        self.assertEqual(self.never(), [])
+        self.assertIn("| devices | of CUDA | Imagined GPU, 2030-01-02 |", self.page())
+        self.assertIn("2 of 3 checks passed, 1 failed", self.page())
+        self.assertIn("(../bench/results/gpu-part-a.md)", self.page())
+
+    def test_another_program_shows_nothing_of_this_one(self):
+        self.report("gpu-part-b", [("Device tests", "test_kernels", True)], "wellspring 0.1.0 (old)")
+        self.report("gpu-part-a", [("Digests", "ifs, first 40", True)])
+        self.assertEqual(self.never(), ["fields"])
+
+    def test_what_failed_or_was_not_made_was_not_seen(self):
+        kernels = ("Device tests", "test_kernels", True)
+        for second in (False, None):
+            self.report("gpu", [kernels, ("Digests", "ifs, 1", True), ("Digests", "ifs, 2", second)])
+            self.assertEqual(self.never(), ["fields"])
+
+    def test_a_page_that_is_out_of_date_is_found(self):
+        self.assertEqual(self.run_script("--check").returncode, 1)
+        self.page()
+        self.assertEqual(self.run_script("--check").returncode, 0)
+        self.report("gpu", [("Device tests", "test_kernels", True)])
+        result = self.run_script("--check")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("run scripts/gpu-validation", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
