@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <stdexcept>
@@ -31,8 +32,11 @@ TEST(ShardRunner, EveryListRunsWholeAndInItsOrder) {
 TEST(ShardRunner, ThreadsHaveMemoryOfTheirOwn) {
   Stream stream(Device::cpu(), 3);
   ShardRunner runner;
-  EXPECT_EQ(ShardRunner::threads(stream, 2), 2u);
-  ASSERT_EQ(ShardRunner::threads(stream, 40), 3u);
+  // Fewer than asked for where OMP_THREAD_LIMIT says so.
+  const auto most = static_cast<std::size_t>(stream.threads());
+  EXPECT_EQ(ShardRunner::threads(stream, 2), std::min<std::size_t>(2, most));
+  ASSERT_EQ(ShardRunner::threads(stream, 40), most);
+  ASSERT_LE(most, 3u);
   std::array<int, 3> mine{};
   std::array<int, 40> seen{};
   runner.enqueue(stream, "test", seen.size(), [&](ShardRunner::Place place, Stream& alone) {
