@@ -65,9 +65,8 @@ void say_when_memory_ends() {
 void tell_no_memory() noexcept {
   constexpr std::string_view kWords =
       "wellspring: error: no memory is left (the machine or a limit has no more for this process)\n"
-      "  use a smaller batch, network or data set, or raise the limit; a run goes on from its "
-      "newest "
-      "checkpoint\n";
+      "  use a smaller batch, network or data set, or raise the limit; a run goes on from "
+      "its newest checkpoint\n";
   // Nobody can be told where this fails.
   [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWords.data(), kWords.size());
 }

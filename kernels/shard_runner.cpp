@@ -27,20 +27,6 @@ class WorkList final : public WorkRecorder {
   std::vector<std::function<void()>> work_;
 };
 
-/// Records while it lives.
-class Recording {
- public:
-  Recording(Stream& stream, WorkRecorder& recorder) : stream_(stream) {
-    stream_.set_recorder(&recorder);
-  }
-  ~Recording() { stream_.set_recorder(nullptr); }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-
- private:
-  Stream& stream_;
-};
-
 /// lists: by shard, then by thread.
 void run_lists(const std::vector<std::vector<WorkList>>& lists) {
   std::exception_ptr failure;
@@ -73,17 +59,14 @@ void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
-std::size_t ShardRunner::threads(const Stream& to, std::size_t shards) {
-  return std::min(shards, static_cast<std::size_t>(to.threads()));
-}
-
-void ShardRunner::enqueue(Stream& to, std::string_view name, std::size_t shards,
+void ShardRunner::enqueue(Stream& to, std::string_view name, Crew crew,
                           const std::function<void(Place, Stream&)>& record) {
-  const auto lists = std::make_shared<std::vector<std::vector<WorkList>>>(shards);
-  for (std::size_t shard = 0; shard < shards; ++shard) {
+  const std::size_t threads = std::min(crew.threads, static_cast<std::size_t>(to.threads()));
+  const auto lists = std::make_shared<std::vector<std::vector<WorkList>>>(crew.shards);
+  for (std::size_t shard = 0; shard < crew.shards; ++shard) {
     std::vector<WorkList>& by_thread = (*lists)[shard];
-    by_thread.resize(threads(to, shards));
-    for (std::size_t thread = 0; thread < by_thread.size(); ++thread) {
+    by_thread.resize(threads);
+    for (std::size_t thread = 0; thread < threads; ++thread) {
       const Recording recording(alone_, by_thread[thread]);
       record({shard, thread}, alone_);
     }

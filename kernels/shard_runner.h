@@ -23,16 +23,20 @@ class ShardRunner {
   /// memory of the thread, and stay in its cache.
   struct Place {
     std::size_t shard = 0;
-    std::size_t thread = 0;  ///< [0, threads(to, shards))
+    std::size_t thread = 0;
   };
-  /// How many threads share the lists.
-  static std::size_t threads(const Stream& to, std::size_t shards);
+  /// How many lists there are, and for how many threads there is memory; a stream that has fewer
+  /// uses its own.
+  struct Crew {
+    std::size_t shards = 1;
+    std::size_t threads = 1;
+  };
 
   /// Calls record(place, stream()) for every shard and thread at once, and enqueues what they
   /// enqueued as one node of `to`, which runs each shard once. Lists of different shards that touch
   /// the same memory, other than that of one thread, are a race. Errors of the work: of the first
   /// that was seen; the other lists are finished. std::logic_error for copies to or from the host.
-  void enqueue(Stream& to, std::string_view name, std::size_t shards,
+  void enqueue(Stream& to, std::string_view name, Crew crew,
                const std::function<void(Place, Stream&)>& record);
 
  private:

@@ -43,13 +43,7 @@ void require_same_device(const Stream& stream, Device recorded) {
 class HostGraph final : public StepGraph, private WorkRecorder {
  public:
   HostGraph(Stream& stream, const std::function<void(Stream&)>& body) : device_(stream.device()) {
-    struct Recording {
-      Recording(Stream& target, WorkRecorder* recorder) : stream(target) {
-        stream.set_recorder(recorder);
-      }
-      ~Recording() { stream.set_recorder(nullptr); }
-      Stream& stream;
-    } const recording(stream, this);
+    const Recording recording(stream, *this);
     body(stream);
   }
 

@@ -79,6 +79,20 @@ class Stream {
   mutable std::map<std::type_index, std::shared_ptr<void>> libraries_;
 };
 
+/// While it lives, a CPU stream hands its work to a recorder.
+class Recording {
+ public:
+  Recording(Stream& stream, WorkRecorder& recorder) : stream_(stream) {
+    stream_.set_recorder(&recorder);
+  }
+  ~Recording() { stream_.set_recorder(nullptr); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  Stream& stream_;
+};
+
 /// A point in a stream's order. On the CPU, where work runs at once, every event is already past.
 class Event {
  public:

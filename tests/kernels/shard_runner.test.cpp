@@ -18,7 +18,7 @@ TEST(ShardRunner, EveryListRunsWholeAndInItsOrder) {
     Stream stream(Device::cpu(), threads);
     ShardRunner runner;
     std::array<std::vector<int>, 7> seen;
-    runner.enqueue(stream, "test", 7, [&](ShardRunner::Place place, Stream& alone) {
+    runner.enqueue(stream, "test", {7, 5}, [&](ShardRunner::Place place, Stream& alone) {
       const std::size_t s = place.shard;
       EXPECT_EQ(alone.threads(), 1);
       for (int i = 0; i < 3; ++i)
@@ -28,25 +28,26 @@ TEST(ShardRunner, EveryListRunsWholeAndInItsOrder) {
   }
 }
 
-// Memory of a thread holds no more than one list's work at a time.
+// Memory of a thread holds no more than one list's work at a time; a stream with more threads than
+// there is memory for uses those alone.
 TEST(ShardRunner, ThreadsHaveMemoryOfTheirOwn) {
-  Stream stream(Device::cpu(), 3);
-  ShardRunner runner;
-  // Fewer than asked for where OMP_THREAD_LIMIT says so.
-  const auto most = static_cast<std::size_t>(stream.threads());
-  EXPECT_EQ(ShardRunner::threads(stream, 2), std::min<std::size_t>(2, most));
-  ASSERT_EQ(ShardRunner::threads(stream, 40), most);
-  ASSERT_LE(most, 3u);
-  std::array<int, 3> mine{};
-  std::array<int, 40> seen{};
-  runner.enqueue(stream, "test", seen.size(), [&](ShardRunner::Place place, Stream& alone) {
-    int* own = &mine[place.thread];
-    for (int i = 0; i < 1000; ++i)
-      alone.run(NodeKind::kernel, "count", [own, i] { *own = i == 0 ? 1 : *own + 1; });
-    int* result = &seen[place.shard];
-    alone.run(NodeKind::kernel, "store", [own, result] { *result += *own; });
-  });
-  for (const int count : seen) EXPECT_EQ(count, 1000);
+  for (const int threads : {2, 3, 8}) {
+    Stream stream(Device::cpu(), threads);
+    ShardRunner runner;
+    std::array<int, 3> mine{};
+    std::array<int, 40> seen{};
+    runner.enqueue(
+        stream, "test", {seen.size(), mine.size()}, [&](ShardRunner::Place place, Stream& alone) {
+          EXPECT_LT(place.thread,
+                    std::min<std::size_t>(mine.size(), static_cast<std::size_t>(threads)));
+          int* own = &mine.at(place.thread);
+          for (int i = 0; i < 1000; ++i)
+            alone.run(NodeKind::kernel, "count", [own, i] { *own = i == 0 ? 1 : *own + 1; });
+          int* result = &seen[place.shard];
+          alone.run(NodeKind::kernel, "store", [own, result] { *result += *own; });
+        });
+    for (const int count : seen) EXPECT_EQ(count, 1000);
+  }
 }
 
 TEST(ShardRunner, IsOneNodeOfARecordedStep) {
@@ -54,7 +55,7 @@ TEST(ShardRunner, IsOneNodeOfARecordedStep) {
   ShardRunner runner;
   std::array<int, 3> runs{};
   const auto graph = StepGraph::record(stream, [&](Stream& to) {
-    runner.enqueue(to, "test", 3, [&](ShardRunner::Place place, Stream& alone) {
+    runner.enqueue(to, "test", {3, 2}, [&](ShardRunner::Place place, Stream& alone) {
       const std::size_t s = place.shard;
       alone.run(NodeKind::kernel, "step", [&runs, s] { ++runs[s]; });
     });
@@ -71,7 +72,7 @@ TEST(ShardRunner, AFailureReachesTheCallerAfterAllOthersHaveRun) {
   ShardRunner runner;
   std::array<int, 6> ran{};
   const auto run = [&] {
-    runner.enqueue(stream, "test", 6, [&](ShardRunner::Place place, Stream& alone) {
+    runner.enqueue(stream, "test", {6, 2}, [&](ShardRunner::Place place, Stream& alone) {
       const std::size_t s = place.shard;
       alone.run(NodeKind::kernel, "step", [&ran, s] {
         ran[s] = 1;
@@ -88,7 +89,7 @@ TEST(ShardRunner, RefusesWhatLeavesTheDevice) {
   ShardRunner runner;
   float from = 0, to = 0;
   const auto copies = [&](CopyDirection direction) {
-    runner.enqueue(stream, "test", 1, [&](ShardRunner::Place, Stream& alone) {
+    runner.enqueue(stream, "test", {1, 1}, [&](ShardRunner::Place, Stream& alone) {
       alone.copy(&to, &from, sizeof to, direction, "copy");
     });
   };

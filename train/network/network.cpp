@@ -46,7 +46,7 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   shards_ = !runner_           ? divide(spec.batch, 1)
             : spec.shards == 0 ? divide(nodes, spec.batch)
                                : divide(spec.batch, spec.shards);
-  threads_ = ShardRunner::threads(stream, shards_.size());
+  threads_ = std::min(shards_.size(), static_cast<std::size_t>(stream.threads()));
   for (const Node& node : nodes) steps_.emplace_back().node = node;
   output_ = steps_.back().node.output.value;
   plan_stages();
@@ -302,7 +302,7 @@ LayerRun Network::run_of(const Step& step, Place place, const Pass& pass) const 
 
 void Network::in_shards(const char* name, const Pass& pass,
                         const std::function<void(Place, const Pass&)>& body) {
-  runner_->enqueue(pass.stream, name, shards_.size(), [&](Place place, Stream& alone) {
+  runner_->enqueue(pass.stream, name, {shards_.size(), threads_}, [&](Place place, Stream& alone) {
     const Rows rows = shards_[place.shard];
     const BatchView batch = rows_of(pass.batch, rows);
     const Slot* slots = pass.slots == nullptr ? nullptr : pass.slots + rows.first;

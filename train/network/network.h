@@ -154,7 +154,7 @@ class Network {
   ParameterArena arena_;
   std::optional<ShardRunner> runner_;  ///< on the CPU
   std::vector<Rows> shards_;           ///< the whole batch where there is no runner
-  std::size_t threads_ = 1;            ///< that take shards
+  std::size_t threads_ = 1;            ///< that there is memory for
   std::vector<Step> steps_;
   std::vector<Stage> stages_;
   std::vector<int> activation_;  ///< by value: stored index, kNone for the input
