@@ -1,6 +1,7 @@
 #include "bench/measure.h"
 
 #include "bench/machine.h"
+#include "core/ceiling_json.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/version.h"
@@ -151,24 +152,14 @@ std::string to_string(const Row& row) {
 
 namespace {
 
-nlohmann::json to_json(const std::optional<Interval>& interval) {
-  return interval ? nlohmann::json{interval->low, interval->high} : nlohmann::json();
-}
-
 nlohmann::json to_json(const Ceiling& ceiling) {
-  nlohmann::json load = {{"own", ceiling.load.own}};
-  if (const auto& machine = ceiling.load.machine) {
-    load["others"] = machine->others;
-    load["stolen"] = machine->stolen;
-    load["of"] = machine->processors;
-  }
   return {{"what", ceiling.what},
           {"rate", ceiling.rate},
           {"interval", to_json(ceiling.interval)},
           {"share", ceiling.share.median},
           {"share_interval", to_json(ceiling.share.interval)},
           {"verdict", to_string(ceiling.share.verdict)},
-          {"processors", std::move(load)}};
+          {"processors", to_json(ceiling.load)}};
 }
 
 }  // namespace

@@ -43,10 +43,6 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
   return share;
 }
 
-CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs) {
-  return share_of_ceiling(pairs, std::nullopt, std::nullopt);
-}
-
 std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
   const std::string few =
       "in " + counted(share.pairs, "pair") + " of windows, too few for an interval";

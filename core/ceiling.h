@@ -45,10 +45,8 @@ inline constexpr double kWidest = 2;
 /// than the ratio of the medians. `rate`, `ceiling`: intervals of both, where known; the first may
 /// be of more windows than the pairs'.
 CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
-                              const std::optional<Interval>& rate,
-                              const std::optional<Interval>& ceiling);
-/// Of the pairs alone.
-CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
+                              const std::optional<Interval>& rate = {},
+                              const std::optional<Interval>& ceiling = {});
 
 /// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs, too few for an interval"; "inconclusive:
 /// the machine was busy (other programs took 0.93 of its 2 processors, this one 1.05)". No share is

@@ -1,5 +1,6 @@
 #include "train/metrics_log.h"
 
+#include "core/ceiling_json.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -135,10 +136,6 @@ RunRecord run_from(const Json& line) {
   return record;
 }
 
-Json to_json(const std::optional<Interval>& interval) {
-  return interval ? Json{interval->low, interval->high} : Json();
-}
-
 Json to_json(const Throughput& throughput) {
   if (throughput.windows == 0) return nullptr;
   return {{"what", throughput.what},
@@ -148,12 +145,6 @@ Json to_json(const Throughput& throughput) {
 }
 
 Json to_json(const FinishReport& report) {
-  Json load = {{"own", report.load.own}};
-  if (const auto& machine = report.load.machine) {
-    load["others"] = machine->others;
-    load["stolen"] = machine->stolen;
-    load["of"] = machine->processors;
-  }
   return {{"kind", "rates"},
           {"step", report.step},
           {"as_configured", to_json(report.as_configured)},
@@ -163,7 +154,7 @@ Json to_json(const FinishReport& report) {
             {"interval", to_json(report.share.interval)},
             {"pairs", report.share.pairs},
             {"verdict", to_string(report.share.verdict)}}},
-          {"processors", std::move(load)},
+          {"processors", to_json(report.load)},
           {"training_seconds", report.training_seconds},
           {"ceiling_seconds", report.ceiling_seconds}};
 }
