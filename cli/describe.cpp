@@ -1,6 +1,7 @@
 // `wellspring describe NAME`: what a generator makes or a format reads, and every parameter it
 // takes.
 #include "cli/command.h"
+#include "cli/describe_json.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -12,6 +13,7 @@
 #include "train/run_config.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <memory>
 #include <string>
@@ -79,7 +81,7 @@ void print_values(const char* column, const std::vector<ValueInfo>& values) {
   fmt::print("\n");
 }
 
-void describe_generator(const GeneratorEntry& entry) {
+void print(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // nothing printed here depends on it
   const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
   const SampleInfo& info = generator->info();
@@ -107,7 +109,7 @@ void describe_generator(const GeneratorEntry& entry) {
   print_parameters(entry.parameters);
 }
 
-void describe_model(const ModelEntry& entry) {
+void print(const ModelEntry& entry) {
   fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
   if (!entry.reference.empty()) fmt::print("reference: {}\n", entry.reference);
   fmt::print("\nparameters\n");
@@ -118,15 +120,15 @@ void describe_model(const ModelEntry& entry) {
              describe(entry.make({})->record(entry.example, kAnyOutputs)));
 }
 
-void describe_format(const DatasetFormat& format) {
+void print(const DatasetFormat& format) {
   fmt::print("{}: {}\n", paint(Colour::bold, format.name), format.summary);
   fmt::print("files: {}\n", format.files);
   fmt::print("\nkeys of a source of this format, beside those of every source of kind files\n");
   print_parameters(format.parameters);
 }
 
-void describe_configuration() {
-  for (const ConfigSection& section : config_sections()) {
+void print(const std::vector<ConfigSection>& sections) {
+  for (const ConfigSection& section : sections) {
     fmt::print("{}", paint(Colour::bold, section.path.empty() ? "top level" : section.path));
     fmt::print("{}{}\n", section.condition.empty() ? "" : ", ", section.condition);
     print_parameters(section.rows);
@@ -137,10 +139,10 @@ void describe_configuration() {
   }
 }
 
-void describe_augmentations() {
+void print(const std::vector<AugmentEntry>& operations) {
   fmt::print(
       "The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
-  for (const AugmentEntry& entry : augmentation_table()) {
+  for (const AugmentEntry& entry : operations) {
     fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
     if (!entry.source.empty()) fmt::print("  {}\n", entry.source);
     fmt::print("  `{0}: VALUE` sets {1}\n", entry.name, entry.main);
@@ -152,40 +154,53 @@ void describe_augmentations() {
 constexpr const char* kConfiguration = "config";
 constexpr const char* kAugmentation = "augment";
 
-void describe_by_name(const std::string& name) {
+/// Calls `show` with the entry of that name.
+template <class Show>
+void with_entry(const std::string& name, const Show& show) {
   std::vector<std::string> known = {kConfiguration, kAugmentation};
   for (const GeneratorEntry& entry : generator_registry()) {
-    if (entry.name == name) return describe_generator(entry);
+    if (entry.name == name) return show(entry);
     known.push_back(entry.name);
   }
   for (const ModelEntry& entry : model_registry()) {
-    if (entry.name == name) return describe_model(entry);
+    if (entry.name == name) return show(entry);
     known.push_back(entry.name);
   }
   for (const DatasetFormat& format : format_registry()) {
-    if (format.name == name) return describe_format(format);
+    if (format.name == name) return show(format);
     known.push_back(format.name);
   }
-  if (name == kConfiguration) return describe_configuration();
-  if (name == kAugmentation) return describe_augmentations();
+  if (name == kConfiguration) return show(config_sections());
+  if (name == kAugmentation) return show(augmentation_table());
   fail(ErrorKind::config,
        {fmt::format("command line: there is no generator, model or format '{}'", name), "",
         name_advice(name, known)});
 }
+
+struct DescribeOptions {
+  std::string name;
+  bool json = false;
+};
 
 }  // namespace
 
 Command add_describe(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "describe", "print a generator, model, format or the configuration with every parameter");
-  auto name = std::make_shared<std::string>();
-  app->add_option(
-         "name", *name,
-         "a generator, model or format from 'wellspring list', or 'config' for the keys of a "
-         "configuration file")
+  auto options = std::make_shared<DescribeOptions>();
+  app->add_option("name", options->name,
+                  "a generator, model or format from 'wellspring list', 'config' for the keys of a "
+                  "configuration file, or 'augment' for what can be done to images")
       ->required();
-  return {app, [name] {
-            describe_by_name(*name);
+  app->add_flag("--json", options->json, "print JSON");
+  return {app, [options] {
+            with_entry(options->name, [&](const auto& entry) {
+              if (options->json) {
+                fmt::print("{}\n", to_json(entry).dump(2));
+              } else {
+                print(entry);
+              }
+            });
             return 0;
           }};
 }

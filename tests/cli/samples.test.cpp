@@ -159,6 +159,21 @@ TEST_P(EveryGenerator, IsListedAndDescribedWithEveryParameter) {
     EXPECT_NE(described.out.find("\n  " + row.name + "  "), std::string::npos) << row.name;
     EXPECT_NE(described.out.find(row.help), std::string::npos) << row.name;
   }
+  const auto json = nlohmann::json::parse(wellspring({"describe", GetParam(), "--json"}).out);
+  EXPECT_EQ(json.at("version"), find_generator(GetParam()).version);
+  ASSERT_EQ(json.at("parameters").size(), find_generator(GetParam()).parameters.size());
+  for (std::size_t i = 0; i < json.at("parameters").size(); ++i) {
+    EXPECT_EQ(json.at("parameters")[i].at("name"), find_generator(GetParam()).parameters[i].name);
+    EXPECT_EQ(json.at("parameters")[i].at("help"), find_generator(GetParam()).parameters[i].help);
+  }
+}
+
+TEST(Describe, AllThatHasANameIsJsonToo) {
+  for (const char* name : {"config", "augment", "deepset", "npy"}) {
+    const Outcome outcome = wellspring({"describe", name, "--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_FALSE(nlohmann::json::parse(outcome.out).empty()) << name;
+  }
 }
 
 TEST_P(EveryGenerator, PreviewShowsIt) {

@@ -1,0 +1,24 @@
+// What `wellspring describe` prints, as JSON for programs. Called by the subcommand; host only.
+#pragma once
+
+#include "core/config_values.h"
+#include "generators/generator.h"
+#include "kernels/emission/augmentation_ops.h"
+#include "sources/files/format.h"
+#include "train/model.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <vector>
+
+namespace wellspring::cli {
+
+/// Facts with the defaults of the parameters: name, version, kind, layout, classes, latents and
+/// features with units and ranges, draw budget, best possible results, parameters and presets.
+nlohmann::ordered_json to_json(const GeneratorEntry& entry);
+nlohmann::ordered_json to_json(const ModelEntry& entry);
+nlohmann::ordered_json to_json(const DatasetFormat& format);
+nlohmann::ordered_json to_json(const std::vector<ConfigSection>& sections);
+nlohmann::ordered_json to_json(const std::vector<AugmentEntry>& operations);
+
+}  // namespace wellspring::cli
