@@ -285,6 +285,22 @@ std::string inputs(const PlanReport& plan) {
   return out + "</table></div>\n";
 }
 
+/// Every process that trained this run: when, where and by what.
+std::string processes(const std::vector<RunRecord>& runs) {
+  if (runs.empty()) return "";
+  std::string out =
+      "<h2>Where it ran</h2>\n<div class=\"scroll\"><table>\n<tr><th>began</th><th>from step</th>"
+      "<th>host</th><th>device</th><th>program</th></tr>\n";
+  for (const RunRecord& run : runs) {
+    const std::string commit = run.commit.empty() ? "commit unknown" : run.commit.substr(0, 12);
+    out += fmt::format(
+        "<tr><td>{}</td><td class=\"number\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        html_escape(run.time), grouped(run.step), html_escape(run.host), html_escape(run.device),
+        html_escape(fmt::format("{}, {}, {}", run.version, commit, run.build)));
+  }
+  return out + "</table></div>\n";
+}
+
 std::string pictures(const std::vector<ReportPicture>& pictures) {
   if (pictures.empty()) return "";
   std::string out = "<h2>First batch of every source</h2>\n";
@@ -314,7 +330,7 @@ std::string report_html(const ReportInput& input) {
                          grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
                          grouped(static_cast<std::uint64_t>(plan.batch)))));
   out += results(input) + charts(input) + pictures(input.pictures);
-  out += inputs(plan);
+  out += inputs(plan) + processes(input.history.runs);
   for (const std::string& note : plan.notes)
     out += fmt::format("<p class=\"lead\">{}</p>\n", html_escape(note));
   out += fmt::format("<h2>Memory</h2>\n<pre>{}</pre>\n", html_escape(plan.memory_table));

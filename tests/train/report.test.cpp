@@ -102,6 +102,25 @@ TEST(Report, OnlyASourceThatIsOffHasAGap) {
   }
 }
 
+TEST(Report, SaysWhereEveryProcessRan) {
+  ReportInput all = input();
+  EXPECT_EQ(report_html(all).find("Where it ran"), std::string::npos);
+  RunRecord run;
+  run.time = "2026-11-22T09:45:34Z";
+  run.host = "node<17>";
+  run.version = "0.4";
+  run.commit = "0123456789abcdef";
+  run.build = "Release";
+  run.device = "CPU, 2 threads";
+  all.history.runs = {run, run};
+  all.history.runs[1].step = 12345;
+  all.history.runs[1].commit = "";
+  const std::string page = report_html(all);
+  for (const char* text : {"2026-11-22T09:45:34Z", "node&lt;17&gt;", "0.4, 0123456789ab, Release",
+                           "CPU, 2 threads", "12,345", "0.4, commit unknown, Release"})
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+}
+
 TEST(Report, TheBestPossibleStandsInTheCharts) {
   const std::string page = report_html(input());
   const std::string accuracy = figure(page, "Accuracy");
