@@ -22,7 +22,7 @@
 // it, is done between paint and shade, by one team a sample and with barriers, where the functor
 // has
 //
-//     bool settles() const;                              whether there is anything to do
+//     WS_INLINE bool settles() const;                    whether there is anything to do
 //     template <class Team>
 //     void settle(Team&, const Scene&, Cell*) const;     writes of any kind, each cell by one
 //     member
