@@ -11,11 +11,150 @@
 
 namespace wellspring {
 
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// 200,000 points on 362x362 pixels, of which 224x224 are seen, at any size.
+Settings fractaldb(std::string categories) {
+  return {{"categories", std::move(categories)}, {"weight_step", "0.4"}, {"patches", "10"},
+          {"keep_degenerate", "true"},           {"points", "200000"},   {"picture", "1.616"}};
+}
+constexpr const char* kAsPublished =
+    "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, but for the categories";
+
+/// 100,000 points at any size; no margin around them.
+Settings svd(std::string categories) {
+  return {{"mode", "svd"},
+          {"categories", std::move(categories)},
+          {"points", "100000"},
+          {"palette", "colour"},
+          {"margin", "0"}};
+}
+/// One drawing of 100,000 points, with 6 of 512 pixels around them.
+Settings one_parameter(std::string categories) {
+  return {{"mode", "one_parameter"}, {"categories", std::move(categories)},
+          {"perturbation", "0.1"},   {"sigma", "4"},
+          {"patches", "1"},          {"points", "100000"},
+          {"margin", "0.01171875"}};
+}
+
+}  // namespace
+
+const ParamTable<Ifs::Params>& Ifs::table() {
+  static const auto rows =
+      ParamTable<Params>("ifs")
+          .choice("mode", &Params::mode,
+                  {{"fractaldb", Mode::fractaldb},
+                   {"svd", Mode::svd},
+                   {"one_parameter", Mode::one_parameter}},
+                  "family of systems: random affine maps, chosen by how much they fill; "
+                  "contractions, by their singular values; perturbations of one of those")
+          .integer("categories", &Params::categories, {1, 100000}, "",
+                   "number of classes; class k does not depend on it",
+                   "FractalDB-60, -1k and -10k: 60, 1000, 10000")
+          .integer("category_seed", &Params::category_seed, {0}, "",
+                   "of the random systems; the same classes under every seed of samples")
+          .real("rate", &Params::rate, {0.01, 0.25}, "share of pixels",
+                "filling rate that a class needs, of 512x512 pixels by 100,000 points",
+                "FractalDB: 0.2")
+          .real("weight_step", &Params::weight_step, {0, 0.5}, "",
+                "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
+                "FractalDB: 0.4 (0.1 where its program is not told)")
+          .flag("keep_degenerate", &Params::keep_degenerate,
+                "keep variations that diverge or leave almost nothing to see", "FractalDB: true")
+          .real("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
+                "filling rate below which a variation counts as degenerate")
+          .integer("patches", &Params::patches, {0, 1000000}, "",
+                   "drawings of each variation: their points and patches; 0: fresh every sample",
+                   "FractalDB: 10, whose points are the same in all")
+          .choice("stamp", &Params::stamp, {{"patch", Stamp::patch}, {"point", Stamp::point}},
+                  "what is drawn at a point: a random 3x3 patch, which hides what lies below, or "
+                  "its pixel",
+                  "FractalDB: patch")
+          .choice("palette", &Params::palette,
+                  {{"grey", Palette::grey}, {"colour", Palette::colour}},
+                  "grey: 127 of 255; colour: a hue by the point's number", "FractalDB: grey")
+          .integer("points", &Params::points, {0, ifs::kMostPoints}, "",
+                   "0: as densely as published, 200,000 on 362x362 pixels of the picture",
+                   "FractalDB: 200,000 at 362 pixels")
+          .real("picture", &Params::picture, {1, 4}, "image side",
+                "side of the whole picture; above 1 a random part of it is seen",
+                "FractalDB is trained on 224 of 362 pixels: 1.616")
+          .real("margin", &Params::margin, {0, 0.25}, "picture side", "left free around the points",
+                "FractalDB: 6 of 362 pixels")
+          .integer("walkers", &Params::walkers, {1, 65536}, "",
+                   "points that wander at the same time, at most one for four that are drawn")
+          .integer("burn_in", &Params::burn_in, {0, 4096}, "",
+                   "steps of each walker that are not drawn")
+          .integer("maps_low", &Params::maps_low, {2, 7}, "", "mode svd: least number of maps",
+                   "Anderson and Farrell: 2")
+          .integer("maps_high", &Params::maps_high, {2, 7}, "", "mode svd: largest number of maps",
+                   "Anderson and Farrell: 4")
+          .integer("jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
+                   "mode svd: variations of a class in which one map is multiplied by 0.8 to 1.1",
+                   "Anderson and Farrell: another one every sample")
+          .real("shift", &Params::shift, {0, 1}, "box side",
+                "mode svd: the window's centre is up to this far from that of the points' box",
+                "Anderson and Farrell: 0.2")
+          .real("zoom_low", &Params::zoom_low, {0.1, 10}, "box side",
+                "mode svd: smallest side of the window", "Anderson and Farrell: 0.5")
+          .real("zoom_high", &Params::zoom_high, {0.1, 10}, "box side",
+                "mode svd: largest side of the window", "Anderson and Farrell: 2")
+          .choice("background", &Params::background,
+                  {{"plasma", Background::plasma}, {"black", Background::black}},
+                  "mode svd: what no point covers", "Anderson and Farrell: plasma")
+          .real(
+              "sigma", &Params::sigma, {3, 5}, "",
+              "mode one_parameter: weighted sum s1 + 2 s2 of the system's singular values, +- 0.1",
+              "1p-frac: 4.0 (3.5 where its program is not told)")
+          .real("perturbation", &Params::perturbation, {0, 0.5}, "",
+                "mode one_parameter: D; a class multiplies each coefficient by U(1 - D, 1 + D)",
+                "1p-frac: 0.1")
+          .preset("fractaldb-60", fractaldb("60"), kAsPublished)
+          .preset("fractaldb-1k", fractaldb("1000"), kAsPublished)
+          .preset("fractaldb-10k", fractaldb("10000"), kAsPublished)
+          .preset("fractal-svd-1k", svd("1000"),
+                  "windows, hues and plasma of Anderson and Farrell, WACV 2022; systems of our own")
+          .preset("1p-frac-1k", one_parameter("1000"),
+                  "D = 0.1; Nakamura et al., ECCV 2024, but for the system");
+  return rows;
+}
+
+Ifs::Ifs(const Params& params)
+    : params_(params), density_(kDensities[static_cast<int>(params.mode)]) {
+  const auto refuse = [](const std::string& what, const std::string& why,
+                         const std::string& advice) {
+    fail(ErrorKind::config, {"ifs: " + what, why, advice});
+  };
+  if (params.mode != Mode::fractaldb && params.keep_degenerate) {
+    refuse("keep_degenerate is true, but degenerate variations are of mode fractaldb alone",
+           "other modes make none", "set it to false");
+  }
+  if (params.maps_low > params.maps_high) {
+    refuse(fmt::format("maps_low is larger than maps_high ({} > {})", params.maps_low,
+                       params.maps_high),
+           "a system has a number of maps between them",
+           fmt::format("set maps_low to {} or less", params.maps_high));
+  }
+  if (params.zoom_low > params.zoom_high) {
+    refuse(fmt::format("zoom_low is larger than zoom_high ({} > {})", params.zoom_low,
+                       params.zoom_high),
+           "a window has a side between them",
+           fmt::format("set zoom_low to {} or less", params.zoom_high));
+  }
+}
+
 SampleInfo Ifs::describe(const Params& params) {
   SampleInfo info;
   info.name = "ifs";
   info.summary = "Attractors of random affine maps; the class is the maps (FractalDB)";
-  info.reference = "Kataoka et al., Pre-training without natural images, ACCV 2020";
+  constexpr const char* kReferences[] = {
+      "Kataoka et al., Pre-training without natural images, ACCV 2020",
+      "Anderson and Farrell, Improving fractal pre-training, WACV 2022",
+      "Nakamura et al., Scaling backwards: minimal synthetic pre-training?, ECCV 2024"};
+  info.reference = kReferences[static_cast<int>(params.mode)];
+  const bool counts = params.mode == Mode::svd;
   for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
   const auto last = [](int count) { return static_cast<float>(count > 0 ? count - 1 : 0); };
   const float part = params.picture > 1 ? 1.0f : 0.0f;
@@ -29,15 +168,42 @@ SampleInfo Ifs::describe(const Params& params) {
        LatentRole::unmapped},
       {"part_y", "likewise: 0 top, 1 bottom", "", 0, part, LatentRole::unmapped}};
   info.high = params.palette == Palette::grey ? kGrey : 191.0f / 255;
+  if (counts) {
+    info.high = 1;
+    const auto role = LatentRole::unmapped;
+    const std::vector<LatentInfo> more = {
+        {"transposed", "1: mirrored about a diagonal, before the flips", "", 0, 1, role},
+        {"shift_x", "of the window along the fractal's own x axis, of the points' box", "box side",
+         -params.shift, params.shift, role},
+        {"shift_y", "likewise along its y axis", "box side", -params.shift, params.shift, role},
+        {"zoom_x", "side of the window along the fractal's own x axis", "box side", params.zoom_low,
+         params.zoom_high, role},
+        {"zoom_y", "likewise along its y axis", "box side", params.zoom_low, params.zoom_high,
+         role},
+        {"mask", "the patch of all points, a bit a pixel", "", 1, 511},
+        {"hue",
+         "of a pixel that is hardly covered, 2 degrees a unit; it grows by 255 units to the "
+         "most covered one",
+         "", 0, 255, LatentRole::colour},
+        {"saturation", "of the points", "", 0.3f, 1, LatentRole::colour},
+        {"value", "of the points", "", 0.5f, 1, LatentRole::colour},
+        {"decay", "how fast the background's heights become smoother, a level", "", 0.4f, 0.8f}};
+    info.latents.insert(info.latents.end(), more.begin(), more.end());
+  }
   // A block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
-  info.draws.scene = 2;
+  info.draws.scene = counts ? 7 : 2;
   info.draws.part = walkers * ((params.burn_in + 8) / 4);
   if (params.points > 0) {
     info.draws.part += (params.points + 3) / 4;
   } else {
-    info.draws.pixel =
-        1 + static_cast<std::int64_t>(kDensity / 4 * params.picture * params.picture);
+    info.draws.pixel = 1 + static_cast<std::int64_t>(kDensities[static_cast<int>(params.mode)] / 4 *
+                                                     params.picture * params.picture);
+  }
+  if (counts && params.background == Background::plasma) {
+    // A word a point of a grid whose side is up to twice the image's.
+    info.draws.pixel += 1;
+    info.draws.part += 16;
   }
   return info;
 }
@@ -50,50 +216,109 @@ std::int64_t Ifs::cells(SampleShape shape) const {
           "points are numbered by the upper 23 bits of a cell, and such images need more",
           fmt::format("give a side of at most {} pixels", kLargest)});
   }
-  return std::int64_t{shape.height + 2 * kBorder} * (shape.width + 2 * kBorder);
+  const std::int64_t bordered =
+      std::int64_t{shape.height + 2 * kBorder} * (shape.width + 2 * kBorder);
+  if (params_.mode != Mode::svd) return bordered;
+  if (params_.background == Background::black) return bordered + 1;
+  const std::int64_t side = diamond_square::points_for(
+      diamond_square::levels_for(shape.height > shape.width ? shape.height : shape.width));
+  return bordered + 1 + side * side;
 }
 
-Ifs::Tables::Tables(const Params& params) : count_(params.categories) {
-  spec_.seed = params.category_seed;
-  spec_.rate = params.rate;
-  spec_.weight_step = params.weight_step;
-  spec_.least_fill = params.least_fill;
+namespace {
+
+ifs::CategorySpec category_spec(const Ifs::Params& params) {
+  ifs::CategorySpec spec;
+  spec.seed = params.category_seed;
+  spec.rate = params.rate;
+  spec.weight_step = params.weight_step;
+  spec.least_fill = params.least_fill;
+  return spec;
+}
+
+/// The parts of a table one behind another.
+template <class Table, class Visit>
+void visit_parts(Table& table, const Visit& visit) {
+  visit(std::span(table.categories));
+  visit(std::span(table.windows));
+  visit(std::span(table.jitters));
+}
+
+}  // namespace
+
+Ifs::Tables::Tables(const Params& params) : params_(params) {}
+
+TableKey Ifs::Tables::key() const {
+  const Params& p = params_;
+  switch (p.mode) {
+    case Mode::fractaldb:
+      break;
+    case Mode::svd:
+      return {"ifs", ifs::kSvdVersion, "svd",
+              fmt::format("count {} seed {} maps {} to {} jitters {}", p.categories,
+                          p.category_seed, p.maps_low, p.maps_high, p.jitters)};
+    case Mode::one_parameter:
+      return {"ifs", ifs::kSvdVersion, "one_parameter",
+              fmt::format("count {} seed {} sigma {} perturbation {}", p.categories,
+                          p.category_seed, p.sigma, p.perturbation)};
+  }
+  return {"ifs", ifs::kCategoryVersion, "categories",
+          fmt::format("count {} seed {} rate {} weight_step {} least_fill {}", p.categories,
+                      p.category_seed, p.rate, p.weight_step, p.least_fill)};
+}
+
+ifs::CategoryTable Ifs::Tables::make(Progress* progress) const {
+  const Params& p = params_;
+  const int threads = Stream(Device::cpu()).threads();
+  switch (p.mode) {
+    case Mode::fractaldb:
+      break;
+    case Mode::svd:
+      return ifs::make_svd_categories({p.category_seed, p.maps_low, p.maps_high, p.jitters},
+                                      p.categories, threads, progress);
+    case Mode::one_parameter:
+      return ifs::make_perturbed_categories({p.category_seed, p.sigma, p.perturbation},
+                                            p.categories, threads, progress);
+  }
+  return ifs::make_categories(category_spec(p), p.categories, threads, progress);
 }
 
 std::vector<std::string> Ifs::Tables::prepare(TableCache& cache) {
-  const TableKey key = {"ifs", ifs::kCategoryVersion, "categories",
-                        fmt::format("count {} seed {} rate {} weight_step {} least_fill {}", count_,
-                                    spec_.seed, spec_.rate, spec_.weight_step, spec_.least_fill)};
-  const auto bytes = cache.get(key, [&] {
+  const auto bytes = cache.get(key(), [&] {
     // Seconds for those that are known, minutes for a search: to be seen on a terminal, and
     // elsewhere once it has lasted ten seconds.
     Progress::Options options;
     options.title = "ifs: categories";
-    options.total = static_cast<std::uint64_t>(count_);
+    options.total = static_cast<std::uint64_t>(params_.categories);
     Progress progress(std::move(options));
-    const ifs::CategoryTable table =
-        ifs::make_categories(spec_, count_, Stream(Device::cpu()).threads(), &progress);
+    const ifs::CategoryTable table = make(&progress);
     std::vector<std::byte> whole;
-    for (const auto part :
-         {std::as_bytes(std::span(table.categories)), std::as_bytes(std::span(table.windows))}) {
-      whole.insert(whole.end(), part.begin(), part.end());
-    }
+    visit_parts(table, [&](auto part) {
+      const auto as_bytes = std::as_bytes(part);
+      whole.insert(whole.end(), as_bytes.begin(), as_bytes.end());
+    });
     return whole;
   });
-  const auto count = static_cast<std::size_t>(count_);
+  const auto count = static_cast<std::size_t>(params_.categories);
   table_.categories.resize(count);
   table_.windows.resize(count * ifs::kVariations);
-  const auto categories = std::as_writable_bytes(std::span(table_.categories));
-  const auto windows = std::as_writable_bytes(std::span(table_.windows));
-  WS_EXPECT(bytes.size() == categories.size() + windows.size());
-  std::memcpy(categories.data(), bytes.data(), categories.size());
-  std::memcpy(windows.data(), bytes.data() + categories.size(), windows.size());
+  table_.jitters.resize(params_.mode == Mode::svd ? count * ifs::kVariations : 0);
+  std::size_t read = 0;
+  visit_parts(table_, [&](auto part) {
+    WS_EXPECT(bytes.size() - read >= part.size_bytes());
+    if (!part.empty()) std::memcpy(part.data(), bytes.data() + read, part.size_bytes());
+    read += part.size_bytes();
+  });
+  WS_EXPECT(read == bytes.size());
   return cache.notes();
 }
 
 void Ifs::Tables::plan(MemoryPlan& memory) {
   category_ = memory.reserve<ifs::Category>("ifs", "categories", table_.categories.size());
   window_ = memory.reserve<ifs::Window>("ifs", "windows", table_.windows.size());
+  jitter_ = {};
+  if (table_.jitters.empty()) return;
+  jitter_ = memory.reserve<ifs::Jitter>("ifs", "jitters", table_.jitters.size());
 }
 
 void Ifs::Tables::load(Stream& stream) {
@@ -101,6 +326,10 @@ void Ifs::Tables::load(Stream& stream) {
               CopyDirection::host_to_device, "categories");
   stream.copy(window_.data(), table_.windows.data(), window_.bytes(), CopyDirection::host_to_device,
               "windows");
+  if (!table_.jitters.empty()) {
+    stream.copy(jitter_.data(), table_.jitters.data(), jitter_.bytes(),
+                CopyDirection::host_to_device, "jitters");
+  }
   stream.synchronize();
 }
 

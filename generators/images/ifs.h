@@ -1,18 +1,27 @@
-// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game. Mode
-// `fractaldb`: a class is a random system of 2 to 7 affine maps that fills enough of a picture; its
-// samples are 25 variations of the coefficients, in four flips, with a random 3x3 patch at every
-// point. Called through the registry; host and device.
+// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game. Called through
+// the registry; host and device. A class is a system of affine maps; modes differ in which:
 //
-// After H. Kataoka et al., "Pre-training without natural images", ACCV 2020 (FractalDB), and the
-// program published with it. What differs: categories are our own (ifs_categories.h); points come
-// from many walkers that begin on the attractor instead of one that begins at the origin, and each
-// sample draws its own; patches are centred on their points; variations that diverge or leave
+// fractaldb      2 to 7 random maps that fill enough of a picture, in 25 variations of their
+//                coefficients and four flips, with a random 3x3 patch at every point. H. Kataoka et
+//                al., "Pre-training without natural images", ACCV 2020.
+// svd            contractions made of their singular values, in jittered windows: how often a pixel
+//                is hit is a hue, in front of a plasma (ifs_counts.h). C. Anderson, R. Farrell,
+//                "Improving fractal pre-training", WACV 2022.
+// one_parameter  small perturbations of one such system, drawn as in mode fractaldb. R. Nakamura et
+//                al., "Scaling backwards: minimal synthetic pre-training?", ECCV 2024.
+//
+// What differs from them, and from the programs published with them: systems are our own
+// (ifs_categories.h, ifs_svd.h); points come from many walkers that begin on the attractor, and
+// each sample draws its own; patches are centred on their points; variations that diverge or leave
 // almost nothing to see are drawn again.
 #pragma once
 
 #include "core/error.h"
 #include "core/params.h"
+#include "generators/images/diamond_square.h"
 #include "generators/images/ifs_categories.h"
+#include "generators/images/ifs_counts.h"
+#include "generators/images/ifs_svd.h"
 #include "generators/images/ifs_system.h"
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
@@ -20,17 +29,19 @@
 #include "kernels/memory_plan.h"
 #include "kernels/stream.h"
 
+#include <bit>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
+class Progress;
 
 struct Ifs {
-  enum class Mode : std::uint8_t { fractaldb };
+  enum class Mode : std::uint8_t { fractaldb, svd, one_parameter };
   enum class Stamp : std::uint8_t { patch, point };
   enum class Palette : std::uint8_t { grey, colour };
+  enum class Background : std::uint8_t { black, plasma };
 
   struct Params {
     Mode mode = Mode::fractaldb;
@@ -48,71 +59,25 @@ struct Ifs {
     float margin = 6.0f / 362;
     int walkers = 256;
     int burn_in = 32;
+    int maps_low = 2, maps_high = 4;
+    int jitters = 24;
+    float shift = 0.2f;
+    float zoom_low = 0.5f, zoom_high = 2;
+    Background background = Background::plasma;
+    double sigma = 4;
+    double perturbation = 0.1;
   };
-  using Settings = std::vector<std::pair<std::string, std::string>>;
-  /// 200,000 points on 362x362 pixels, of which 224x224 are seen, at any size.
-  static Settings fractaldb(std::string categories) {
-    return {{"categories", std::move(categories)}, {"weight_step", "0.4"}, {"patches", "10"},
-            {"keep_degenerate", "true"},           {"points", "200000"},   {"picture", "1.616"}};
-  }
-  static constexpr const char* kAsPublished =
-      "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, but for the categories";
-  static const ParamTable<Params>& table() {
-    static const auto rows =
-        ParamTable<Params>("ifs")
-            .choice("mode", &Params::mode, {{"fractaldb", Mode::fractaldb}},
-                    "family of systems: random affine maps, chosen by how much they fill")
-            .integer("categories", &Params::categories, {1, 100000}, "",
-                     "number of classes; class k does not depend on it",
-                     "FractalDB-60, -1k and -10k: 60, 1000, 10000")
-            .integer("category_seed", &Params::category_seed, {0}, "",
-                     "of the random systems; the same classes under every seed of samples")
-            .real("rate", &Params::rate, {0.01, 0.25}, "share of pixels",
-                  "filling rate that a class needs, of 512x512 pixels by 100,000 points",
-                  "FractalDB: 0.2")
-            .real("weight_step", &Params::weight_step, {0, 0.5}, "",
-                  "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
-                  "FractalDB: 0.4 (0.1 where its program is not told)")
-            .flag("keep_degenerate", &Params::keep_degenerate,
-                  "keep variations that diverge or leave almost nothing to see", "FractalDB: true")
-            .real("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
-                  "filling rate below which a variation counts as degenerate")
-            .integer("patches", &Params::patches, {0, 1000000}, "",
-                     "drawings of each variation: their points and patches; 0: fresh every sample",
-                     "FractalDB: 10, whose points are the same in all")
-            .choice("stamp", &Params::stamp, {{"patch", Stamp::patch}, {"point", Stamp::point}},
-                    "what is drawn at a point: a random 3x3 patch, which hides what lies below, or "
-                    "its pixel",
-                    "FractalDB: patch")
-            .choice("palette", &Params::palette,
-                    {{"grey", Palette::grey}, {"colour", Palette::colour}},
-                    "grey: 127 of 255; colour: a hue by the point's number", "FractalDB: grey")
-            .integer("points", &Params::points, {0, ifs::kMostPoints}, "",
-                     "0: as densely as published, 200,000 on 362x362 pixels of the picture",
-                     "FractalDB: 200,000 at 362 pixels")
-            .real("picture", &Params::picture, {1, 4}, "image side",
-                  "side of the whole picture; above 1 a random part of it is seen",
-                  "FractalDB is trained on 224 of 362 pixels: 1.616")
-            .real("margin", &Params::margin, {0, 0.25}, "picture side",
-                  "left free around the points", "FractalDB: 6 of 362 pixels")
-            .integer("walkers", &Params::walkers, {1, 65536}, "",
-                     "points that wander at the same time, at most one for four that are drawn")
-            .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                     "steps of each walker that are not drawn")
-            .preset("fractaldb-60", fractaldb("60"), kAsPublished)
-            .preset("fractaldb-1k", fractaldb("1000"), kAsPublished)
-            .preset("fractaldb-10k", fractaldb("10000"), kAsPublished);
-    return rows;
-  }
+  static const ParamTable<Params>& table();
 
-  static constexpr int kLatents = 6;
-  /// Published density of points, per pixel of the picture.
+  static constexpr int kLatents = 16;
+  /// Of them, those that modes fractaldb and one_parameter have.
+  static constexpr int kFewLatents = 6;
+  /// Published density of points, per pixel of the picture: of the modes, in their order.
   static constexpr float kDensity = 200000.0f / (362.0f * 362.0f);
+  static constexpr float kDensities[] = {kDensity, 100000.0f / (224 * 224),
+                                         100000.0f / (512 * 512)};
   /// The grey of the published pictures, of 255.
   static constexpr float kGrey = 127.0f / 255;
-
-  /// Numbered drawings have ids of their own under the categories' seed, beyond all categories.
-  static constexpr std::uint64_t kDrawings = std::uint64_t{1} << 63;
 
   static SampleInfo describe(const Params& params);
 
@@ -123,19 +88,25 @@ struct Ifs {
     std::vector<std::string> prepare(TableCache& cache);
     void plan(MemoryPlan& memory);
     void load(Stream& stream);
-    void bind(Ifs& functor) const { functor.read({category_.data(), window_.data()}); }
+    void bind(Ifs& functor) const {
+      functor.read({category_.data(), window_.data(), jitter_.data()});
+    }
 
    private:
-    ifs::CategorySpec spec_;
-    std::int64_t count_;
+    TableKey key() const;
+    ifs::CategoryTable make(Progress* progress) const;
+
+    Params params_;
     ifs::CategoryTable table_;
     Planned<ifs::Category> category_;
     Planned<ifs::Window> window_;
+    Planned<ifs::Jitter> jitter_;
   };
   /// What of them the device reads.
   struct Rows {
     const ifs::Category* category = nullptr;
     const ifs::Window* window = nullptr;  ///< ifs::kVariations of each category
+    const ifs::Jitter* jitter = nullptr;  ///< likewise, in mode svd
   };
   void read(const Rows& rows) { rows_ = rows; }
 
@@ -145,11 +116,15 @@ struct Ifs {
     ifs::Placing placing;
     SampleRng rng;
     std::int32_t width, height;
+    ifs::CountStyle style;  ///< mode svd, as is what follows
+    SampleRng ground;       ///< of the background
   };
 
-  explicit Ifs(const Params& params) : params_(params) {}
+  /// Error (config) for parameters that contradict each other.
+  explicit Ifs(const Params& params);
 
   // The canvas: the image's pixels and a border of one cell, whose patches reach into the image.
+  // Behind them, in mode svd: the largest count, then the heights of the background.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
   /// Error (config) where the image is too large for the published density of points.
@@ -169,7 +144,6 @@ struct Ifs {
     const int variation = params_.keep_degenerate
                               ? static_cast<int>(below(which, ifs::kVariations))
                               : category.variation[below(which, category.usable)];
-    const ifs::Window& window = rows_.window[k * ifs::kVariations + variation];
     const auto drawing =
         params_.patches == 0 ? 0u : below(patch, static_cast<std::uint32_t>(params_.patches));
 
@@ -179,11 +153,19 @@ struct Ifs {
     // A numbered drawing is the same for every sample that has its number.
     scene.rng = params_.patches == 0 ? key.rng
                                      : SampleRng{static_cast<std::uint64_t>(params_.category_seed),
-                                                 kDrawings + drawing};
+                                                 ifs::kDrawings + drawing};
     scene.system = category.system;
-    WS_UNROLL(7)
-    for (int i = 0; i < ifs::kMaxMaps; ++i) {
-      scene.system.map[i] = ifs::vary(category.system.map[i], variation, params_.weight_step);
+    ifs::Window window = rows_.window[k * ifs::kVariations + variation];
+    scene.style = {};
+    scene.ground = key.rng;
+    if (params_.mode == Mode::svd) {
+      const ifs::Jitter jitter = rows_.jitter[k * ifs::kVariations + variation];
+      window = draw_counts(key.rng, jitter, window, scene, truth);
+    } else {
+      WS_UNROLL(7)
+      for (int i = 0; i < ifs::kMaxMaps; ++i) {
+        scene.system.map[i] = ifs::vary(category.system.map[i], variation, params_.weight_step);
+      }
     }
     const std::int32_t count = points(key.shape);
     scene.walk = {walkers_for(count), params_.burn_in, count, window.point_x, window.point_y};
@@ -207,9 +189,25 @@ struct Ifs {
 
   template <class Team>
   WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork work, Cell* cells) const {
+    const bool counts = params_.mode == Mode::svd;
     ifs::walk(work.first, work.stride, scene.system, scene.walk, scene.placing,
               scene.width + 2 * kBorder, scene.height + 2 * kBorder, scene.rng,
-              [&](std::int32_t cell, Cell value) { team.atomic_max(&cells[cell], value); });
+              [&](std::int32_t cell, Cell value) {
+                if (counts) {
+                  team.atomic_add(&cells[cell], Cell{1});
+                } else {
+                  team.atomic_max(&cells[cell], value);
+                }
+              });
+  }
+
+  WS_INLINE bool settles() const { return params_.mode == Mode::svd; }
+  template <class Team>
+  WS_INLINE void settle(Team& team, const Scene& scene, Cell* cells) const {
+    Cell* const largest = cells + largest_at(scene);
+    ifs::find_largest(team, cells, scene.width, scene.height, scene.style.mask, largest);
+    if (params_.background == Background::black) return;
+    diamond_square::make(team, scene.ground, scene.style.decay, ground_levels(scene), largest + 1);
   }
 
   template <int N>
@@ -229,7 +227,9 @@ struct Ifs {
       const Cell* const first = cells + cell_of(scene, column, row);
       WS_LANES
       for (int i = 0; i < N; ++i) point[i] = seen(scene, first + i);
-      for (int i = 0; i < N; ++i) colour.set(i, colour_of(point[i]));
+      for (int i = 0; i < N; ++i) {
+        colour.set(i, colour_of(scene, cells, point[i], column + i, row));
+      }
     } else if (on_grid != 0) {
       for (int i = 0; i < N; ++i) {
         colour.set(i, texel(scene, cells, floor_int(run.x[i]), floor_int(run.y[i])));
@@ -242,7 +242,7 @@ struct Ifs {
   /// The colour of a pixel; black beyond the image.
   WS_INLINE Rgb texel(const Scene& scene, const Cell* cells, int x, int y) const {
     if (x < 0 || x >= scene.width || y < 0 || y >= scene.height) return {};
-    return colour_of(seen(scene, cells + cell_of(scene, x, y)));
+    return colour_of(scene, cells, seen(scene, cells + cell_of(scene, x, y)), x, y);
   }
 
   /// The colour of point number t: 128 hues around the circle of HSV with value and saturation of
@@ -273,9 +273,9 @@ struct Ifs {
   }
 
   /// Points of a square picture of which `side` pixels are seen, as densely as published.
-  WS_INLINE static std::int32_t points_by_size(int side, float picture) {
+  WS_INLINE static std::int32_t points_by_size(int side, float picture, float density = kDensity) {
     const float across = static_cast<float>(side) * picture;
-    const float count = math::floor(math::fma(kDensity * across, across, 0.5f));
+    const float count = math::floor(math::fma(density * across, across, 0.5f));
     return count < static_cast<float>(ifs::kMostPoints) ? static_cast<std::int32_t>(count)
                                                         : ifs::kMostPoints;
   }
@@ -283,7 +283,8 @@ struct Ifs {
  private:
   WS_INLINE std::int32_t points(SampleShape shape) const {
     if (params_.points > 0) return params_.points;
-    return points_by_size(shape.height > shape.width ? shape.height : shape.width, params_.picture);
+    return points_by_size(shape.height > shape.width ? shape.height : shape.width, params_.picture,
+                          density_);
   }
 
   /// No more than can draw four points each.
@@ -296,26 +297,85 @@ struct Ifs {
     return (y + kBorder) * (scene.width + 2 * kBorder) + x + kBorder;
   }
 
-  /// The number + 1 of the point that is seen in the pixel of a cell, 0 for none.
-  WS_INLINE std::uint32_t seen(const Scene& scene, const Cell* centre) const {
-    if (params_.stamp == Stamp::point) return *centre >> ifs::kMaskBits;
-    // The latest of the nine points whose patches cover the pixel decides, by its patch's bit for
-    // the place of the pixel in it, which is moved to the lowest one.
-    const int stride = scene.width + 2 * kBorder;
-    std::uint32_t latest = 0;
-    WS_UNROLL(9)
-    for (int i = 0; i < 9; ++i) {
-      const Cell cell = centre[(i / 3 - 1) * stride + i % 3 - 1];
-      const std::uint32_t number = cell >> ifs::kMaskBits << ifs::kMaskBits;
-      const std::uint32_t candidate = number | (cell >> (8 - i) & 1u);
-      latest = candidate > latest ? candidate : latest;
-    }
-    return (latest & 1u) != 0 ? latest >> ifs::kMaskBits : 0u;
+  WS_INLINE static std::int32_t largest_at(const Scene& scene) {
+    return (scene.height + 2 * kBorder) * (scene.width + 2 * kBorder);
   }
-  WS_INLINE Rgb colour_of(std::uint32_t point) const {
+  WS_INLINE static int ground_levels(const Scene& scene) {
+    return diamond_square::levels_for(scene.height > scene.width ? scene.height : scene.width);
+  }
+
+  /// What mode svd draws beside what all do: its window, and into the scene the jittered system,
+  /// patch and colours.
+  WS_INLINE ifs::Window draw_counts(const SampleRng& rng, const ifs::Jitter& jitter,
+                                    const ifs::Window& box, Scene& scene,
+                                    Truth<kLatents>& truth) const {
+    RngStream draw(rng, Purpose::scene);
+    const bool transposed = draw.next() >> 31 != 0;
+    const float shift_x = draw.uniform(-params_.shift, params_.shift);
+    const float shift_y = draw.uniform(-params_.shift, params_.shift);
+    const float zoom_x = draw.uniform(params_.zoom_low, params_.zoom_high);
+    const float zoom_y = draw.uniform(params_.zoom_low, params_.zoom_high);
+    scene.style = ifs::draw_style(rng);
+    if (params_.stamp == Stamp::point) scene.style.mask = ifs::kPointMask;
+
+    WS_UNROLL(7)
+    for (int i = 0; i < ifs::kMaxMaps; ++i) {
+      const ifs::Map& map = scene.system.map[i];
+      const float by = i == jitter.map ? jitter.factor : 1.0f;
+      const ifs::Map of = {map.a * by, map.b * by, map.c * by, map.d * by, map.e * by, map.f * by};
+      scene.system.map[i] = transposed ? ifs::Map{of.d, of.c, of.b, of.a, of.f, of.e} : of;
+    }
+    const float width = box.x1 - box.x0, height = box.y1 - box.y0;
+    const float x = math::fma(0.5f + shift_x, width, box.x0), half_x = 0.5f * zoom_x * width;
+    const float y = math::fma(0.5f + shift_y, height, box.y0), half_y = 0.5f * zoom_y * height;
+    const ifs::Window window = {x - half_x, x + half_x,  y - half_y,
+                                y + half_y, box.point_x, box.point_y};
+
+    const float latents[kLatents - kFewLatents] = {transposed ? 1.0f : 0.0f,
+                                                   shift_x,
+                                                   shift_y,
+                                                   zoom_x,
+                                                   zoom_y,
+                                                   static_cast<float>(scene.style.mask),
+                                                   scene.style.hue,
+                                                   scene.style.saturation,
+                                                   scene.style.value,
+                                                   scene.style.decay};
+    WS_UNROLL(10)
+    for (int i = kFewLatents; i < kLatents; ++i) truth.latents[i] = latents[i - kFewLatents];
+    return transposed ? ifs::Window{window.y0, window.y1,      window.x0,
+                                    window.x1, window.point_y, window.point_x}
+                      : window;
+  }
+
+  /// The number + 1 of the point that is seen in the pixel of a cell, or in mode svd of those that
+  /// are; 0 for none.
+  WS_INLINE std::uint32_t seen(const Scene& scene, const Cell* centre) const {
+    const int stride = scene.width + 2 * kBorder;
+    if (params_.mode == Mode::svd) return ifs::covering(centre, stride, scene.style.mask);
+    if (params_.stamp == Stamp::point) return *centre >> ifs::kMaskBits;
+    return ifs::seen_patch(centre, stride);
+  }
+  /// Of a pixel of the image in which that is seen.
+  WS_INLINE Rgb colour_of(const Scene& scene, const Cell* cells, std::uint32_t point, int x,
+                          int y) const {
+    if (params_.mode == Mode::svd) return count_colour(scene, cells, point, x, y);
     if (point == 0) return {};
     if (params_.palette == Palette::grey) return {kGrey, kGrey, kGrey};
     return hue_of(point - 1);
+  }
+  WS_INLINE Rgb count_colour(const Scene& scene, const Cell* cells, std::uint32_t count, int x,
+                             int y) const {
+    const Cell* const largest = cells + largest_at(scene);
+    if (count == 0) {
+      if (params_.background == Background::black) return {};
+      const int side = diamond_square::points_for(ground_levels(scene));
+      return ifs::background(scene.style, std::bit_cast<float>(largest[1 + y * side + x]));
+    }
+    const float share = static_cast<float>(count) / static_cast<float>(*largest);
+    if (params_.palette == Palette::grey) return {share, share, share};
+    return ifs::wrapped_hue(math::fma(255.0f, share, scene.style.hue), scene.style.saturation,
+                            scene.style.value);
   }
 
   /// Between the four nearest pixels.
@@ -347,6 +407,7 @@ struct Ifs {
   }
 
   Params params_;
+  float density_ = kDensity;  ///< of points, per pixel of the picture
   Rows rows_;
 };
 

@@ -26,22 +26,6 @@ constexpr double kFar = 1e15;
 /// Points before the divergence that are left out of a survey, as in the published program.
 constexpr int kTail = 100;
 
-/// Map i is taken with chance |det_i| / sum, rounded to a multiple of 2^-16.
-void set_selectors(System& system) {
-  double weight[kMaxMaps], sum = 0;
-  for (int i = 0; i < system.maps; ++i) {
-    const Map& m = system.map[i];
-    weight[i] = std::abs(double{m.a} * m.d - double{m.b} * m.c);
-    sum += weight[i];
-  }
-  double below = 0;
-  for (int i = 0; i < kMaxMaps; ++i) {
-    below += i < system.maps ? weight[i] : 0;
-    const double share = i < system.maps - 1 ? below / sum : 1;
-    system.upto[i] = static_cast<std::uint32_t>(std::floor(share * kSelectors + 0.5));
-  }
-}
-
 /// Number of points that a survey is about, and whether the rest diverged.
 struct Chain {
   int points;
@@ -202,6 +186,21 @@ class Variations {
 };
 
 }  // namespace
+
+void set_selectors(System& system) {
+  double weight[kMaxMaps], sum = 0;
+  for (int i = 0; i < system.maps; ++i) {
+    const Map& m = system.map[i];
+    weight[i] = std::abs(double{m.a} * m.d - double{m.b} * m.c);
+    sum += weight[i];
+  }
+  double below = 0;
+  for (int i = 0; i < kMaxMaps; ++i) {
+    below += i < system.maps ? weight[i] : 0;
+    const double share = i < system.maps - 1 ? below / sum : 1;
+    system.upto[i] = static_cast<std::uint32_t>(std::floor(share * kSelectors + 0.5));
+  }
+}
 
 SampleRng category_rng(const CategorySpec& spec, std::int64_t k) {
   return {static_cast<std::uint64_t>(spec.seed), static_cast<std::uint64_t>(k)};

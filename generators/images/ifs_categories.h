@@ -51,11 +51,20 @@ struct Window {
 
 static_assert(sizeof(Category) == 232);
 
+/// What a variation of mode svd does: all of one map is multiplied.
+struct Jitter {
+  std::int32_t map;
+  float factor;
+};
+
 /// Everything that samples read: categories, and kVariations windows of each.
 struct CategoryTable {
   std::vector<Category> categories;
   std::vector<Window> windows;
+  std::vector<Jitter> jitters;  ///< kVariations of each category in mode svd, else none
 };
+/// Map i is taken with chance |det_i| / sum, rounded to a multiple of 2^-16.
+void set_selectors(System& system);
 
 /// A system's points seen as a picture.
 struct Survey {

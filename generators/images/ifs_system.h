@@ -35,6 +35,10 @@ struct System {
   std::uint32_t upto[kMaxMaps];
 };
 
+/// Numbered drawings have random numbers of their own under the categories' seed, beyond all
+/// categories.
+inline constexpr std::uint64_t kDrawings = std::uint64_t{1} << 63;
+
 /// Index of the map for a selector in [0, kSelectors).
 WS_INLINE int map_of(const std::uint32_t (&upto)[kMaxMaps], std::uint32_t selector) {
   int index = 0;
@@ -80,6 +84,21 @@ inline constexpr std::int32_t kMostPoints = (1 << (32 - kMaskBits)) - 2;
 /// Uniform in 1..511 from the low half of a word (each within 1 % of the same chance).
 WS_INLINE std::uint32_t patch_mask(std::uint32_t word) {
   return (((word & 0xffffu) * 511u) >> 16) + 1u;
+}
+
+/// The number + 1 of the point that is seen in the pixel of a cell, 0 for none: the latest of the
+/// nine points whose patches cover the pixel decides, by its patch's bit for the place of the pixel
+/// in it, which is moved to the lowest one.
+WS_INLINE std::uint32_t seen_patch(const std::uint32_t* centre, int stride) {
+  std::uint32_t latest = 0;
+  WS_UNROLL(9)
+  for (int i = 0; i < 9; ++i) {
+    const std::uint32_t cell = centre[(i / 3 - 1) * stride + i % 3 - 1];
+    const std::uint32_t number = cell >> kMaskBits << kMaskBits;
+    const std::uint32_t candidate = number | (cell >> (8 - i) & 1u);
+    latest = candidate > latest ? candidate : latest;
+  }
+  return (latest & 1u) != 0 ? latest >> kMaskBits : 0u;
 }
 
 /// Walkers that a member moves at once: vector lanes on the host, one on a device. Results do not

@@ -17,6 +17,15 @@
 // cells with team.atomic_add, atomic_max and atomic_or alone, whose results do not depend on the
 // order: where order matters it is part of the value. How many pieces there are is a parameter of
 // the sample, never the size of a team. No barriers.
+//
+// What depends on all that was scattered (the largest count), or is made in several steps beside
+// it, is done between paint and shade, by one team a sample and with barriers, where the functor
+// has
+//
+//     WS_INLINE bool settles() const;                    whether there is anything to do
+//     template <class Team>
+//     void settle(Team&, const Scene&, Cell*) const;     writes of any kind, each cell by one
+//     member
 #pragma once
 
 #include "kernels/emission/drawn.h"
@@ -49,6 +58,11 @@ enum class CanvasPlace : std::uint8_t {
   memory,   ///< of the plan: several teams paint, several shade
 };
 
+template <class F>
+concept SettlesCanvas = PaintsCanvas<F> && requires(const F& image) {
+  image.settles();
+};
+
 /// Team functor, cells in scratch: one team makes a sample.
 template <class F, class T>
 struct PaintCanvasInScratch {
@@ -67,6 +81,12 @@ struct PaintCanvasInScratch {
     const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);  // ends with a barrier
     image.paint(team, sample.scene, ScatterWork{team.rank(), team.size()}, canvas);
     team.sync();
+    if constexpr (SettlesCanvas<F>) {
+      if (image.settles()) {
+        image.settle(team, sample.scene, canvas);
+        team.sync();
+      }
+    }
     const SampleShape shape = batch.layout.shape();
     const PixelTile whole = {0, 0, shape.width, shape.height};
     detail::paint_tile<T>(team, sample.seen, whole, batch, b, [&](const auto& run, auto& colour) {
@@ -95,6 +115,24 @@ struct ScatterCanvas {
                 ScatterWork{painter * team.size() + team.rank(),
                             static_cast<std::int64_t>(painters) * team.size()},
                 canvas + b * cells);
+  }
+};
+
+/// Team functor, cells in memory: one team settles a sample.
+template <class F>
+struct SettleCanvas {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  typename F::Cell* canvas;
+  std::int64_t cells;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (slots[b].source != source) return;
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    image.settle(team, sample.scene, canvas + b * cells);
   }
 };
 
@@ -140,6 +178,13 @@ class CanvasStage {
     launch.league(
         name, rows * painters, TeamShape{kMembers, detail::drawn_scratch<F>()},
         ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_, painters});
+    if constexpr (SettlesCanvas<F>) {
+      if (image.settles()) {
+        launch.league(
+            name, rows, TeamShape{kMembers, detail::drawn_scratch<F>()},
+            SettleCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_});
+      }
+    }
     shade_stored(launch, name, image, drawn, call, canvas_.data(), cells_);
   }
 

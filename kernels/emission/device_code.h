@@ -13,7 +13,7 @@ namespace wellspring::cuda {
 /// Where the kernels of one functor are found. Whoever returns one has made what it names, at any
 /// level of optimisation.
 struct EmissionKernels {
-  KernelHandle& (*find[4])() = {};
+  KernelHandle& (*find[5])() = {};
 };
 
 template <class F, class T>
@@ -22,6 +22,10 @@ EmissionKernels emission_kernels() {
     return {{&league_kernel<MakeEventsInTeams<F, T>>}};
   } else if constexpr (MakesEvents<F>) {
     return {{&map_kernel<MakeEvents<F, T>>}};
+  } else if constexpr (SettlesCanvas<F>) {
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
+             &league_kernel<ScatterCanvas<F>>, &league_kernel<SettleCanvas<F>>,
+             &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
   } else if constexpr (PaintsCanvas<F>) {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
              &league_kernel<ScatterCanvas<F>>,

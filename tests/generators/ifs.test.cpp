@@ -32,7 +32,7 @@ const ifs::CategoryTable& five() {
 Ifs with_five(Ifs::Params params = {}) {
   params.categories = 5;
   Ifs functor(params);
-  functor.read({five().categories.data(), five().windows.data()});
+  functor.read({five().categories.data(), five().windows.data(), nullptr});
   return functor;
 }
 
@@ -219,7 +219,7 @@ TEST(Ifs, NumberedDrawingsComeAgainAndOthersDoNot) {
     params.categories = 1;
     const Ifs functor = [&] {
       Ifs one(params);
-      one.read({five().categories.data(), five().windows.data()});
+      one.read({five().categories.data(), five().windows.data(), nullptr});
       return one;
     }();
     const Painted first(functor, 0, 32);

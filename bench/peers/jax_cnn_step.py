@@ -1,0 +1,156 @@
+"""The reference training step in JAX on the CPU, with the images generated inside of the compiled program: the pattern
+of fusing generation and training into one, which `wellspring bench train` is compared with.
+
+The network is that of torch_cnn_step.py: three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max
+pooling after each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy,
+SGD with momentum; batch 128, f32, NHWC. The images are those of the generator shapes in its defaults: one of ten shapes by
+its signed distance, of random place, scale, angle and two colours, on a plain background. `lax.scan` runs --inner
+steps in one call, so that Python takes no part in them.
+
+    python bench/peers/jax_cnn_step.py [--seconds 10] [--batch 128] [--inner 20]
+
+Prints one JSON object: medians and quartiles of a step with fresh images and of one on a resident batch.
+"""
+
+import argparse
+import functools
+import json
+import os
+import statistics
+import time
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+SIDE, CLASSES, WIDTHS = 32, 10, (3, 32, 64, 128)
+
+
+def distances(x, y):
+    """Signed distances of the ten shapes, each of the area pi, upright: [10, ...]."""
+    ax, ay = jnp.abs(x), jnp.abs(y)
+
+    def length(a, b):
+        return jnp.sqrt(a * a + b * b)
+
+    def half_planes(apothem, *normals):
+        return functools.reduce(jnp.maximum, (a * ax + b * y for a, b in normals)) - apothem
+
+    five = jnp.sort(jnp.stack([
+        0.58778525 * ax - 0.80901699 * y, -0.58778525 * ax - 0.80901699 * y,
+        0.95105652 * ax + 0.30901699 * y, -0.95105652 * ax + 0.30901699 * y, y,
+    ]), axis=0)
+    heart_square = 0.70710678 * (ax + ay) - 0.66325021
+    heart_disc = length(ax - 0.46898872, y - 0.46898872) - 0.66325021
+    return jnp.stack([
+        length(x, y) - 1,
+        jnp.abs(length(x, y) - 1) - 0.25,
+        jnp.maximum(length(x, y) - 1.3973045, 1.1178436 - length(x, y - 0.76851746)),
+        half_planes(0.77756015, (0, -1), (0.8660254, 0.5)),
+        jnp.maximum(ax, ay) - 0.88622693,
+        half_planes(0.92994960, (0.58778525, 0.80901699), (0.95105652, -0.30901699), (0, -1)),
+        jnp.maximum(ax, 0.5 * ax + 0.8660254 * ay) - 0.95231281,
+        five[-2] - 0.51695245,
+        jnp.maximum(jnp.maximum(ax, ay) - 1.1889982, jnp.minimum(ax, ay) - 0.39633273),
+        jnp.minimum(heart_square, heart_disc),
+    ])
+
+
+def image(key):
+    """One image [SIDE, SIDE, 3] and its label."""
+    keys = jax.random.split(key, 6)
+    label = jax.random.randint(keys[0], (), 0, CLASSES)
+    scale = jax.random.uniform(keys[1], minval=0.12, maxval=0.28)
+    margin = 1.672894 * scale
+    place = margin + (1 - 2 * margin) * jax.random.uniform(keys[2], (2,))
+    angle = jax.random.uniform(keys[3], maxval=2 * jnp.pi)
+    front, back = jax.random.uniform(keys[4], (2, 3))
+    at = (jnp.arange(SIDE) + 0.5) / SIDE
+    dx, dy = at[None, :] - place[0], place[1] - at[:, None]
+    u = (jnp.cos(angle) * dx + jnp.sin(angle) * dy) / scale
+    v = (jnp.cos(angle) * dy - jnp.sin(angle) * dx) / scale
+    distance = jnp.take(distances(u, v), label, axis=0)
+    cover = jnp.clip(0.5 - distance * scale * SIDE, 0, 1)[..., None]
+    return back + cover * (front - back), label
+
+
+def initial(key):
+    params = []
+    for inputs, outputs in zip(WIDTHS, WIDTHS[1:]):
+        key, own = jax.random.split(key)
+        weights = jax.random.normal(own, (3, 3, inputs, outputs)) * (2 / (9 * inputs)) ** 0.5
+        params.append((weights, jnp.zeros(outputs)))
+    params.append((jax.random.normal(key, (WIDTHS[-1], CLASSES)) * WIDTHS[-1] ** -0.5, jnp.zeros(CLASSES)))
+    return params, jax.tree.map(jnp.zeros_like, params)
+
+
+def loss(params, images, labels):
+    x = images
+    for weights, bias in params[:-1]:
+        x = lax.conv_general_dilated(x, weights, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = jax.nn.relu(x + bias)
+        x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    weights, bias = params[-1]
+    logits = jnp.mean(x, (1, 2)) @ weights + bias
+    return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1))
+
+
+def train_steps(batch, inner, fresh):
+    """A compiled function of (state, first step) that makes `inner` steps."""
+    draw = jax.vmap(lambda step, row: image(jax.random.fold_in(jax.random.fold_in(jax.random.key(1), step), row)),
+                    in_axes=(None, 0))
+    resident = jax.jit(draw)(0, jnp.arange(batch))
+
+    def one(state, step):
+        params, momentum = state
+        images, labels = draw(step, jnp.arange(batch)) if fresh else resident
+        value, gradient = jax.value_and_grad(loss)(params, images, labels)
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradient)
+        params = jax.tree.map(lambda p, m: p - 0.01 * m, params, momentum)
+        return (params, momentum), value
+
+    return jax.jit(lambda state, first: lax.scan(one, state, first + jnp.arange(inner)), donate_argnums=0)
+
+
+def measure(batch, inner, seconds, fresh):
+    run = train_steps(batch, inner, fresh)
+    state = initial(jax.random.key(0))
+    state, _ = jax.block_until_ready(run(state, 0))
+    times, steps, end = [], inner, time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        begin = time.perf_counter()
+        state, losses = jax.block_until_ready(run(state, steps))
+        times.append(1e3 * (time.perf_counter() - begin) / inner)
+        steps += inner
+    quartiles = statistics.quantiles(times, n=4)
+    return {
+        "steps": steps,
+        "median_ms": round(statistics.median(times), 3),
+        "quartiles_ms": [round(quartiles[0], 3), round(quartiles[2], 3)],
+        "images_per_second": round(1e3 * batch / statistics.median(times), 1),
+        "last_loss": round(float(losses[-1]), 3),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--inner", type=int, default=20, help="steps of one call")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    arguments = parser.parse_args()
+    runs = {
+        name: measure(arguments.batch, arguments.inner, arguments.seconds, fresh)
+        for name, fresh in (("generating", True), ("resident", False))
+    }
+    print(json.dumps({
+        "peer": "JAX",
+        "version": jax.__version__,
+        "work": "cnn 3-32-64-128, 32x32x3 shapes drawn in the same program, training step, f32, NHWC",
+        "batch": arguments.batch,
+        "processors": len(os.sched_getaffinity(0)),
+        **runs,
+    }, indent=2))
+
+
+if __name__ == "__main__":
+    main()

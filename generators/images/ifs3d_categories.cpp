@@ -1,0 +1,180 @@
+#include "generators/images/ifs3d_categories.h"
+
+#include "core/error.h"
+#include "core/progress.h"
+#include "kernels/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+
+namespace wellspring::ifs3d {
+
+namespace {
+
+/// Blocks of random numbers set aside for a survey, eight steps each, and for a candidate: the
+/// number of maps, then three a map; both to a power of two.
+constexpr std::uint32_t kSurveyBlocks = 1u << 11, kCandidateBlocks = 1u << 5;
+static_assert(8 * kSurveyBlocks >= kSurveyPoints && kCandidateBlocks >= 1 + 3 * kMaxMaps);
+/// Candidates of one category before the search gives up.
+constexpr std::uint32_t kMostAttempts = 50000;
+/// A point as far out as this has diverged.
+constexpr double kFar = 1e15;
+
+double determinant(const Map& map) {
+  const auto& m = map.value;
+  const double a = m[0], b = m[1], c = m[2], d = m[3], e = m[4], f = m[5], g = m[6], h = m[7],
+               i = m[8];
+  return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g);
+}
+
+/// Map i is taken with chance |det_i| / sum, rounded to a multiple of 2^-16.
+void set_selectors(System& system) {
+  double weight[kMaxMaps] = {}, sum = 0, below = 0;
+  for (int i = 0; i < system.maps; ++i) sum += weight[i] = std::abs(determinant(system.map[i]));
+  for (int i = 0; i < kMaxMaps; ++i) {
+    below += weight[i];
+    const double share = i < system.maps - 1 ? below / sum : 1;
+    system.upto[i] = static_cast<std::uint32_t>(std::floor(share * kSelectors + 0.5));
+  }
+}
+
+SampleRng category_rng(const CategorySpec& spec, std::int64_t k) {
+  return {static_cast<std::uint64_t>(spec.seed), static_cast<std::uint64_t>(k)};
+}
+
+Frame frame_of(const Survey& survey) {
+  Frame frame = {};
+  frame.scale = static_cast<float>(2 / (survey.high - survey.low));
+  for (int i = 0; i < 3; ++i) {
+    frame.centre[i] = static_cast<float>(survey.centre[i]);
+    frame.start[i] = static_cast<float>(survey.last[i]);
+  }
+  return frame;
+}
+
+void make_category(const CategorySpec& spec, std::int64_t k, Category& category, Frame* frames) {
+  const SampleRng rng = category_rng(spec, k);
+  for (category.attempt = 0;; ++category.attempt) {
+    if (category.attempt == kMostAttempts) {
+      fail(ErrorKind::config,
+           {fmt::format("ifs3d: no system of category {} has a variance of {} along each axis", k,
+                        spec.variance),
+            fmt::format("{} candidates were tried", kMostAttempts),
+            "lower `variance`; published are 0.05 and 0.15"});
+    }
+    category.system = candidate_system(rng, category.attempt);
+    if (survey(category.system, rng, category.attempt).spreads(spec.variance)) break;
+  }
+  for (int v = 0; v < kVariations; ++v) {
+    System system = category.system;
+    vary(system, v);
+    const Survey seen = survey(system, rng, category.attempt);
+    if (seen.diverged || !(seen.high > seen.low)) continue;
+    frames[v] = frame_of(seen);
+    category.variation[category.usable++] = static_cast<std::uint8_t>(v);
+  }
+}
+
+/// One category a team of one; the first failure is kept.
+struct CategoryMaker {
+  const CategorySpec* spec;
+  CategoryTable* table;
+  std::exception_ptr* failures;
+  Progress* progress;
+  std::atomic<std::uint64_t>* done;
+
+  void operator()(SoloTeam&, std::int64_t k) const {
+    const auto at = static_cast<std::size_t>(k);
+    try {
+      make_category(*spec, k, table->categories[at], &table->frames[at * kVariations]);
+    } catch (...) {
+      failures[k] = std::current_exception();
+    }
+    const std::uint64_t so_far = ++*done;
+    if (progress != nullptr) progress->update(so_far);
+  }
+};
+
+}  // namespace
+
+bool Survey::spreads(double least) const {
+  return !diverged && high > low &&
+         std::all_of(variance, variance + 3, [&](double v) { return v > least; });
+}
+
+System candidate_system(const SampleRng& rng, std::uint32_t attempt) {
+  const std::uint32_t draw = attempt * kCandidateBlocks;
+  System system{};
+  system.maps = 2 + static_cast<int>(below(rng.block(Purpose::scene, draw).word[0], 6));
+  for (int i = 0; i < system.maps; ++i) {
+    for (std::uint32_t third = 0; third < 3; ++third) {
+      const Philox4 words =
+          rng.block(Purpose::scene, draw + 1 + 3 * static_cast<std::uint32_t>(i) + third);
+      for (std::uint32_t c = 0; c < 4; ++c)
+        system.map[i].value[4 * third + c] = 2 * unit_float(words.word[c]) - 1;
+    }
+  }
+  set_selectors(system);
+  return system;
+}
+
+Survey survey(const System& system, const SampleRng& rng, std::uint32_t attempt) {
+  double map[kMaxMaps][kCoefficients];
+  for (int i = 0; i < kMaxMaps; ++i) std::copy_n(system.map[i].value, kCoefficients, map[i]);
+  double p[3] = {}, sum[3] = {}, squares[3] = {};
+  Survey result;
+  Philox4 words = {};
+  for (std::uint32_t step = 0; step < kSurveyPoints - 1; ++step) {
+    if (step % 8 == 0) {
+      words = rng.block(Purpose::texture, attempt * kSurveyBlocks + step / 8);
+    }
+    const std::uint32_t selector = words.word[step % 8 / 2] >> (step % 2 == 0 ? 0 : 16) & 0xffffu;
+    const auto& m = map[map_of(system.upto, selector)];
+    double to[3];
+    for (int r = 0; r < 3; ++r) {
+      to[r] = std::fma(m[3 * r], p[0],
+                       std::fma(m[3 * r + 1], p[1], std::fma(m[3 * r + 2], p[2], m[9 + r])));
+    }
+    for (int r = 0; r < 3; ++r) {
+      p[r] = to[r];
+      sum[r] += p[r];
+      squares[r] += p[r] * p[r];
+      result.low = std::min(result.low, p[r]);
+      result.high = std::max(result.high, p[r]);
+    }
+    if (!(std::abs(p[0]) + std::abs(p[1]) + std::abs(p[2]) < kFar)) {
+      result.diverged = true;
+      return result;
+    }
+  }
+  const double half = (result.high - result.low) / 2;
+  for (int r = 0; r < 3; ++r) {
+    result.centre[r] = sum[r] / kSurveyPoints;
+    const double variance = squares[r] / kSurveyPoints - result.centre[r] * result.centre[r];
+    result.variance[r] = variance / (half * half);
+    result.last[r] = p[r];
+  }
+  return result;
+}
+
+CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
+                              Progress* progress) {
+  CategoryTable table;
+  const auto size = static_cast<std::size_t>(count);
+  table.categories.resize(size);
+  table.frames.resize(size * kVariations);
+  std::vector<std::exception_ptr> failures(size);
+  std::atomic<std::uint64_t> done = 0;
+  host::run_league(count, threads, {1, 0},
+                   CategoryMaker{&spec, &table, failures.data(), progress, &done});
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  return table;
+}
+
+}  // namespace wellspring::ifs3d
