@@ -2,6 +2,7 @@
 // kernel that its stage launches, for both types of x. Host only.
 #pragma once
 
+#include "kernels/emission/bands.h"
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
 #include "kernels/emission/field_stage.h"
@@ -30,6 +31,9 @@ EmissionKernels emission_kernels() {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
              &league_kernel<ScatterCanvas<F>>,
              &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
+  } else if constexpr (PaintsBands<F>) {
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintBandInScratch<F, T>>,
+             &league_kernel<PaintBands<F>>, &league_kernel<ShadeStored<F, T, typename F::Texel>>}};
   } else if constexpr (EvolvesField<F>) {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<EvolveFields<typename F::Field>>,
              &league_kernel<ShadeStored<F, T, float>>}};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/device.h"
+#include "kernels/emission/bands.h"
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
 #include "kernels/emission/field_stage.h"
@@ -25,6 +26,10 @@ class Stage {
             SampleShape looked_at) {
     if constexpr (PaintsCanvas<F>) {
       stage_.plan(memory, group, rows, functor, looked_at, scratch_limit(memory.device()));
+    } else if constexpr (PaintsBands<F>) {
+      const bool on_host = memory.device().is_cpu();
+      stage_.plan(memory, group, rows, functor, looked_at,
+                  on_host ? 0 : scratch_limit(memory.device()));
     } else if constexpr (EvolvesField<F>) {
       stage_.plan(memory, group, rows, functor);
     } else if constexpr (!MakesEvents<F>) {
@@ -52,6 +57,8 @@ class Stage {
       return std::type_identity<EventStage<F>>{};
     } else if constexpr (PaintsCanvas<F>) {
       return std::type_identity<CanvasStage<F>>{};
+    } else if constexpr (PaintsBands<F>) {
+      return std::type_identity<BandStage<F>>{};
     } else if constexpr (EvolvesField<F>) {
       return std::type_identity<FieldStage<F>>{};
     } else {

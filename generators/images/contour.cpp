@@ -1,0 +1,101 @@
+#include "generators/images/contour.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace wellspring {
+
+namespace contour {
+
+const float* noise_knots() {
+  static const std::vector<float> knots = [] {
+    // The low four bits of the permutation, which are all that one dimension takes of it.
+    constexpr std::string_view kHashes =
+        "709baf3d9f052971c47e5e83505a7e6478ab0a5eecbb53b09118d587e4d8b84f"
+        "a576b0b6d2e73f5ac356c9c97e5846f619f118091c4b092984724cf644d6da30"
+        "492acb5a636ef254feb3f0a16dcaf7a57882ca36d95b7bc9167d32cef1082908"
+        "a614b221e20cf321131b9efb106f57ad84c0392df46eacdde23d883d03e27dc4";
+    static_assert(kHashes.size() == 256);
+    const auto gradient = [&](std::size_t cell) {
+      const char digit = kHashes[cell % kHashes.size()];
+      const int hash = digit <= '9' ? digit - '0' : digit - 'a' + 10;
+      return hash < 8 ? hash + 1.0 : -1.0;
+    };
+    std::vector<double> values;
+    values.reserve(kHashes.size() * kPlaces);
+    for (std::size_t cell = 0; cell < kHashes.size(); ++cell) {
+      for (int place = 0; place < kPlaces; ++place) {
+        const double x = (place + 0.5) / kPlaces;
+        const double fade = x * x * x * (x * (x * 6 - 15) + 10);
+        const double from = gradient(cell) * x, to = gradient(cell + 1) * (x - 1);
+        values.push_back(0.4 * (from + fade * (to - from)));
+      }
+    }
+    std::sort(values.begin(), values.end());
+    std::vector<float> table;
+    const std::size_t apart = values.size() / (kKnots - 1);
+    for (std::size_t knot = 0; knot < kKnots; ++knot) {
+      const std::size_t above = knot * apart;
+      const double low = values[above == 0 ? 0 : above - 1];
+      const double high = values[std::min(above, values.size() - 1)];
+      table.push_back(static_cast<float>(std::rint(0.5 * (low + high) * 0x1p+16) * 0x1p-16));
+    }
+    return table;
+  }();
+  return knots.data();
+}
+
+}  // namespace contour
+
+void ContourPainter::Tables::plan(MemoryPlan& memory) {
+  knots_ = memory.reserve<float>("contours", "law of the noise", contour::kKnots);
+}
+
+void ContourPainter::Tables::load(Stream& stream) {
+  stream.copy(knots_.data(), contour::noise_knots(), knots_.bytes(), CopyDirection::host_to_device,
+              "law of the noise");
+  stream.synchronize();
+}
+
+std::size_t ContourPainter::band_scratch(SampleShape shape) const {
+  constexpr int kLargest = 4096;
+  if (shape.height > kLargest || shape.width > kLargest) {
+    fail(ErrorKind::config,
+         {fmt::format("contours of {}x{} pixels are not possible", shape.width, shape.height),
+          "vertices beyond such images would lie farther out than 16 bits tell",
+          fmt::format("give a side of at most {} pixels", kLargest)});
+  }
+  const auto vertices = static_cast<std::size_t>(contour::padded(most_vertices_));
+  return (6 + contour::kTogether) * sizeof(float) * vertices + sizeof(float) * contour::kKnots +
+         contour::kMostOrbits + 64;  // 64: alignment of the blocks
+}
+
+std::vector<std::string> ContourPainter::class_names(int classes) {
+  std::vector<std::string> names;
+  for (int k = 0; k < classes; ++k) names.push_back(fmt::format("{:05d}", k));
+  return names;
+}
+
+std::vector<LatentInfo> ContourPainter::centre_latents(int spread) {
+  const float low = centre_latent(static_cast<float>(-spread));
+  const float high = centre_latent(static_cast<float>(spread));
+  return {{"centre_x", "of all orbits, from the left of the largest square in the middle",
+           "image side", low, high, LatentRole::position_x},
+          {"centre_y", "from its top", "image side", low, high, LatentRole::position_y}};
+}
+
+void ContourPainter::expect_ordered(const char* generator, const char* what, double low,
+                                    double high) {
+  if (low <= high) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: {}_low is larger than {}_high", generator, what, what),
+        "classes are drawn between the two",
+        fmt::format("lower {}_low to {} or raise {}_high to {}", what, high, what, low)});
+}
+
+}  // namespace wellspring

@@ -1,0 +1,429 @@
+// Contours: a closed polyline around a centre grows from orbit to orbit, each vertex along its own
+// direction by a random step, and each orbit is drawn in its shade over those before it. What
+// generators `visual_atom` and `rcdb` share: the engine, host and device, and its table.
+//
+// After H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
+// CVPR 2022 (RCDB), and S. Takashima et al., "Visual atoms: pre-training vision transformers with
+// sinusoidal waves", CVPR 2023 (VisualAtom). Lengths are given in pixels of the published pictures,
+// of 512, and scale with the shorter side of the image; lines are one pixel wide at any size.
+#pragma once
+
+#include "generators/images/contour_noise.h"
+#include "generators/sample_info.h"
+#include "generators/table_cache.h"
+#include "kernels/emission/bands.h"
+#include "kernels/math.h"
+#include "kernels/memory_plan.h"
+#include "kernels/philox.h"
+#include "kernels/stream.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring {
+
+namespace contour {
+
+/// Side of the pictures that lengths are given for, pixels.
+inline constexpr float kPublishedSide = 512;
+/// What parameters allow.
+inline constexpr int kMostVertices = 2000, kMostOrbits = 400;
+/// Orbits of one block of random words.
+inline constexpr int kTogether = 4;
+
+// Vertices that a member moves at once: vector lanes on the host, one on a device. Results do not
+// depend on it.
+#if WS_DEVICE_CODE
+#define WS_VERTICES 1
+#else
+#define WS_VERTICES 16
+#endif
+/// Vertices as they lie in scratch and are drawn for: whole groups of a host.
+WS_INLINE constexpr std::int32_t padded(std::int32_t vertices) {
+  return (vertices + 15) / 16 * 16;
+}
+
+/// One sample. Lengths in pixels of the image.
+struct Scene {
+  SampleRng rng;
+  std::int32_t width, height;
+  std::int32_t vertices, orbits;
+  float centre_x, centre_y, radius_x, radius_y;
+  float growth;                 ///< of the radius with each orbit, on average
+  float noise;                  ///< times the noise: what is taken away from it
+  float wave;                   ///< amplitude of each of two sines that are added to it
+  std::int32_t wave_1, wave_2;  ///< their periods around the contour
+  std::uint32_t shades;         ///< an orbit's is below this many; 255 at most
+};
+
+/// Pixels lie in [-kFarthest, kFarthest]: vertices beyond, four images away and more, are moved.
+inline constexpr float kFarthest = 16383;
+
+/// A vertex's pixel in a word: x in the low half, y in the high one.
+WS_INLINE std::uint32_t pixel_word(float x, float y) {
+  const auto px = static_cast<std::int32_t>(math::clamp(math::floor(x), -kFarthest, kFarthest));
+  const auto py = static_cast<std::int32_t>(math::clamp(math::floor(y), -kFarthest, kFarthest));
+  return (static_cast<std::uint32_t>(px) & 0xffffu) | static_cast<std::uint32_t>(py) << 16;
+}
+WS_INLINE std::int32_t pixel_x(std::uint32_t word) {
+  return static_cast<std::int16_t>(word & 0xffffu);
+}
+WS_INLINE std::int32_t pixel_y(std::uint32_t word) {
+  return static_cast<std::int16_t>(word >> 16);
+}
+
+/// Members may store the same shade at the same time.
+WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
+#if WS_DEVICE_CODE
+  *texel = shade;
+#else
+  __atomic_store_n(texel, shade, __ATOMIC_RELAXED);
+#endif
+}
+
+/// Steps of a line that lie within limits: those from `first` to before `end`.
+struct Steps {
+  std::uint32_t first, end;
+};
+/// Of a coordinate that begins at `from`, moves by `sign` each step and must lie in [0, size).
+WS_INLINE void clip_major(std::int32_t from, std::int32_t sign, std::int32_t size, Steps& steps) {
+  const std::int32_t enters = sign > 0 ? -from : from - (size - 1);
+  const std::int32_t leaves = sign > 0 ? size - from : from + 1;
+  if (enters > static_cast<std::int32_t>(steps.first)) {
+    steps.first = static_cast<std::uint32_t>(enters);
+  }
+  if (leaves < static_cast<std::int32_t>(steps.end)) {
+    steps.end = static_cast<std::uint32_t>(leaves < 0 ? 0 : leaves);
+  }
+}
+/// Of the other coordinate, which moves `minor` in `major` steps: it has moved by k from step
+/// ceil((2 k - 1) major / (2 minor)) on. At most 32767 each, so that words have room.
+WS_INLINE std::uint32_t step_of(std::uint32_t k, std::uint32_t major, std::uint32_t minor) {
+  if (k == 0) return 0;
+  return ((2 * k - 1) * major + 2 * minor - 1) / (2 * minor);
+}
+WS_INLINE void clip_minor(std::int32_t from, std::int32_t sign, std::int32_t size,
+                          std::uint32_t major, std::uint32_t minor, Steps& steps) {
+  const std::int32_t enters = sign > 0 ? -from : from - (size - 1);
+  const std::int32_t leaves = sign > 0 ? size - from : from + 1;
+  if (leaves <= 0 || enters > static_cast<std::int32_t>(minor)) {
+    steps.end = 0;
+    return;
+  }
+  if (enters > 0) {
+    const std::uint32_t step = step_of(static_cast<std::uint32_t>(enters), major, minor);
+    steps.first = step > steps.first ? step : steps.first;
+  }
+  if (leaves <= static_cast<std::int32_t>(minor)) {
+    const std::uint32_t step = step_of(static_cast<std::uint32_t>(leaves), major, minor);
+    steps.end = step < steps.end ? step : steps.end;
+  }
+}
+
+/// Draws the line from pixel a up to, and without, pixel b; pixel a where they are one. In
+/// integers, by J. Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems J.
+/// 4 (1965) 25: after i steps along the longer axis it has moved floor(i minor / major + 1/2) along
+/// the other. What lies outside of the band costs nothing: the line begins where it enters it.
+WS_INLINE void draw_line(std::uint32_t a, std::uint32_t b, std::uint8_t shade, std::int32_t width,
+                         const Band& band, std::uint8_t* texels) {
+  const std::int32_t x = pixel_x(a), y = pixel_y(a) - band.y0;
+  const std::int32_t x_end = pixel_x(b), y_end = pixel_y(b) - band.y0;
+  const bool begins_inside = static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(width) &&
+                             static_cast<std::uint32_t>(y) < static_cast<std::uint32_t>(band.rows);
+  const bool ends_inside =
+      static_cast<std::uint32_t>(x_end) < static_cast<std::uint32_t>(width) &&
+      static_cast<std::uint32_t>(y_end) < static_cast<std::uint32_t>(band.rows);
+  if (!begins_inside && !ends_inside) {
+    if ((x < 0 && x_end < 0) || (y < 0 && y_end < 0) || (x >= width && x_end >= width) ||
+        (y >= band.rows && y_end >= band.rows)) {
+      return;
+    }
+  }
+  const std::int32_t dx = x_end < x ? x - x_end : x_end - x;
+  const std::int32_t dy = y_end < y ? y - y_end : y_end - y;
+  const bool steep = dy >= dx;
+  const std::int32_t major = steep ? dy : dx, minor = steep ? dx : dy;
+  const std::int32_t sign_x = x_end < x ? -1 : 1, sign_y = y_end < y ? -1 : 1;
+  const std::int32_t stride_y = sign_y * band.pitch;
+  const std::int32_t along = steep ? stride_y : sign_x, aside = steep ? sign_x : stride_y;
+
+  Steps steps = {0, static_cast<std::uint32_t>(major > 0 ? major : 1)};
+  std::int32_t place = y * band.pitch + x;
+  std::int32_t error = 2 * minor - major;
+  if (!(begins_inside && ends_inside)) {
+    clip_major(steep ? y : x, steep ? sign_y : sign_x, steep ? band.rows : width, steps);
+    clip_minor(steep ? x : y, steep ? sign_x : sign_y, steep ? width : band.rows,
+               static_cast<std::uint32_t>(major), static_cast<std::uint32_t>(minor), steps);
+    if (steps.first >= steps.end) return;
+    if (steps.first > 0) {
+      const std::uint32_t first = steps.first, twice = 2 * static_cast<std::uint32_t>(major);
+      const std::uint32_t travelled = 2 * first * static_cast<std::uint32_t>(minor);
+      const std::uint32_t moved = (travelled + static_cast<std::uint32_t>(major)) / twice;
+      error += static_cast<std::int32_t>(travelled - twice * moved);
+      place += static_cast<std::int32_t>(first) * along + static_cast<std::int32_t>(moved) * aside;
+    }
+  }
+  for (std::uint32_t i = steps.first; i < steps.end; ++i) {
+    put(texels + place, shade);
+    const bool moves = error >= 0;
+    error += 2 * minor - (moves ? 2 * major : 0);
+    place += along + (moves ? aside : 0);
+  }
+}
+
+}  // namespace contour
+
+/// What both generators' functors are, but for their parameters and how they draw a scene.
+class ContourPainter {
+ public:
+  /// The law of the noise.
+  class Tables {
+   public:
+    std::vector<std::string> prepare(TableCache&) { return {}; }
+    void plan(MemoryPlan& memory);
+    void load(Stream& stream);
+    void bind(ContourPainter& functor) const { functor.read(knots_.data()); }
+
+   private:
+    Planned<float> knots_;
+  };
+  void read(const float* knots) { knots_ = knots; }
+
+  using Scene = contour::Scene;
+  using Texel = std::uint8_t;
+
+  WS_INLINE Texel background() const { return background_; }
+  /// Error (config) where the image is larger than 4096 pixels.
+  std::size_t band_scratch(SampleShape shape) const;
+
+  template <class Team>
+  WS_INLINE void paint_band(Team& team, const Scene& scene, const Band& band, Texel* texels) const {
+    const std::int32_t stride = contour::padded(scene.vertices);
+    const auto room = static_cast<std::size_t>(contour::padded(most_vertices_));
+    Vertices vertex;
+    vertex.x = team.template scratch<float>(room);
+    vertex.y = team.template scratch<float>(room);
+    vertex.step_x = team.template scratch<float>(room);
+    vertex.step_y = team.template scratch<float>(room);
+    vertex.noise_x = team.template scratch<float>(room);
+    vertex.noise_y = team.template scratch<float>(room);
+    auto* const pixel = team.template scratch<std::uint32_t>(contour::kTogether * room);
+    auto* const knots = team.template scratch<float>(contour::kKnots);
+    auto* const shade = team.template scratch<std::uint8_t>(contour::kMostOrbits);
+
+    for (int i = team.rank(); i < contour::kKnots; i += team.size()) knots[i] = knots_[i];
+    draw_shades(team, scene, shade);
+    place_vertices(team, scene, stride, vertex);
+    team.sync();
+    for (std::int32_t first = 0; first < scene.orbits; first += contour::kTogether) {
+      move_vertices(team, scene, first / contour::kTogether, stride, vertex, knots, pixel);
+      team.sync();
+      WS_UNROLL(1)
+      for (int j = 0; j < contour::kTogether; ++j) {
+        if (first + j >= scene.orbits) break;
+        const std::uint32_t* const at = pixel + j * stride;
+        for (std::int32_t v = team.rank(); v < scene.vertices; v += team.size()) {
+          const std::int32_t next = v + 1 == scene.vertices ? 0 : v + 1;
+          contour::draw_line(at[v], at[next], shade[first + j], scene.width, band, texels);
+        }
+        team.sync();  // the next orbit is drawn over this one
+      }
+    }
+  }
+
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const Texel* texels, const PixelRun<N>& run,
+                       ColourRun<N>& colour) const {
+    const std::int32_t pitch = Band::pitch_of(scene.width);
+    int on_grid = 1;
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const float x = run.x[i] - 0.5f, y = run.y[i] - 0.5f;
+      on_grid &= static_cast<int>(x == math::floor(x)) & static_cast<int>(y == math::floor(y));
+    }
+    const float x0 = run.x[0] - 0.5f, y0 = run.y[0] - 0.5f;
+    const bool whole = on_grid != 0 && run.x[N - 1] - run.x[0] == static_cast<float>(N - 1) &&
+                       run.y[N - 1] == run.y[0];
+    const bool inside = x0 >= 0 && x0 + static_cast<float>(N) <= static_cast<float>(scene.width) &&
+                        y0 >= 0 && y0 < static_cast<float>(scene.height);
+    if (whole && inside) {
+      const Texel* const first =
+          texels + static_cast<std::int32_t>(y0) * pitch + static_cast<std::int32_t>(x0);
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const float value = grey(first[i]);
+        colour.set(i, {value, value, value});
+      }
+      return;
+    }
+    for (int i = 0; i < N; ++i) {
+      const float value = on_grid != 0 ? at(scene, texels, pitch, run.x[i], run.y[i])
+                                       : bilinear(scene, texels, pitch, run.x[i], run.y[i]);
+      colour.set(i, {value, value, value});
+    }
+  }
+
+ protected:
+  /// `background`: what no orbit covers. `most_vertices`: of any class.
+  ContourPainter(int most_vertices, Texel background)
+      : most_vertices_(most_vertices), background_(background) {}
+
+  /// Blocks of random words to paint a sample of so many vertices and orbits.
+  static std::int64_t paint_draws(int vertices, int orbits) {
+    const int groups = (orbits + contour::kTogether - 1) / contour::kTogether;
+    return std::int64_t{groups} * (contour::padded(vertices) + 1);
+  }
+
+  /// Uniform among low..high, ends included.
+  WS_INLINE static std::int32_t between(RngStream& draw, std::int32_t low, std::int32_t high) {
+    return low +
+           static_cast<std::int32_t>(draw.integer(static_cast<std::uint32_t>(high - low + 1)));
+  }
+  /// A length in published pixels as one in image sides.
+  WS_INLINE static float sides(float length) { return length / contour::kPublishedSide; }
+  /// Where a centre lies, `offset` half published pixels from the image's, in image sides.
+  WS_INLINE static float centre_latent(float offset) { return 0.5f + 0.5f * sides(offset); }
+  /// Size, random numbers and centre of a scene.
+  WS_INLINE static Scene centred(const SampleKey& key, float offset_x, float offset_y) {
+    const float half = 0.5f * scale_of(key.shape);
+    Scene scene;
+    scene.rng = key.rng;
+    scene.width = key.shape.width;
+    scene.height = key.shape.height;
+    scene.centre_x = math::fma(half, offset_x, 0.5f * static_cast<float>(key.shape.width));
+    scene.centre_y = math::fma(half, offset_y, 0.5f * static_cast<float>(key.shape.height));
+    return scene;
+  }
+
+  // For describe(): names of classes, latents of a centre, and the ends of a member's values over
+  // classes, in units.
+  static std::vector<std::string> class_names(int classes);
+  static std::vector<LatentInfo> centre_latents(int spread);
+  template <class Class, class Value>
+  static std::pair<float, float> range_over(const std::vector<Class>& classes, Value Class::*member,
+                                            float unit) {
+    const auto [low, high] =
+        std::minmax_element(classes.begin(), classes.end(),
+                            [&](const Class& a, const Class& b) { return a.*member < b.*member; });
+    return {static_cast<float>((*low).*member) / unit, static_cast<float>((*high).*member) / unit};
+  }
+  /// Error (config) unless low <= high.
+  static void expect_ordered(const char* generator, const char* what, double low, double high);
+
+  /// Pixels of the image a published one.
+  WS_INLINE static float scale_of(SampleShape shape) {
+    const std::int32_t side = shape.width < shape.height ? shape.width : shape.height;
+    return static_cast<float>(side) / contour::kPublishedSide;
+  }
+
+ private:
+  struct Vertices {
+    float *x, *y;
+    float *step_x, *step_y;    ///< without noise
+    float *noise_x, *noise_y;  ///< times the noise
+  };
+
+  template <class Team>
+  WS_INLINE void draw_shades(Team& team, const Scene& scene, std::uint8_t* shade) const {
+    for (int i = team.rank() * contour::kTogether; i < scene.orbits;
+         i += team.size() * contour::kTogether) {
+      const Philox4 block =
+          scene.rng.block(Purpose::colour, static_cast<std::uint32_t>(i / contour::kTogether));
+      WS_UNROLL(4)
+      for (int j = 0; j < contour::kTogether; ++j) {
+        const std::uint32_t value = below(block.word[j], scene.shades);
+        shade[i + j] = static_cast<std::uint8_t>(value > 255 ? 255u : value);
+      }
+    }
+  }
+
+  /// The contour before its first orbit.
+  template <class Team>
+  WS_INLINE void place_vertices(Team& team, const Scene& scene, std::int32_t count,
+                                const Vertices& vertex) const {
+    const auto vertices = static_cast<float>(scene.vertices);
+    // Whole turns are taken off exactly, before they cost digits.
+    const auto wave = [&](std::int32_t v, std::int32_t periods) {
+      const auto part = static_cast<float>(v * periods % scene.vertices) / vertices;
+      return scene.wave * math::sin_turns(part);
+    };
+    for (std::int32_t v = team.rank(); v < count; v += team.size()) {
+      const auto to = math::sincos_turns(static_cast<float>(v) / vertices);
+      const float step = scene.growth + (wave(v, scene.wave_1) + wave(v, scene.wave_2));
+      vertex.x[v] = math::fma(scene.radius_x, to.cosine, scene.centre_x);
+      vertex.y[v] = math::fma(scene.radius_y, to.sine, scene.centre_y);
+      vertex.step_x[v] = to.cosine * step;
+      vertex.step_y[v] = to.sine * step;
+      vertex.noise_x[v] = -(to.cosine * scene.noise);
+      vertex.noise_y[v] = -(to.sine * scene.noise);
+    }
+  }
+
+  /// Moves each vertex by the next kTogether orbits and keeps the pixels where it then lies:
+  /// [kTogether, stride].
+  template <class Team>
+  WS_INLINE void move_vertices(Team& team, const Scene& scene, std::int32_t group,
+                               std::int32_t stride, const Vertices& vertex, const float* knots,
+                               std::uint32_t* pixel) const {
+    constexpr int kLanes = WS_VERTICES;
+    const std::uint32_t draws = static_cast<std::uint32_t>(group) << 16;
+    const std::int32_t count = WS_DEVICE_CODE ? scene.vertices : stride;
+    for (std::int32_t v = team.rank() * kLanes; v < count; v += team.size() * kLanes) {
+      std::uint32_t words[contour::kTogether][kLanes];
+      WS_LANES
+      for (int l = 0; l < kLanes; ++l) {
+        const Philox4 block =
+            scene.rng.block(Purpose::texture, draws + static_cast<std::uint32_t>(v + l));
+        words[0][l] = block.word[0];
+        words[1][l] = block.word[1];
+        words[2][l] = block.word[2];
+        words[3][l] = block.word[3];
+      }
+      WS_LANES
+      for (int l = 0; l < kLanes; ++l) {
+        float x = vertex.x[v + l], y = vertex.y[v + l];
+        WS_UNROLL(4)
+        for (int j = 0; j < contour::kTogether; ++j) {
+          const float noise_x = contour::noise_value(knots, words[j][l] & 0xffffu);
+          const float noise_y = contour::noise_value(knots, words[j][l] >> 16);
+          x = math::fma(vertex.noise_x[v + l], noise_x, x + vertex.step_x[v + l]);
+          y = math::fma(vertex.noise_y[v + l], noise_y, y + vertex.step_y[v + l]);
+          pixel[j * stride + v + l] = contour::pixel_word(x, y);
+        }
+        vertex.x[v + l] = x;
+        vertex.y[v + l] = y;
+      }
+    }
+  }
+
+  WS_INLINE static float grey(Texel texel) { return static_cast<float>(texel) * (1.0f / 255); }
+  /// The pixel that a point lies in; beyond the image the background.
+  WS_INLINE float at(const Scene& scene, const Texel* texels, std::int32_t pitch, float x,
+                     float y) const {
+    const bool inside = x >= 0 && x < static_cast<float>(scene.width) && y >= 0 &&
+                        y < static_cast<float>(scene.height);
+    if (!inside) return grey(background_);
+    return grey(texels[static_cast<std::int32_t>(y) * pitch + static_cast<std::int32_t>(x)]);
+  }
+  /// Between the centres of the four nearest pixels.
+  WS_INLINE float bilinear(const Scene& scene, const Texel* texels, std::int32_t pitch, float x,
+                           float y) const {
+    const float left = math::floor(x - 0.5f) + 0.5f, top = math::floor(y - 0.5f) + 0.5f;
+    const float u = x - left, v = y - top;
+    return math::lerp(
+        math::lerp(at(scene, texels, pitch, left, top), at(scene, texels, pitch, left + 1, top), u),
+        math::lerp(at(scene, texels, pitch, left, top + 1),
+                   at(scene, texels, pitch, left + 1, top + 1), u),
+        v);
+  }
+
+  const float* knots_ = nullptr;
+  std::int32_t most_vertices_;
+  Texel background_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,190 @@
+// Emission of images that are painted in an order, later paint over earlier: one team goes through
+// the strokes of a sample with barriers between those whose order matters, and stores bytes. Host
+// and device.
+//
+// Besides what drawn.h asks of it, a functor has
+//
+//     using Texel = std::uint8_t;                        what a pixel holds before it is coloured
+//     Texel background() const;                          of what no stroke covers
+//     std::size_t band_scratch(SampleShape) const;       bytes that paint_band takes; may fail
+//     template <class Team>
+//     void paint_band(Team&, const Scene&, const Band&, Texel*) const;
+//     template <int N>
+//     void shade(const Scene&, const Texel*, const PixelRun<N>&, ColourRun<N>&) const;
+//
+// A quarter of what a canvas with the order in its cells takes (canvas.h), so that a picture, or
+// half of one, fits into a multiprocessor's shared memory, where stores cost least. A picture that
+// is too large for it is painted in bands of rows by as many teams, each of which goes through all
+// strokes and keeps what falls into its own: the bytes do not depend on how many bands there are.
+// Hosts paint in the plan's memory.
+#pragma once
+
+#include "kernels/emission/drawn.h"
+#include "kernels/emission/paint.h"
+#include "kernels/emission/stored_cells.h"
+#include "kernels/launch.h"
+#include "kernels/memory_plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace wellspring {
+
+/// Rows of a picture: the texel of pixel (x, y) is number (y - y0) * pitch + x.
+struct Band {
+  std::int32_t y0 = 0, rows = 0, pitch = 0;
+
+  /// From one row to the next: whole blocks of 16 bytes.
+  WS_INLINE static constexpr std::int32_t pitch_of(std::int32_t width) {
+    return (width + 15) / 16 * 16;
+  }
+};
+
+template <class F>
+concept PaintsBands = requires {
+  typename F::Texel;
+};
+
+namespace detail {
+
+struct alignas(16) TexelBlock {
+  std::uint64_t low, high;
+};
+
+/// All members: paints a band over the background. Ends with a barrier.
+template <class F, class Team>
+WS_INLINE void paint_over_background(Team& team, const F& image, const typename F::Scene& scene,
+                                     const Band& band, TexelBlock* blocks) {
+  const std::uint64_t eight = 0x0101010101010101u * image.background();
+  const std::int32_t count = band.rows * band.pitch / static_cast<int>(sizeof(TexelBlock));
+  for (std::int32_t i = team.rank(); i < count; i += team.size()) blocks[i] = {eight, eight};
+  team.sync();
+  image.paint_band(team, scene, band, reinterpret_cast<typename F::Texel*>(blocks));
+  team.sync();
+}
+
+}  // namespace detail
+
+/// Team functor: paints and shades a sample whose texels fit into scratch.
+template <class F, class T>
+struct PaintBandInScratch {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  BatchView batch;
+  Band whole;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (slots[b].source != source) return;
+    auto* const blocks = team.template scratch<detail::TexelBlock>(
+        static_cast<std::size_t>(whole.rows) * whole.pitch / sizeof(detail::TexelBlock));
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    detail::paint_over_background(team, image, sample.scene, whole, blocks);
+    const SampleShape shape = batch.layout.shape();
+    const PixelTile tile = {0, 0, shape.width, shape.height};
+    const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
+    detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
+      image.shade(sample.scene, texels, run, colour);
+    });
+  }
+};
+
+/// Team functor: paints a band into memory, by way of scratch or, where there is one band, in
+/// place.
+template <class F>
+struct PaintBands {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  typename F::Texel* pictures;
+  std::int32_t height, band_rows, pitch, bands;
+  bool in_place;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const std::int64_t b = index / bands;
+    if (slots[b].source != source) return;
+    Band band = {static_cast<std::int32_t>(index % bands) * band_rows, band_rows, pitch};
+    if (band.y0 + band.rows > height) band.rows = height - band.y0;
+    auto* const place = reinterpret_cast<detail::TexelBlock*>(
+        pictures + (b * height + band.y0) * static_cast<std::int64_t>(pitch));
+    const std::int32_t count = band.rows * pitch / static_cast<int>(sizeof(detail::TexelBlock));
+    auto* const blocks =
+        in_place ? place
+                 : team.template scratch<detail::TexelBlock>(static_cast<std::size_t>(count));
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    detail::paint_over_background(team, image, sample.scene, band, blocks);
+    if (in_place) return;
+    for (std::int32_t i = team.rank(); i < count; i += team.size()) place[i] = blocks[i];
+  }
+};
+
+/// Planned memory and launches of functors that paint bands.
+template <class F>
+class BandStage {
+  using Texel = typename F::Texel;
+  static_assert(sizeof(Texel) == 1);
+
+ public:
+  static constexpr int kMembers = 512;
+
+  /// `most_scratch`: bytes that a team may have for texels and all else; 0 to paint in the plan's
+  /// memory.
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
+            SampleShape looked_at, std::size_t most_scratch) {
+    drawn_.plan(memory, group, rows);
+    pitch_ = Band::pitch_of(looked_at.width);
+    rest_ = image.band_scratch(looked_at) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
+    const std::size_t room = most_scratch > rest_ ? most_scratch - rest_ : 0;
+    const auto fitting = static_cast<std::int32_t>(room / static_cast<std::size_t>(pitch_));
+    in_place_ = fitting == 0;
+    bands_ = in_place_ ? 1 : (looked_at.height + fitting - 1) / fitting;
+    band_rows_ = (looked_at.height + bands_ - 1) / bands_;
+    pictures_ = {};
+    if (in_place_ || bands_ > 1) {
+      pictures_ = memory.reserve<Texel>(group, "pictures",
+                                        static_cast<std::size_t>(rows * looked_at.height) * pitch_);
+    }
+  }
+  /// 0: in the plan's memory.
+  int bands() const { return in_place_ ? 0 : bands_; }
+
+  template <class Launcher>
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+            const EmitCall& call) const {
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const std::int64_t rows = call.batch.size;
+    const std::size_t texels =
+        in_place_ ? 0 : static_cast<std::size_t>(band_rows_) * static_cast<std::size_t>(pitch_);
+    const TeamShape team = {kMembers, texels + rest_};
+    if (bands() == 1) {
+      const Band whole = {0, looked_at.height, pitch_};
+      visit_float(call.batch.dtype, [&]<class T>(T) {
+        launch.league(
+            name, rows, team,
+            PaintBandInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, whole});
+      });
+      return;
+    }
+    launch.league(name, rows * bands_, team,
+                  PaintBands<F>{image, call.slots, call.source, drawn, pictures_.data(),
+                                looked_at.height, band_rows_, pitch_, bands_, in_place_});
+    shade_stored(launch, name, image, drawn, call, pictures_.data(),
+                 std::int64_t{looked_at.height} * pitch_);
+  }
+
+ private:
+  DrawnImages<F> drawn_;
+  Planned<Texel> pictures_;
+  std::size_t rest_ = 0;
+  std::int32_t pitch_ = 0, band_rows_ = 0, bands_ = 1;
+  bool in_place_ = true;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,262 @@
+#include "generators/images/contour.h"
+
+#include "generators/adapters.h"
+#include "generators/images/rcdb.h"
+#include "generators/images/visual_atom.h"
+#include "tests/generators/collect.h"
+#include "tests/generators/contour_reference.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
+#include "tests/support/statistics.h"
+#include "tests/support/team_launcher.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+// Perlin's permutation (SIGGRAPH 2002), whose low bits the table is made of.
+constexpr std::array<int, 256> kPermutation = {
+    151, 160, 137, 91,  90,  15,  131, 13,  201, 95,  96,  53,  194, 233, 7,   225, 140, 36,  103,
+    30,  69,  142, 8,   99,  37,  240, 21,  10,  23,  190, 6,   148, 247, 120, 234, 75,  0,   26,
+    197, 62,  94,  252, 219, 203, 117, 35,  11,  32,  57,  177, 33,  88,  237, 149, 56,  87,  174,
+    20,  125, 136, 171, 168, 68,  175, 74,  165, 71,  134, 139, 48,  27,  166, 77,  146, 158, 231,
+    83,  111, 229, 122, 60,  211, 133, 230, 220, 105, 92,  41,  55,  46,  245, 40,  244, 102, 143,
+    54,  65,  25,  63,  161, 1,   216, 80,  73,  209, 76,  132, 187, 208, 89,  18,  169, 200, 196,
+    135, 130, 116, 188, 159, 86,  164, 100, 109, 198, 173, 186, 3,   64,  52,  217, 226, 250, 124,
+    123, 5,   202, 38,  147, 118, 126, 255, 82,  85,  212, 207, 206, 59,  227, 47,  16,  58,  17,
+    182, 189, 28,  42,  223, 183, 170, 213, 119, 248, 152, 2,   44,  154, 163, 70,  221, 153, 101,
+    155, 167, 43,  172, 9,   129, 22,  39,  253, 19,  98,  108, 110, 79,  113, 224, 232, 178, 185,
+    112, 104, 218, 246, 97,  228, 251, 34,  242, 193, 238, 210, 144, 12,  191, 179, 162, 241, 81,
+    51,  145, 235, 249, 14,  239, 107, 49,  192, 214, 31,  181, 199, 106, 157, 184, 84,  204, 176,
+    115, 121, 50,  45,  127, 4,   150, 254, 138, 236, 205, 93,  222, 114, 67,  29,  24,  72,  243,
+    141, 128, 195, 78,  66,  215, 61,  156, 180};
+
+/// Perlin's noise as the published programs take it, at a place.
+double perlin(double place) {
+  const double cell = std::floor(place), x = place - cell;
+  const auto dot = [](double at, double along) {
+    const int hash = kPermutation[static_cast<std::size_t>(at) % 256] % 16;
+    return (hash < 8 ? 1 + hash : -1) * along;
+  };
+  const double fade = x * x * x * (x * (x * 6 - 15) + 10);
+  return 0.4 * std::lerp(dot(cell, x), dot(cell + 1, x - 1), fade);
+}
+
+// 50,000 places of the period: a distance of 0.012 at the gate; gradients of both signs, as Perlin
+// has them, are 0.1 away.
+TEST(Contour, NoiseHasTheLawOfPerlinNoiseAtARandomPlace) {
+  std::vector<double> table;
+  double sum = 0, square = 0;
+  for (std::uint32_t half = 0; half < 65536; ++half) {
+    table.push_back(contour::noise_value(contour::noise_knots(), half));
+    ASSERT_EQ(table.back(), test::noise_of(half));
+    ASSERT_TRUE(half == 0 || table[half - 1] <= table[half]);
+    sum += table.back();
+    square += table.back() * table.back();
+  }
+  // Of pnoise1 in double precision, at 512 places a cell.
+  EXPECT_NEAR(sum / 65536, 0, 2e-5);
+  EXPECT_NEAR(std::sqrt(square / 65536), 0.32903, 5e-5);
+  EXPECT_NEAR(table.front(), -0.95205, 3e-4);
+  EXPECT_NEAR(table.back(), 0.95205, 3e-4);
+
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> place(0, 256);
+  std::vector<double> values;
+  for (int i = 0; i < 50000; ++i) values.push_back(perlin(place(random)));
+  const auto cdf = [&](double value) {
+    const auto above = std::lower_bound(table.begin(), table.end(), value);
+    return static_cast<double>(above - table.begin()) / 65536;
+  };
+  EXPECT_GT(test::kolmogorov_p(values, cdf), test::kGate);
+}
+
+// Lines inside, across and far beyond a picture, in one band and in three, against the plain way.
+TEST(Contour, LinesAreBresenhamsAndClippedExactly) {
+  constexpr int kWidth = 37, kHeight = 29, kBands = 3, kRows = 10;
+  std::mt19937 random(3);
+  int drawn = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const int reach = i % 3 == 0 ? 30 : (i % 3 == 1 ? 100 : 16000);
+    const auto coordinate = [&](int size) {
+      return std::uniform_int_distribution<int>(-reach, size + reach / 2)(random);
+    };
+    int x[2] = {coordinate(kWidth), coordinate(kWidth)};
+    int y[2] = {coordinate(kHeight), coordinate(kHeight)};
+    if (i % 7 == 0) x[1] = x[0];
+    if (i % 11 == 0) y[1] = y[0];
+    if (i % 4 == 0)
+      x[0] = static_cast<int>(random() % kWidth), y[0] = static_cast<int>(random() % kHeight);
+    test::Picture plain(kWidth, kHeight, 0);
+    plain.line(x[0], y[0], x[1], y[1], 9);
+    const auto word = [&](int end) {
+      return contour::pixel_word(static_cast<float>(x[end]) + 0.5f,
+                                 static_cast<float>(y[end]) + 0.5f);
+    };
+    for (const int bands : {1, kBands}) {
+      const int rows = bands == 1 ? kHeight : kRows;
+      for (int b = 0; b < bands; ++b) {
+        const Band band = {b * rows, std::min(rows, kHeight - b * rows), Band::pitch_of(kWidth)};
+        std::vector<std::uint8_t> texels(static_cast<std::size_t>(band.rows * band.pitch));
+        contour::draw_line(word(0), word(1), 9, kWidth, band, texels.data());
+        for (int row = 0; row < band.rows; ++row) {
+          for (int column = 0; column < band.pitch; ++column) {
+            const bool inside = column < kWidth;
+            const std::size_t p = static_cast<std::size_t>((band.y0 + row) * kWidth + column);
+            const int expected = inside ? plain.texels[p] : 0;
+            ASSERT_EQ(texels[static_cast<std::size_t>(row * band.pitch + column)], expected)
+                << x[0] << "," << y[0] << " to " << x[1] << "," << y[1] << " at " << column << ","
+                << band.y0 + row;
+            drawn += expected != 0 && bands == 1 ? 1 : 0;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(drawn, 5000);
+}
+
+template <class F>
+void expect_plain_pictures(const typename F::Params& params, int height, int width,
+                           std::uint64_t first, int count, int background) {
+  const SampleShape shape = {height, width, 3};
+  FunctorGenerator<F> generator(params, shape);
+  const auto samples = test::collect(generator, {9, first, static_cast<std::uint64_t>(count)});
+  const F functor(params);
+  for (int i = 0; i < count; ++i) {
+    Truth<F::kLatents> truth;
+    const SampleRng rng = {named_key(9, F::describe(params).name),
+                           first + static_cast<std::uint64_t>(i)};
+    const test::PlainContours plain(functor.draw({rng, {}, shape}, truth), background);
+    const float* const image = samples.image(static_cast<std::size_t>(i));
+    for (std::size_t p = 0; p < plain.picture.texels.size(); ++p) {
+      const float expected = static_cast<float>(plain.picture.texels[p]) * (1.0f / 255);
+      for (std::size_t c = 0; c < 3; ++c) {
+        ASSERT_EQ(image[3 * p + c], expected)
+            << height << "x" << width << ", sample " << first + static_cast<std::uint64_t>(i)
+            << ", pixel " << p;
+      }
+    }
+  }
+}
+
+// The last orbit that covers a pixel is seen there: all pixels of some pictures against orbits that
+// are drawn one after another. Published ranges, any size.
+TEST(Contour, PicturesAreOrbitsDrawnOneOverAnother) {
+  VisualAtom::Params atom;
+  Rcdb::Params radial;
+  atom.classes = radial.classes = 300;
+  std::uint64_t first = 0;
+  for (const int side : {16, 17, 97, 225}) {
+    expect_plain_pictures<VisualAtom>(atom, side, side, first, 1, 0);
+    expect_plain_pictures<Rcdb>(radial, side, side, first, 4, 255);
+    first += 6;
+  }
+  expect_plain_pictures<VisualAtom>(atom, 40, 61, first, 1, 0);
+  expect_plain_pictures<Rcdb>(radial, 77, 30, first, 3, 255);
+  atom.vertices_high = 250;
+  expect_plain_pictures<VisualAtom>(atom, 1024, 1024, first, 1, 0);
+  expect_plain_pictures<Rcdb>(radial, 1023, 1023, first, 1, 255);
+}
+
+// In place, whole in scratch and in bands of rows, by teams of several; as it is and through a view
+// that sees beyond the picture.
+template <class F>
+void expect_equal_places(typename F::Params params) {
+  const SampleShape shape = {33, 45, 3};
+  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {900, 5, 0, 2}};
+  params.vertices_high = 220;
+  params.orbits_high = 30;
+  F functor(params);
+  functor.read(contour::noise_knots());
+  SampleLayout layout = SampleLayout::image(shape);
+  layout.latents = F::kLatents;
+  for (const bool warped : {false, true}) {
+    EmitCall call;
+    call.slots = slots.data();
+    call.seed = 21;
+    call.augmentation =
+        test::plan_of(warped ? "augment: [rotate: 30, zoom: [0.6, 1.5]]" : "", shape);
+    std::unique_ptr<test::HostBatch> in_place;
+    const std::size_t others =
+        functor.band_scratch(shape) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
+    for (const auto& [room, bands] : std::vector<std::pair<std::size_t, int>>{
+             {0, 0}, {99 * 1024, 1}, {others + 48 * 11, 3}, {others + 48 * 17, 2}}) {
+      BandStage<F> stage;
+      MemoryPlan memory(Device::cpu());
+      stage.plan(memory, "test", 3, functor, shape, room);
+      memory.commit();
+      ASSERT_EQ(stage.bands(), bands);
+      auto batch = std::make_unique<test::HostBatch>(3, layout);
+      call.batch = batch->view();
+      stage.emit(test::TeamLauncher{bands == 0 ? 1 : 5}, "test", functor, shape, call);
+      if (!in_place)
+        in_place = std::move(batch);
+      else
+        EXPECT_TRUE(*batch == *in_place) << bands << " bands";
+    }
+  }
+}
+TEST(Contour, BandsDoNotChangeAPicture) {
+  expect_equal_places<VisualAtom>({});
+  expect_equal_places<Rcdb>({});
+}
+
+// Between pixels, and beyond the border, where the background goes on.
+TEST(Contour, PicturesAreSeenBetweenTheirPixels) {
+  Rcdb functor({});
+  contour::Scene scene{};
+  scene.width = 40;
+  scene.height = 2;
+  std::vector<std::uint8_t> texels(2 * 48);
+  for (std::size_t i = 0; i < texels.size(); ++i) texels[i] = static_cast<std::uint8_t>(i * 2);
+  const auto seen = [&](float x, float y, float step) {
+    PixelRun<8> run{};
+    for (int i = 0; i < 8; ++i) {
+      run.x[i] = x + step * static_cast<float>(i);
+      run.y[i] = y;
+    }
+    ColourRun<8> colour;
+    functor.shade(scene, texels.data(), run, colour);
+    return std::vector<float>(colour.g, colour.g + 8);
+  };
+  const auto value = [](double texel) { return static_cast<float>(texel / 255); };
+  for (int i = 0; i < 8; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    EXPECT_FLOAT_EQ(seen(4.5f, 1.5f, 1)[at], value(96 + 8 + 2 * i));
+    EXPECT_FLOAT_EQ(seen(11.5f, 1.5f, -1)[at], value(96 + 22 - 2 * i));
+    EXPECT_FLOAT_EQ(seen(4.75f, 0.5f, 1)[at], value(8.5 + 2 * i));
+    EXPECT_FLOAT_EQ(seen(4.5f, 1.0f, 1)[at], value(48 + 8 + 2 * i));
+    EXPECT_FLOAT_EQ(seen(36.5f, 0.5f, 1)[at], value(i < 4 ? 72 + 2 * i : 255));
+    EXPECT_FLOAT_EQ(seen(4.5f, -0.5f, 1)[at], 1);
+  }
+}
+
+TEST(Contour, WhatCannotBeDrawnIsRefused) {
+  const auto refused = [](auto make) { return test::message_of(ErrorKind::config, make); };
+  test::expect_parts(refused([] {
+                       VisualAtom({}).band_scratch({32, 4097, 3});
+                     }),
+                     {"4097x32", "at most 4096"});
+  VisualAtom::Params atom;
+  atom.vertices_low = 300;
+  atom.vertices_high = 200;
+  test::expect_parts(refused([&] { VisualAtom{atom}; }), {"vertices_low is larger", "200", "300"});
+  Rcdb::Params radial;
+  radial.noise_low = 5;
+  test::expect_parts(refused([&] { Rcdb{radial}; }),
+                     {"noise_low is larger", "raise noise_high to 5"});
+}
+
+}  // namespace
+}  // namespace wellspring

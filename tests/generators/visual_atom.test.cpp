@@ -1,0 +1,139 @@
+#include "generators/images/visual_atom.h"
+
+#include "tests/generators/contour_reference.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+TEST(VisualAtom, ClassesFollowThePublishedLaws) {
+  const VisualAtom functor({});
+  constexpr std::uint32_t kClasses = 40000;
+  std::vector<double> vertices(801), orbits(200), radius(51), waves(21 * 21), expected;
+  std::vector<double> noise, width, oval_x, oval_y;
+  double segments = 0;
+  for (std::uint32_t k = 0; k < kClasses; ++k) {
+    const auto c = functor.class_of(k);
+    vertices.at(static_cast<std::size_t>(c.vertices - 200)) += 1;
+    orbits.at(static_cast<std::size_t>(c.orbits - 1)) += 1;
+    radius.at(static_cast<std::size_t>(c.radius - 10)) += 1;
+    waves.at(static_cast<std::size_t>(21 * c.wave_1 + c.wave_2)) += 1;
+    noise.push_back(c.noise / 4);
+    width.push_back(c.line_width / 0.1);
+    oval_x.push_back(c.oval_x - 1);
+    oval_y.push_back(c.oval_y - 1);
+    segments += static_cast<double>(c.vertices) * c.orbits / kClasses;
+  }
+  EXPECT_GT(test::uniform_chi_square_p(vertices), test::kGate);
+  EXPECT_GT(test::uniform_chi_square_p(orbits), test::kGate);
+  EXPECT_GT(test::uniform_chi_square_p(radius), test::kGate);
+  for (const auto* values : {&noise, &width, &oval_x, &oval_y}) {
+    EXPECT_GT(test::kolmogorov_p(*values, [](double u) { return std::clamp(u, 0.0, 1.0); }),
+              test::kGate);
+  }
+  // The second wave is drawn until it is another one, unless the first is 0.
+  std::vector<double> pairs;
+  for (std::size_t one = 0; one < 21; ++one) {
+    for (std::size_t two = 0; two < 21; ++two) {
+      if (one != 0 && one == two) {
+        EXPECT_EQ(waves[21 * one + two], 0);
+        continue;
+      }
+      pairs.push_back(waves[21 * one + two]);
+      expected.push_back(kClasses / 21.0 / (one == 0 ? 21 : 20));
+    }
+  }
+  EXPECT_GT(test::chi_square_p(pairs, expected), test::kGate);
+  // E[n] E[L] = 600 * 100.5, standard deviation 0.70 of it; a sample of 1000 classes lies within
+  // 2.2 % of it twice in three times.
+  const double mean = 600 * 100.5;
+  const double second = (800.0 * 802 / 12 + 600 * 600) * (199.0 * 201 / 12 + 100.5 * 100.5);
+  EXPECT_GT(test::normal_p((segments - mean) / std::sqrt((second - mean * mean) / kClasses)),
+            test::kGate)
+      << segments;
+}
+
+TEST(VisualAtom, AClassDoesNotDependOnHowManyThereAre) {
+  VisualAtom::Params few;
+  few.classes = 3;
+  const auto one = VisualAtom({}).class_of(2), other = VisualAtom(few).class_of(2);
+  EXPECT_TRUE(one.vertices == other.vertices && one.noise == other.noise &&
+              one.oval_y == other.oval_y);
+  few.class_seed = 2;
+  EXPECT_NE(VisualAtom(few).class_of(2).noise, one.noise);
+}
+
+// 100 samples of one class each: the radius grows by noise + line width an orbit, waves cancelling,
+// and the squared deviation is noise^2 times the variance 0.32903^2 of the noise, and the wave's.
+TEST(VisualAtom, ContoursGrowByTheirLaw) {
+  VisualAtom::Params params;
+  params.classes = 1;
+  params.vertices_low = params.vertices_high = 100;
+  params.orbits_low = params.orbits_high = 10;
+  params.noise_low = params.noise_high = 3;
+  for (const int waves : {0, 7}) {
+    params.waves_low = params.waves_high = waves;
+    const VisualAtom functor(params);
+    std::vector<double> means, squares;
+    double width = 0;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      Truth<VisualAtom::kLatents> truth;
+      const auto scene = functor.draw({{5, i}, {}, {1024, 1024, 3}}, truth);
+      const test::Growth growth(scene);
+      means.push_back(growth.mean / 2);  // published pixels
+      squares.push_back(growth.square / 4);
+      width = functor.class_of(0).line_width;
+    }
+    const auto expect_mean = [&](const std::vector<double>& values, double expected) {
+      const auto seen = test::moments(values);
+      EXPECT_GT(test::normal_p((seen.mean - expected) / std::sqrt(seen.variance / 100)),
+                test::kGate)
+          << seen.mean << " against " << expected;
+    };
+    expect_mean(means, 3 + width);
+    // Two equal waves of amplitude 1/2 are sin(7 t): over 10 orbits, 10 times its mean square over
+    // the vertices that are counted.
+    double wave = 0;
+    int counted = 0;
+    for (int v = 0; v < 100; ++v) {
+      const double t = 2 * std::acos(-1.0) * v / 100;
+      if (std::abs(std::cos(t)) < 0.7) continue;
+      wave += 10 * std::pow(std::sin(waves * t), 2);
+      ++counted;
+    }
+    expect_mean(squares, 9 * 0.32903 * 0.32903 + wave / counted);
+  }
+}
+
+TEST(VisualAtom, PicturesScaleWithTheirSide) {
+  const VisualAtom functor({});
+  Truth<VisualAtom::kLatents> truth, larger_truth;
+  std::vector<double> x, y;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const auto scene = functor.draw({{5, i}, {}, {128, 128, 3}}, truth);
+    const auto larger = functor.draw({{5, i}, {}, {256, 256, 3}}, larger_truth);
+    EXPECT_EQ(larger.centre_x, 2 * scene.centre_x);
+    EXPECT_EQ(larger.radius_y, 2 * scene.radius_y);
+    EXPECT_EQ(larger.growth, 2 * scene.growth);
+    EXPECT_EQ(larger.noise, 2 * scene.noise);
+    EXPECT_EQ(larger.wave, 2 * scene.wave);
+    EXPECT_EQ(truth.latents[2], larger_truth.latents[2]);
+    EXPECT_FLOAT_EQ(scene.centre_x, 128 * truth.latents[0]);
+    x.push_back(truth.latents[0]);
+    y.push_back(truth.latents[1]);
+  }
+  for (const auto* values : {&x, &y}) {
+    EXPECT_GT(test::kolmogorov_p(*values, [](double u) { return std::clamp(u, 0.0, 1.0); }),
+              test::kGate);
+  }
+}
+
+}  // namespace
+}  // namespace wellspring
