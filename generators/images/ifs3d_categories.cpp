@@ -56,6 +56,60 @@ Frame frame_of(const Survey& survey) {
   return frame;
 }
 
+/// The map of each step of an attempt's survey, asked in order.
+class MapChooser {
+ public:
+  MapChooser(const System& system, const SampleRng& rng, std::uint32_t attempt)
+      : system_(system), rng_(rng), first_(attempt * kSurveyBlocks) {}
+  int operator()(std::uint32_t step) {
+    if (step % 8 == 0) words_ = rng_.block(Purpose::texture, first_ + step / 8);
+    const std::uint32_t selector = words_.word[step % 8 / 2] >> (step % 2 == 0 ? 0 : 16) & 0xffffu;
+    return map_of(system_.upto, selector);
+  }
+
+ private:
+  const System& system_;
+  SampleRng rng_;
+  std::uint32_t first_;
+  Philox4 words_ = {};
+};
+
+/// Follows the points whose map of step i is map_at(i), asked in order.
+template <class MapAt>
+Survey survey_by(const System& system, const MapAt& map_at) {
+  double map[kMaxMaps][kCoefficients];
+  for (int i = 0; i < kMaxMaps; ++i) std::copy_n(system.map[i].value, kCoefficients, map[i]);
+  double p[3] = {}, sum[3] = {}, squares[3] = {};
+  Survey result;
+  for (std::uint32_t step = 0; step < kSurveyPoints - 1; ++step) {
+    const auto& m = map[map_at(step)];
+    double to[3];
+    for (int r = 0; r < 3; ++r) {
+      to[r] = std::fma(m[3 * r], p[0],
+                       std::fma(m[3 * r + 1], p[1], std::fma(m[3 * r + 2], p[2], m[9 + r])));
+    }
+    for (int r = 0; r < 3; ++r) {
+      p[r] = to[r];
+      sum[r] += p[r];
+      squares[r] += p[r] * p[r];
+      result.low = std::min(result.low, p[r]);
+      result.high = std::max(result.high, p[r]);
+    }
+    if (!(std::abs(p[0]) + std::abs(p[1]) + std::abs(p[2]) < kFar)) {
+      result.diverged = true;
+      return result;
+    }
+  }
+  const double half = (result.high - result.low) / 2;
+  for (int r = 0; r < 3; ++r) {
+    result.centre[r] = sum[r] / kSurveyPoints;
+    const double variance = squares[r] / kSurveyPoints - result.centre[r] * result.centre[r];
+    result.variance[r] = variance / (half * half);
+    result.last[r] = p[r];
+  }
+  return result;
+}
+
 void make_category(const CategorySpec& spec, std::int64_t k, Category& category, Frame* frames) {
   const SampleRng rng = category_rng(spec, k);
   for (category.attempt = 0;; ++category.attempt) {
@@ -69,10 +123,16 @@ void make_category(const CategorySpec& spec, std::int64_t k, Category& category,
     category.system = candidate_system(rng, category.attempt);
     if (survey(category.system, rng, category.attempt).spreads(spec.variance)) break;
   }
+  // All variations follow one sequence of maps.
+  std::vector<std::uint8_t> maps;
+  MapChooser choose(category.system, rng, category.attempt);
+  for (std::uint32_t step = 0; step < kSurveyPoints; ++step) {
+    maps.push_back(static_cast<std::uint8_t>(choose(step)));
+  }
   for (int v = 0; v < kVariations; ++v) {
     System system = category.system;
     vary(system, v);
-    const Survey seen = survey(system, rng, category.attempt);
+    const Survey seen = survey_by(system, [&](std::uint32_t step) { return maps[step]; });
     if (seen.diverged || !(seen.high > seen.low)) continue;
     frames[v] = frame_of(seen);
     category.variation[category.usable++] = static_cast<std::uint8_t>(v);
@@ -123,42 +183,8 @@ System candidate_system(const SampleRng& rng, std::uint32_t attempt) {
 }
 
 Survey survey(const System& system, const SampleRng& rng, std::uint32_t attempt) {
-  double map[kMaxMaps][kCoefficients];
-  for (int i = 0; i < kMaxMaps; ++i) std::copy_n(system.map[i].value, kCoefficients, map[i]);
-  double p[3] = {}, sum[3] = {}, squares[3] = {};
-  Survey result;
-  Philox4 words = {};
-  for (std::uint32_t step = 0; step < kSurveyPoints - 1; ++step) {
-    if (step % 8 == 0) {
-      words = rng.block(Purpose::texture, attempt * kSurveyBlocks + step / 8);
-    }
-    const std::uint32_t selector = words.word[step % 8 / 2] >> (step % 2 == 0 ? 0 : 16) & 0xffffu;
-    const auto& m = map[map_of(system.upto, selector)];
-    double to[3];
-    for (int r = 0; r < 3; ++r) {
-      to[r] = std::fma(m[3 * r], p[0],
-                       std::fma(m[3 * r + 1], p[1], std::fma(m[3 * r + 2], p[2], m[9 + r])));
-    }
-    for (int r = 0; r < 3; ++r) {
-      p[r] = to[r];
-      sum[r] += p[r];
-      squares[r] += p[r] * p[r];
-      result.low = std::min(result.low, p[r]);
-      result.high = std::max(result.high, p[r]);
-    }
-    if (!(std::abs(p[0]) + std::abs(p[1]) + std::abs(p[2]) < kFar)) {
-      result.diverged = true;
-      return result;
-    }
-  }
-  const double half = (result.high - result.low) / 2;
-  for (int r = 0; r < 3; ++r) {
-    result.centre[r] = sum[r] / kSurveyPoints;
-    const double variance = squares[r] / kSurveyPoints - result.centre[r] * result.centre[r];
-    result.variance[r] = variance / (half * half);
-    result.last[r] = p[r];
-  }
-  return result;
+  MapChooser choose(system, rng, attempt);
+  return survey_by(system, [&](std::uint32_t step) { return choose(step); });
 }
 
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
