@@ -27,6 +27,13 @@ WS_INLINE double multiply_add(double a, double b, double c) {
   return a * b + c;
 }
 
+WS_INLINE float square_root(float x) {
+  return math::sqrt(x);
+}
+WS_INLINE double square_root(double x) {
+  return __builtin_sqrt(x);
+}
+
 /// u + h rate, rounded once a component where T is float.
 template <class T, int N>
 WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N>& rate) {
