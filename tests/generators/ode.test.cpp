@@ -206,7 +206,7 @@ struct Trajectories {
 
   Trajectories(const std::vector<ParamSetting>& settings, std::uint64_t count) {
     const auto generator = make_generator("ode", 1, settings);
-    samples = test::collect(*generator, {5, 0, count});
+    samples = test::collect(*generator, {5, 0, count}, {Device::cpu(), 1024, 1});
     info = generator->info();
   }
   std::size_t count() const { return samples.count(); }
