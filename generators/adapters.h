@@ -76,7 +76,7 @@ class FunctorGenerator final : public Generator {
       detail::expect_size(info_.name, shape.width);
       info_.layout = SampleLayout::image(shape);
     }
-    // At most F::kLatents: the first of them, where not all have a meaning under these parameters.
+    // Those described: a functor has room for the most that any of its parameters ask for.
     info_.layout.latents = static_cast<int>(info_.latents.size());
     info_.layout.targets = detail::targets_of<F>();
     if constexpr (requires { functor_.best_accuracy(); }) {

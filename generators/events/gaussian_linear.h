@@ -5,12 +5,10 @@
 #pragma once
 
 #include "core/params.h"
+#include "generators/events/gaussian_map.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -18,16 +16,10 @@
 
 namespace wellspring {
 
-/// theta ~ N(0, I), x = A theta + noise N(0, I), with A_ij = mixing^(i - j) for j <= i and 0
-/// beyond: every measurement sees one new parameter and a fading memory of those before. The
-/// posterior is normal with
-///
-///     covariance S = (I + A^T A / noise^2)^-1,   mean m(x) = S A^T x / noise^2
-///
-/// (C. Bishop, Pattern Recognition and Machine Learning, 2006, equations 2.116 and 2.117). What a
-/// network under squared error learns of theta_i and of theta_i^2 is therefore m_i and m_i^2 +
-/// S_ii. The task is that of J.-M. Lueckmann et al., "Benchmarking simulation-based inference",
-/// AISTATS 2021, section T.1, with a map that mixes the parameters.
+/// GaussianMap with a standard normal prior. What a network under squared error learns of theta_i
+/// and of theta_i^2 is, with mean m and covariance S of the posterior, m_i and m_i^2 + S_ii. The
+/// task is that of J.-M. Lueckmann et al., "Benchmarking simulation-based inference", AISTATS 2021,
+/// section T.1, with a map that mixes the parameters; as published it is a task of `sbi`.
 struct GaussianLinear {
   static constexpr int kParameters = 4;
   static constexpr int kLatents = 2 * kParameters;
@@ -48,33 +40,10 @@ struct GaussianLinear {
     return rows;
   }
 
-  /// S_ii: no predictor of theta_i has a smaller mean squared error than the variance that is left
-  /// when x is known. A normal law's mean distance from its median is sqrt(2 S_ii / pi), and given
-  /// x theta_i^2 has the variance 2 S_ii^2 + 4 m_i^2 S_ii, where m_i^2 is 1 - S_ii on average.
+  /// S_ii. A normal law's mean distance from its median is sqrt(2 S_ii / pi), and given x theta_i^2
+  /// has the variance 2 S_ii^2 + 4 m_i^2 S_ii, where m_i^2 is 1 - S_ii on average.
   static std::array<double, kParameters> posterior_variances(const Params& params) {
-    // I + A^T A / noise^2 and, beside it, what becomes its inverse (Gauss and Jordan; the matrix is
-    // symmetric and no eigenvalue is below 1, so that no pivot is small).
-    constexpr std::size_t n = kParameters;
-    std::array<std::array<double, 2 * n>, n> rows{};
-    for (std::size_t i = 0; i < n; ++i) {
-      rows[i][i] = rows[i][n + i] = 1;
-      for (std::size_t j = 0; j < n; ++j)
-        for (std::size_t k = std::max(i, j); k < n; ++k)
-          rows[i][j] += std::pow(params.mixing, static_cast<double>(2 * k - i - j)) /
-                        (params.noise * params.noise);
-    }
-    for (std::size_t pivot = 0; pivot < n; ++pivot) {
-      const double scale = 1 / rows[pivot][pivot];
-      for (double& value : rows[pivot]) value *= scale;
-      for (std::size_t row = 0; row < n; ++row) {
-        const double factor = rows[row][pivot];
-        for (std::size_t c = 0; row != pivot && c < 2 * n; ++c)
-          rows[row][c] -= factor * rows[pivot][c];
-      }
-    }
-    std::array<double, kParameters> variance{};
-    for (std::size_t i = 0; i < n; ++i) variance[i] = rows[i][n + i];
-    return variance;
+    return wellspring::posterior_variances<kParameters>(params.mixing, params.noise, 1);
   }
 
   static SampleInfo describe(const Params& params) {
@@ -109,35 +78,24 @@ struct GaussianLinear {
   }
 
   explicit GaussianLinear(const Params& params)
-      : mixing_(static_cast<float>(params.mixing)), noise_(static_cast<float>(params.noise)) {}
+      : map_{static_cast<float>(params.mixing), static_cast<float>(params.noise), 1} {}
 
   SampleLayout layout() const { return SampleLayout::event(kParameters); }
 
   template <class Row>
   WS_INLINE void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    const Philox4 scene = key.rng.block(Purpose::scene, 0);
-    const Philox4 noise = key.rng.block(Purpose::scene, 1);
-    float seen = 0;  // without noise
-    for (int pair = 0; pair < kParameters / 2; ++pair) {
-      const math::NormalPair theta =
-          math::box_muller(scene.word[2 * pair], scene.word[2 * pair + 1]);
-      const math::NormalPair error =
-          math::box_muller(noise.word[2 * pair], noise.word[2 * pair + 1]);
-      const float thetas[2] = {theta.first, theta.second};
-      const float errors[2] = {error.first, error.second};
-      for (int half = 0; half < 2; ++half) {
-        const int i = 2 * pair + half;
-        seen = mixing_ * seen + thetas[half];
-        row.set(i, seen + noise_ * errors[half]);
-        truth.latents[i] = thetas[half];
-        truth.latents[kParameters + i] = thetas[half] * thetas[half];
-      }
-    }
+    map_.draw<kParameters>(
+        key.rng,
+        [&](int i, float theta) {
+          truth.latents[i] = theta;
+          truth.latents[kParameters + i] = theta * theta;
+        },
+        [&](int i, float x) { row.set(i, x); });
     truth.label = 0;
   }
 
  private:
-  float mixing_, noise_;
+  GaussianMap map_;
 };
 
 }  // namespace wellspring

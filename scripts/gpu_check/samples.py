@@ -19,6 +19,7 @@ CONFIGURATIONS = {
     "ee_mumu.yaml": [],
     "ginkgo.yaml": [],
     "gaussian_linear.yaml": [],
+    "two_moons.yaml": [],
 }
 
 

@@ -1,0 +1,84 @@
+// Normal parameters seen through a linear map and noise, with the law of what is left to know. What
+// the generators `gaussian_linear` and `sbi` share; host and device, posterior_variances host only.
+#pragma once
+
+#include "kernels/emission/sample.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace wellspring {
+
+/// theta ~ N(0, prior^2 I), x = A theta + noise N(0, I), with A_ij = mixing^(i - j) for j <= i and
+/// 0 beyond: every measurement sees one new parameter and a fading memory of those before.
+struct GaussianMap {
+  float mixing, noise, prior;
+
+  /// Draws N parameters and measurements, N even: theta(i, value) and x(i, value) receive them.
+  /// Normal numbers come in pairs from the words of the scene's blocks, first all of the
+  /// parameters, then, from a block of their own on, those of the noise.
+  template <int N, class Theta, class X>
+  WS_INLINE void draw(const SampleRng& rng, const Theta& theta, const X& x) const {
+    static_assert(N % 2 == 0);
+    constexpr unsigned kBlocks = (N + 3) / 4;  // of four words, a number each
+    Philox4 scene{}, errors{};
+    float seen = 0;  // without noise
+    WS_UNROLL(5)
+    for (int pair = 0; pair < N / 2; ++pair) {
+      const int word = pair % 2 * 2;
+      if (word == 0) {
+        const auto block = static_cast<unsigned>(pair) / 2;
+        scene = rng.block(Purpose::scene, block);
+        errors = rng.block(Purpose::scene, kBlocks + block);
+      }
+      const math::NormalPair drawn = math::box_muller(scene.word[word], scene.word[word + 1]);
+      const math::NormalPair error = math::box_muller(errors.word[word], errors.word[word + 1]);
+      const float first = prior * drawn.first, second = prior * drawn.second;
+      seen = mixing * seen + first;
+      theta(2 * pair, first);
+      x(2 * pair, seen + noise * error.first);
+      seen = mixing * seen + second;
+      theta(2 * pair + 1, second);
+      x(2 * pair + 1, seen + noise * error.second);
+    }
+  }
+};
+
+/// S_ii of the posterior, which is normal with
+///
+///     covariance S = (I / prior^2 + A^T A / noise^2)^-1,   mean m(x) = S A^T x / noise^2
+///
+/// (C. Bishop, Pattern Recognition and Machine Learning, 2006, equations 2.116 and 2.117): no
+/// predictor of theta_i has a smaller mean squared error.
+template <std::size_t N>
+std::array<double, N> posterior_variances(double mixing, double noise, double prior) {
+  // The matrix and, beside it, what becomes its inverse (Gauss and Jordan; the matrix is symmetric
+  // and no eigenvalue is below 1 / prior^2, so that no pivot is small).
+  std::array<std::array<double, 2 * N>, N> rows{};
+  for (std::size_t i = 0; i < N; ++i) {
+    rows[i][i] = 1 / (prior * prior);
+    rows[i][N + i] = 1;
+    for (std::size_t j = 0; j < N; ++j)
+      for (std::size_t k = std::max(i, j); k < N; ++k)
+        rows[i][j] += std::pow(mixing, static_cast<double>(2 * k - i - j)) / (noise * noise);
+  }
+  for (std::size_t pivot = 0; pivot < N; ++pivot) {
+    const double scale = 1 / rows[pivot][pivot];
+    for (double& value : rows[pivot]) value *= scale;
+    for (std::size_t row = 0; row < N; ++row) {
+      const double factor = rows[row][pivot];
+      for (std::size_t c = 0; row != pivot && c < 2 * N; ++c)
+        rows[row][c] -= factor * rows[pivot][c];
+    }
+  }
+  std::array<double, N> variance{};
+  for (std::size_t i = 0; i < N; ++i) variance[i] = rows[i][N + i];
+  return variance;
+}
+
+}  // namespace wellspring

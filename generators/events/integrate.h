@@ -1,0 +1,77 @@
+// Integrators of a fixed step for small systems of ordinary differential equations, one trajectory
+// a thread and its state in registers: the classical fourth-order method of Runge and Kutta, and
+// leapfrog for what moves under a force that depends on places alone. Used by the generators `sbi`
+// and `ode`; the real type T is float there and double in tests. Host and device.
+//
+// Sources: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
+// II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+namespace wellspring {
+
+/// A point of phase space, or its rate of change.
+template <class T, int N>
+struct OdeState {
+  T v[N];
+};
+
+namespace detail {
+
+WS_INLINE float multiply_add(float a, float b, float c) {
+  return math::fma(a, b, c);
+}
+WS_INLINE double multiply_add(double a, double b, double c) {
+  return a * b + c;
+}
+
+WS_INLINE float square_root(float x) {
+  return math::sqrt(x);
+}
+WS_INLINE double square_root(double x) {
+  return __builtin_sqrt(x);
+}
+
+/// u + h rate, rounded once a component where T is float.
+template <class T, int N>
+WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N>& rate) {
+  OdeState<T, N> result{};
+  WS_UNROLL(16)
+  for (int i = 0; i < N; ++i) result.v[i] = multiply_add(h, rate.v[i], u.v[i]);
+  return result;
+}
+
+}  // namespace detail
+
+/// One step of length h of du/dt = rates(u); local error of order h^5.
+template <class T, int N, class Rates>
+WS_INLINE void rk4_step(const Rates& rates, T h, OdeState<T, N>& u) {
+  const T half = h * T(0.5);
+  const OdeState<T, N> k1 = rates(u);
+  const OdeState<T, N> k2 = rates(detail::moved(u, half, k1));
+  const OdeState<T, N> k3 = rates(detail::moved(u, half, k2));
+  const OdeState<T, N> k4 = rates(detail::moved(u, h, k3));
+  const T sixth = h / T(6);
+  WS_UNROLL(16)
+  for (int i = 0; i < N; ++i) {
+    const T sum = (k1.v[i] + k4.v[i]) + T(2) * (k2.v[i] + k3.v[i]);
+    u.v[i] = detail::multiply_add(sixth, sum, u.v[i]);
+  }
+}
+
+/// One step of kick, drift, kick for d2q/dt2 = accelerations(q), velocities v; local error of order
+/// h^3, symplectic and reversible. `a` holds the accelerations at q before and after, so that each
+/// step asks for them once.
+template <class T, int N, class Accelerations>
+WS_INLINE void leapfrog_step(const Accelerations& accelerations, T h, OdeState<T, N>& q,
+                             OdeState<T, N>& v, OdeState<T, N>& a) {
+  const T half = h * T(0.5);
+  v = detail::moved(v, half, a);
+  q = detail::moved(q, h, v);
+  a = accelerations(q);
+  v = detail::moved(v, half, a);
+}
+
+}  // namespace wellspring

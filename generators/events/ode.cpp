@@ -1,0 +1,232 @@
+// Generator `ode`: what is known of its systems. Host only.
+#include "generators/events/ode.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+namespace {
+
+using System = Ode::System;
+
+/// math::box_muller reaches no further.
+constexpr double kReach = 5.78;
+
+/// A latent: uniform within half_width of the centre, or with a logarithm that is normal with these
+/// as mean and standard deviation.
+struct Prior {
+  const char* name;
+  const char* help;
+  const char* unit;
+  double centre, half_width;
+};
+
+struct Facts {
+  double duration, step;  ///< where the parameters say 0
+  const char* time_unit;
+  bool log_normal;
+  std::vector<Prior> priors;
+  std::vector<ValueInfo> state;
+  /// A bound of the absolute value of the features at time t. Lorenz's system does not leave the
+  /// sphere x^2 + y^2 + (z - sigma - rho)^2 <= R^2 once within, R^2 the larger of where it begins
+  /// and beta^2 (sigma + rho)^2 / (4 (beta - 1)): 47 + 58 at most. The others': generous.
+  double reach, reach_per_time;
+};
+
+/// The figure of eight of three equal masses: A. Chenciner, R. Montgomery, Ann. Math. 152 (2000)
+/// 881, with C. Simo's initial values. Its period is 6.32591398.
+constexpr double kEightX = 0.97000436, kEightY = -0.24308753;
+constexpr double kEightVx = -0.93240737, kEightVy = -0.86473146;
+
+const Facts& facts(System system) {
+  static const std::array<Facts, 5> all = {{
+      {2,
+       0.005,
+       "",
+       false,
+       {{"sigma", "Prandtl number", "", 10, 2},
+        {"rho", "Rayleigh number, of the onset of convection", "", 28, 7},
+        {"beta", "shape of the cells", "", 8.0 / 3, 0.5},
+        {"x_start", "x at time 0", "", 1, 10},
+        {"y_start", "y at time 0", "", 1, 10},
+        {"z_start", "z at time 0", "", 1, 10}},
+       {{"x", ""}, {"y", ""}, {"z", ""}},
+       110,
+       0},
+      {5,
+       0.005,
+       "s",
+       false,
+       {{"mass", "of the second mass, in those of the first", "", 1, 0.5},
+        {"length", "of the second rod, in those of the first", "", 1, 0.5},
+        {"theta1_start", "angle of the first rod to the vertical at time 0", "rad", 0, 2.5},
+        {"theta2_start", "angle of the second", "rad", 0, 2.5},
+        {"omega1_start", "rate of the first angle", "rad/s", 0, 1},
+        {"omega2_start", "rate of the second", "rad/s", 0, 1}},
+       {{"theta1", "rad"}, {"theta2", "rad"}, {"omega1", "rad/s"}, {"omega2", "rad/s"}},
+       60,
+       60},
+      {20,
+       0.01,
+       "day",
+       true,
+       {{"alpha", "births of prey, log-normal", "1/day", -0.125, 0.5},
+        {"beta", "deaths of prey a predator, log-normal", "1/day", -3, 0.5},
+        {"gamma", "deaths of predators, log-normal", "1/day", -0.125, 0.5},
+        {"delta", "births of predators a prey, log-normal", "1/day", -3, 0.5}},
+       {{"prey", ""}, {"predators", ""}},
+       1e6,
+       0},
+      {160,
+       0.1,
+       "day",
+       true,
+       {{"beta", "rate of infections, log-normal", "1/day", std::log(0.4), 0.5},
+        {"gamma", "rate of recovery, log-normal", "1/day", std::log(0.125), 0.2}},
+       {{"susceptible", "share"}, {"infected", "share"}, {"removed", "share"}},
+       1.001,
+       0},
+      {6.32591398,
+       0.002,
+       "",
+       false,
+       {{"mass1", "of the first body", "", 1, 0.2},
+        {"mass2", "of the second", "", 1, 0.2},
+        {"mass3", "of the third", "", 1, 0.2},
+        {"x1_start", "place of the first at time 0", "", kEightX, 0.1},
+        {"y1_start", "likewise, y", "", kEightY, 0.1},
+        {"x2_start", "place of the second", "", -kEightX, 0.1},
+        {"y2_start", "likewise, y", "", -kEightY, 0.1},
+        {"x3_start", "place of the third", "", 0, 0.1},
+        {"y3_start", "likewise, y", "", 0, 0.1},
+        {"vx1_start", "velocity of the first at time 0", "", -kEightVx / 2, 0.1},
+        {"vy1_start", "likewise, y", "", -kEightVy / 2, 0.1},
+        {"vx2_start", "velocity of the second", "", -kEightVx / 2, 0.1},
+        {"vy2_start", "likewise, y", "", -kEightVy / 2, 0.1},
+        {"vx3_start", "velocity of the third", "", kEightVx, 0.1},
+        {"vy3_start", "likewise, y", "", kEightVy, 0.1}},
+       {{"x1", ""},
+        {"y1", ""},
+        {"x2", ""},
+        {"y2", ""},
+        {"x3", ""},
+        {"y3", ""},
+        {"vx1", ""},
+        {"vy1", ""},
+        {"vx2", ""},
+        {"vy2", ""},
+        {"vx3", ""},
+        {"vy3", ""}},
+       20,
+       20},
+  }};
+  return all[static_cast<std::size_t>(system)];
+}
+
+double duration_of(const Ode::Params& params) {
+  return params.duration > 0 ? params.duration : facts(params.system).duration;
+}
+double longest_step(const Ode::Params& params) {
+  return params.step > 0 ? params.step : facts(params.system).step;
+}
+
+}  // namespace
+
+const ParamTable<Ode::Params>& Ode::table() {
+  static const auto rows =
+      ParamTable<Params>("ode")
+          .choice("system", &Params::system,
+                  {{"lorenz", System::lorenz},
+                   {"double_pendulum", System::double_pendulum},
+                   {"lotka_volterra", System::lotka_volterra},
+                   {"sir", System::sir},
+                   {"three_bodies", System::three_bodies}},
+                  "what is integrated, and the law of its parameters and beginning")
+          .integer("points", &Params::points, {1, 1024}, "",
+                   "how often the state is written, at equal intervals; the last at the end")
+          .real("duration", &Params::duration, {0, 1e4}, "",
+                "of a trajectory, in the system's unit of time; 0: the system's own")
+          .real("step", &Params::step, {0, 1}, "",
+                "longest step of integration; an interval is cut into equal ones. 0: the system's "
+                "own")
+          .real("spread", &Params::spread, {0, 1}, "",
+                "width of the laws of all latents, in that of the system; 0: its middle alone")
+          .real("noise", &Params::noise, {0, 1000}, "",
+                "standard deviation of a normal error that each feature has")
+          .real("softening", &Params::softening, {0, 1}, "",
+                "of the gravity of three_bodies: the length below which it no longer grows")
+          .preset(
+              "figure_eight", {{"system", "three_bodies"}, {"spread", "0"}, {"softening", "0"}},
+              "three equal masses on one curve (Chenciner and Montgomery, Ann. Math. 152 (2000))");
+  return rows;
+}
+
+SampleLayout Ode::layout() const {
+  return SampleLayout::event(points_ * static_cast<int>(facts(system_).state.size()));
+}
+
+SampleInfo Ode::describe(const Params& params) {
+  const Facts& system = facts(params.system);
+  SampleInfo info;
+  info.name = "ode";
+  info.summary = "Trajectories of Lorenz, double pendulum, predators and prey, SIR, three bodies";
+  info.reference = "Hairer, Norsett, Wanner 1993, II.1; Hairer, Lubich, Wanner 2006, I.1.4";
+  info.classes = {"any"};
+  for (const Prior& prior : system.priors) {
+    const double reach = params.spread * prior.half_width;
+    double low = prior.centre - reach, high = prior.centre + reach;
+    if (system.log_normal) {
+      low = std::exp(prior.centre - kReach * reach) * (1 - 1e-6);
+      high = std::exp(prior.centre + kReach * reach) * (1 + 1e-6);
+    }
+    info.latents.push_back({prior.name, prior.help, prior.unit,
+                            std::nextafter(static_cast<float>(low), -1e9f),
+                            std::nextafter(static_cast<float>(high), 1e9f)});
+  }
+  const double duration = duration_of(params);
+  for (int point = 1; point <= params.points; ++point)
+    for (const ValueInfo& value : system.state) {
+      const double time = std::round(1e4 * duration * point / params.points) / 1e4;
+      info.features.push_back({value.name + " at " + shortest(time), value.unit});
+    }
+  const double reach = system.reach + system.reach_per_time * duration + kReach * params.noise;
+  info.high = static_cast<float>(reach);
+  info.low = params.system == System::lotka_volterra && params.noise == 0 ? 0 : -info.high;
+  const auto blocks = [](std::size_t words) { return static_cast<std::int64_t>((words + 3) / 4); };
+  info.draws = {.scene = blocks(system.priors.size()) +
+                         (params.noise > 0 ? blocks(info.features.size()) : 0)};
+  return info;
+}
+
+Ode::Ode(const Params& params)
+    : system_(params.system),
+      points_(params.points),
+      noise_(static_cast<float>(params.noise)),
+      softening2_(static_cast<float>(params.softening * params.softening)) {
+  const double interval = duration_of(params) / params.points;
+  const double steps = std::max(1.0, std::ceil(interval / longest_step(params) * (1 - 1e-9)));
+  if (steps * params.points > kMostSteps) {
+    fail(ErrorKind::config,
+         {"ode: a trajectory of " + shortest(duration_of(params)) + " takes " +
+              shortest(steps * params.points) + " steps of " + shortest(longest_step(params)),
+          "there is room for " + std::to_string(kMostSteps),
+          "choose step = " + shortest(duration_of(params) / (kMostSteps / 2)) +
+              " or more, or a shorter duration"});
+  }
+  steps_ = static_cast<int>(steps);
+  step_ = static_cast<float>(interval / steps);
+  const std::vector<Prior>& priors = facts(system_).priors;
+  for (std::size_t i = 0; i < priors.size(); ++i) {
+    centre_[i] = static_cast<float>(priors[i].centre);
+    half_width_[i] = static_cast<float>(params.spread * priors[i].half_width);
+  }
+}
+
+}  // namespace wellspring

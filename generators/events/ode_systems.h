@@ -1,0 +1,103 @@
+// Right-hand sides of the systems that the generators `sbi` and `ode` integrate, each a functor
+// from a state to its rates. Host and device.
+#pragma once
+
+#include "generators/events/integrate.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+namespace wellspring {
+
+/// Prey x and predators y: dx/dt = alpha x - beta x y, dy/dt = -gamma y + delta x y.
+/// delta x - gamma ln x + beta y - alpha ln y is conserved (V. Volterra, Nature 118 (1926) 558).
+template <class T>
+struct LotkaVolterra {
+  T alpha, beta, gamma, delta;
+
+  WS_INLINE OdeState<T, 2> operator()(const OdeState<T, 2>& u) const {
+    const T x = u.v[0], y = u.v[1];
+    return {
+        {x * detail::multiply_add(-beta, y, alpha), y * detail::multiply_add(delta, x, -gamma)}};
+  }
+};
+
+/// Shares of a population that are susceptible, infected and removed: ds/dt = -beta s i,
+/// di/dt = beta s i - gamma i, dr/dt = gamma i (W. Kermack, A. McKendrick, Proc. R. Soc. A 115
+/// (1927) 700). s + i + r and i + s - gamma / beta ln s are conserved.
+template <class T>
+struct SusceptibleInfectedRemoved {
+  T beta, gamma;
+
+  WS_INLINE OdeState<T, 3> operator()(const OdeState<T, 3>& u) const {
+    const T infections = beta * u.v[0] * u.v[1], removals = gamma * u.v[1];
+    return {{-infections, infections - removals, removals}};
+  }
+};
+
+/// dx/dt = sigma (y - x), dy/dt = x (rho - z) - y, dz/dt = x y - beta z (E. Lorenz, J. Atmos. Sci.
+/// 20 (1963) 130). Volumes of phase space shrink at the rate sigma + 1 + beta.
+template <class T>
+struct Lorenz {
+  T sigma, rho, beta;
+
+  WS_INLINE OdeState<T, 3> operator()(const OdeState<T, 3>& u) const {
+    const T x = u.v[0], y = u.v[1], z = u.v[2];
+    return {{sigma * (y - x), detail::multiply_add(x, rho - z, -y),
+             detail::multiply_add(x, y, -beta * z)}};
+  }
+};
+
+/// Sine and cosine for DoublePendulum: those of kernels/math.h.
+struct PortableTrigonometry {
+  WS_INLINE math::SinCos operator()(float angle) const { return math::sincos(angle); }
+};
+
+/// Two point masses on rigid rods, the second hanging from the first. Angles to the vertical and
+/// their rates: (theta1, theta2, omega1, omega2). mass = m2 / m1, length = l2 / l1, gravity = g /
+/// l1 in 1/s^2. From Lagrange's equations (L. Landau, E. Lifshitz, Mechanics, section 5, problem
+/// 1). Conserved, in units of m1 l1^2: (1 + mass) omega1^2 / 2 + mass length^2 omega2^2 / 2 + mass
+/// length omega1 omega2 cos(theta1 - theta2) - gravity ((1 + mass) cos theta1 + mass length cos
+/// theta2).
+template <class T, class Trigonometry = PortableTrigonometry>
+struct DoublePendulum {
+  T mass, length, gravity;
+
+  WS_INLINE OdeState<T, 4> operator()(const OdeState<T, 4>& u) const {
+    const auto first = Trigonometry{}(u.v[0]), second = Trigonometry{}(u.v[1]);
+    const T s1 = first.sine, c1 = first.cosine, s2 = second.sine, c2 = second.cosine;
+    const T s = s1 * c2 - c1 * s2, c = c1 * c2 + s1 * s2;  // of theta1 - theta2
+    const T square1 = u.v[2] * u.v[2], square2 = length * u.v[3] * u.v[3];
+    const T whole = T(1) + mass, share = T(1) / (T(1) + mass * s * s);
+    // Torques: of the second rod on the first, and of gravity.
+    const T pull1 = mass * s * (square2 + c * square1) + gravity * (whole * s1 - mass * c * s2);
+    const T pull2 = s * (whole * (square1 + gravity * c1) + mass * c * square2);
+    return {{u.v[2], u.v[3], -share * pull1, share * pull2 / length}};
+  }
+};
+
+/// Three bodies in a plane under their gravity, G = 1: accelerations at (x1, y1, x2, y2, x3, y3).
+/// The potential of two, -m m' / sqrt(r^2 + softening2), stays finite (H. Plummer, MNRAS 71 (1911)
+/// 460).
+template <class T>
+struct ThreeBodies {
+  T mass[3];
+  T softening2;
+
+  WS_INLINE OdeState<T, 6> operator()(const OdeState<T, 6>& q) const {
+    OdeState<T, 6> a{};
+    WS_UNROLL(3)
+    for (int pair = 0; pair < 3; ++pair) {
+      const int i = pair == 2 ? 1 : 0, j = pair == 0 ? 1 : 2;
+      const T dx = q.v[2 * j] - q.v[2 * i], dy = q.v[2 * j + 1] - q.v[2 * i + 1];
+      const T square = dx * dx + dy * dy + softening2;
+      const T strength = T(1) / (square * detail::square_root(square));
+      a.v[2 * i] += mass[j] * strength * dx;
+      a.v[2 * i + 1] += mass[j] * strength * dy;
+      a.v[2 * j] -= mass[i] * strength * dx;
+      a.v[2 * j + 1] -= mass[i] * strength * dy;
+    }
+    return a;
+  }
+};
+
+}  // namespace wellspring

@@ -1,0 +1,357 @@
+// Generator `sbi`: what is known of its tasks, and the benchmark's constants. Host only.
+#include "generators/events/sbi.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <tuple>
+#include <utility>
+
+namespace wellspring {
+
+namespace {
+
+using Task = Sbi::Task;
+
+/// math::box_muller reaches no further.
+constexpr double kReach = 5.78;
+
+// ---- the best possible --------------------------------------------------------------------------
+
+double normal_density(double z) {
+  return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
+}
+double normal_tail(double z) {  // chance of more than z
+  return 0.5 * std::erfc(z / std::numbers::sqrt2);
+}
+
+/// A normal number around x with standard deviation sigma, given that it lies within (-bound,
+/// bound).
+struct Truncated {
+  double chance, mean, variance;
+
+  static Truncated at(double x, double sigma, double bound) {
+    const double a = (-bound - x) / sigma, b = (bound - x) / sigma;
+    const double chance =
+        a > 0 ? normal_tail(a) - normal_tail(b) : normal_tail(-b) - normal_tail(-a);
+    if (chance < 1e-30) return {0, 0, 0};  // of no weight
+    const double at_a = normal_density(a), at_b = normal_density(b);
+    const double shift = (at_a - at_b) / chance;
+    return {chance, x + sigma * shift,
+            sigma * sigma * (1 + (a * at_a - b * at_b) / chance - shift * shift)};
+  }
+};
+
+/// Root of the mean variance of theta given x, theta uniform in (-1, 1) and x ~ N(theta, 0.1).
+/// Trapezoids of a sixteenth of sigma: their error falls as exp(-2 pi^2 sigma^2 / step^2).
+double uniform_rmse() {
+  const double sigma = std::sqrt(0.1), step = sigma / 16;
+  double sum = 0;
+  for (double x = -1 - 9 * sigma; x < 1 + 9 * sigma; x += step) {
+    const Truncated posterior = Truncated::at(x, sigma, 1);
+    sum += step * posterior.chance / 2 * posterior.variance;  // p(x) = chance / (2 bound)
+  }
+  return std::sqrt(sum);
+}
+
+/// The same for gaussian_mixture: which of two widths there is shows in no single x but that near
+/// the border, so that given x, too, theta follows a mixture of both laws, cut off at the border.
+double mixture_rmse() {
+  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // 2.5 steps a sigma: 1e-53
+  std::vector<std::array<Truncated, 2>> along;
+  for (double x = kStep / 2; x < kFar; x += kStep)  // the other halves are mirror images
+    along.push_back({Truncated::at(x, 1, kBound), Truncated::at(x, 0.1, kBound)});
+  double sum = 0;
+  for (const auto& first : along)
+    for (const auto& second : along) {
+      const double wide = first[0].chance * second[0].chance;
+      const double narrow = first[1].chance * second[1].chance;
+      const double whole = wide + narrow;
+      if (whole == 0) continue;
+      const double apart = first[0].mean - first[1].mean;
+      sum += wide * first[0].variance + narrow * first[1].variance +
+             wide * narrow / whole * apart * apart;
+    }
+  // Four quadrants, p(x) = (wide + narrow) / 2 / (2 bound)^2.
+  return std::sqrt(4 * kStep * kStep * sum / 2 / (4 * kBound * kBound));
+}
+
+std::vector<BestResult> best_results(Task task) {
+  std::vector<BestResult> best;
+  const auto all = [&](int count, const char* metric, double value) {
+    for (int i = 0; i < count; ++i)
+      best.push_back({std::string(metric) + " of theta" + std::to_string(i), value});
+  };
+  if (task == Task::gaussian_linear) {
+    const double variance = posterior_variances<1>(0, std::sqrt(0.1), std::sqrt(0.1))[0];
+    all(sbi::kGaussian, "rmse", std::sqrt(variance));
+    all(sbi::kGaussian, "mae", std::sqrt(2 * variance / std::numbers::pi));
+  } else if (task == Task::gaussian_linear_uniform) {
+    all(sbi::kGaussian, "rmse", uniform_rmse());
+  } else if (task == Task::gaussian_mixture) {
+    all(2, "rmse", mixture_rmse());
+  } else if (task == Task::two_moons) {
+    all(2, "rmse", Sbi::kTwoMoonsRmse);
+  }
+  return best;
+}
+
+// ---- what a task is -----------------------------------------------------------------------------
+
+struct Facts {
+  const char* name;
+  const char* help;
+  int parameters, features;
+  double low, high;  ///< of x
+  int draws;         ///< blocks
+};
+
+/// In the order of Task. Ranges follow from those of theta and of normal numbers; those of
+/// slcp_distractors, whose law has no variance, from the largest of 2^23 draws and generous bounds
+/// of its constants; those of bernoulli_glm from the stimulus, whose absolute values add up to 75.
+const Facts& facts(Task task) {
+  constexpr double kGaussianReach = 0.3163 * kReach;
+  static const std::array<Facts, 10> all = {{
+      {"gaussian_linear", "theta ~ N(0, 0.1 I), x ~ N(theta, 0.1 I)", 10, 10, -2 * kGaussianReach,
+       2 * kGaussianReach, 6},
+      {"gaussian_linear_uniform", "theta uniform in (-1, 1), x ~ N(theta, 0.1 I)", 10, 10,
+       -1 - kGaussianReach, 1 + kGaussianReach, 6},
+      {"gaussian_mixture", "theta uniform in (-10, 10), x around it with sigma 1 or 0.1", 2, 2,
+       -10 - kReach, 10 + kReach, 2},
+      {"two_moons", "theta uniform in (-1, 1), x on a half circle", 2, 2, -1.5, 1.6, 2},
+      {"slcp", "five parameters of four points of a normal law in the plane", 5, 8,
+       -3 - 9.01 * kReach, 3 + 9.01 * kReach, 4},
+      {"slcp_distractors", "the same among 92 numbers of no meaning", 5, 100, -1e9, 1e9, 28},
+      {"bernoulli_glm", "a neuron's filter; x: its spikes and what it saw at them", 10, 10, -100,
+       100, 28},
+      {"bernoulli_glm_raw", "a neuron's filter; x: in which of 100 bins it fired", 10, 100, 0, 1,
+       28},
+      {"sir", "an epidemic's rates; x: positive ones of 1000 tests, every 17 days", 2, 10, 0, 1000,
+       6},
+      {"lotka_volterra", "rates of predators and prey; x: counts of both, every 2.1 days", 4, 20, 0,
+       1e4 * 1.79, 6},
+  }};
+  return all[static_cast<std::size_t>(task)];
+}
+
+std::vector<LatentInfo> parameters_of(Task task) {
+  std::vector<LatentInfo> latents;
+  const auto add = [&](const std::string& help, double low, double high, const char* unit = "") {
+    latents.push_back({"theta" + std::to_string(latents.size()), help, unit,
+                       static_cast<float>(low), static_cast<float>(high)});
+  };
+  const auto log_normal = [&](const char* help, double median, double sigma, const char* unit) {
+    add(help, median * std::exp(-kReach * sigma), median * std::exp(kReach * sigma), unit);
+  };
+  switch (task) {
+    case Task::gaussian_linear:
+      for (int i = 0; i < sbi::kGaussian; ++i)
+        add("normal, variance 0.1", -0.3163 * kReach, 0.3163 * kReach);
+      break;
+    case Task::gaussian_linear_uniform:
+      for (int i = 0; i < sbi::kGaussian; ++i) add("uniform; the mean of x", -1, 1);
+      break;
+    case Task::gaussian_mixture:
+      for (int i = 0; i < 2; ++i) add("uniform; the mean of x", -10, 10);
+      break;
+    case Task::two_moons:
+      for (int i = 0; i < 2; ++i) add("uniform", -1, 1);
+      break;
+    case Task::slcp:
+    case Task::slcp_distractors:
+      add("uniform; mean of the first coordinate", -3, 3);
+      add("uniform; mean of the second", -3, 3);
+      add("uniform; its square is the standard deviation of the first", -3, 3);
+      add("uniform; its square is that of the second", -3, 3);
+      add("uniform; its hyperbolic tangent is their correlation", -3, 3);
+      break;
+    case Task::bernoulli_glm:
+    case Task::bernoulli_glm_raw: {
+      add("normal, variance 2; what the neuron does by itself", -1.4143 * kReach, 1.4143 * kReach);
+      // Rows of F^-1 add up to the reach of a filter's element: F f = z.
+      std::array<std::array<double, sbi::kFilter>, sbi::kFilter> inverse{};
+      for (std::size_t i = 0; i < sbi::kFilter; ++i) {
+        double reach = 0;
+        for (std::size_t k = 0; k <= i; ++k) {
+          const double before = i > 0 ? inverse[i - 1][k] : 0,
+                       earlier = i > 1 ? inverse[i - 2][k] : 0;
+          inverse[i][k] = ((i == k ? 1 : 0) + 2 * before - earlier) /
+                          (1 + std::sqrt(static_cast<double>(i) / sbi::kFilter));
+          reach += std::abs(inverse[i][k]);
+        }
+        add("smooth; weight of the stimulus " + std::to_string(i) + " bins before", -reach * kReach,
+            reach * kReach);
+      }
+      break;
+    }
+    case Task::sir:
+      log_normal("rate of infections, log-normal: median 0.4, sigma 0.5", 0.4, 0.5, "1/day");
+      log_normal("rate of recovery, log-normal: median 0.125, sigma 0.2", 0.125, 0.2, "1/day");
+      break;
+    case Task::lotka_volterra:
+      log_normal("births of prey, log-normal: median exp(-0.125), sigma 0.5", std::exp(-0.125), 0.5,
+                 "1/day");
+      log_normal("deaths of prey a predator, median exp(-3)", std::exp(-3), 0.5, "1/day");
+      log_normal("deaths of predators, median exp(-0.125)", std::exp(-0.125), 0.5, "1/day");
+      log_normal("births of predators a prey, median exp(-3)", std::exp(-3), 0.5, "1/day");
+      break;
+  }
+  return latents;
+}
+
+// ---- the benchmark's constants ------------------------------------------------------------------
+
+/// Random numbers as numpy.random.RandomState(seed) makes them, a stream that NumPy keeps as it is
+/// (NEP 19): the Mersenne twister, and for normal numbers G. Marsaglia's polar method.
+class LegacyNumPy {
+ public:
+  explicit LegacyNumPy(std::uint32_t seed) : twister_(seed) {}
+
+  double normal() {
+    if (has_second_) {
+      has_second_ = false;
+      return second_;
+    }
+    double x = 0, y = 0, square = 0;
+    do {
+      x = 2 * uniform() - 1;
+      y = 2 * uniform() - 1;
+      square = x * x + y * y;
+    } while (square >= 1 || square == 0);
+    const double scale = std::sqrt(-2 * std::log(square) / square);
+    second_ = scale * x;
+    has_second_ = true;
+    return scale * y;
+  }
+  /// In [0, most].
+  std::uint32_t integer(std::uint32_t most) {
+    std::uint32_t mask = most;
+    for (const int shift : {1, 2, 4, 8, 16}) mask |= mask >> shift;
+    for (;;) {
+      const std::uint32_t value = static_cast<std::uint32_t>(twister_()) & mask;
+      if (value <= most) return value;
+    }
+  }
+
+ private:
+  double uniform() {
+    const auto high = static_cast<std::uint32_t>(twister_()),
+               low = static_cast<std::uint32_t>(twister_());
+    return sbi::unit_double(high, low);
+  }
+
+  std::mt19937 twister_;
+  double second_ = 0;
+  bool has_second_ = false;
+};
+
+constexpr std::uint32_t kSeed = 42;
+
+std::vector<float> stimulus() {
+  LegacyNumPy numpy(kSeed);
+  std::vector<float> values;
+  for (int i = 0; i < sbi::kBins; ++i) values.push_back(static_cast<float>(numpy.normal()));
+  return values;
+}
+
+/// Centres 15 z; factors 3 (lower triangle of z + diagonal of exp(z)); a permutation of all
+/// numbers.
+std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
+  constexpr auto n = static_cast<std::size_t>(sbi::kDistractors);
+  LegacyNumPy numpy(kSeed);
+  std::vector<float> values;
+  for (std::size_t i = 0; i < sbi::kComponents * n; ++i)
+    values.push_back(static_cast<float>(15 * numpy.normal()));
+  for (int component = 0; component < sbi::kComponents; ++component) {
+    std::vector<double> matrix(n * n);
+    for (double& element : matrix) element = numpy.normal();
+    for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] += std::exp(numpy.normal());
+    for (std::size_t column = 0; column < n; ++column)
+      for (std::size_t row = column; row < n; ++row)
+        values.push_back(static_cast<float>(3 * matrix[row * n + column]));
+  }
+  // x[i] is number from[i] of data and distractors.
+  std::vector<std::int32_t> from(sbi::kDistracted), place(sbi::kDistracted);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::int32_t>(i);
+  for (std::size_t i = from.size() - 1; i > 0; --i)
+    std::swap(from[i], from[numpy.integer(static_cast<std::uint32_t>(i))]);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    place[static_cast<std::size_t>(from[i])] = static_cast<std::int32_t>(i);
+  return {values, place};
+}
+
+}  // namespace
+
+// ---- the generator ------------------------------------------------------------------------------
+
+const ParamTable<Sbi::Params>& Sbi::table() {
+  static const auto rows = [] {
+    std::vector<std::pair<std::string, Task>> tasks;
+    for (int i = 0; i <= static_cast<int>(Task::lotka_volterra); ++i)
+      tasks.emplace_back(facts(static_cast<Task>(i)).name, static_cast<Task>(i));
+    return ParamTable<Params>("sbi").choice("task", &Params::task, tasks,
+                                            "which simulator, with its prior",
+                                            "Lueckmann et al., AISTATS 2021, T.1 to T.10");
+  }();
+  return rows;
+}
+
+SampleLayout Sbi::layout() const {
+  return SampleLayout::event(facts(task_).features);
+}
+
+SampleInfo Sbi::describe(const Params& params) {
+  const Facts& task = facts(params.task);
+  SampleInfo info;
+  info.name = "sbi";
+  info.summary = "Tasks of the benchmark of simulation-based inference; latents are theta";
+  info.reference = "J.-M. Lueckmann et al., Benchmarking simulation-based inference, AISTATS 2021";
+  info.classes = {"any"};
+  info.latents = parameters_of(params.task);
+  for (int i = 0; i < task.features; ++i) info.features.push_back({"x" + std::to_string(i), ""});
+  info.low = static_cast<float>(task.low);
+  info.high = static_cast<float>(task.high);
+  info.draws = {.scene = task.draws};
+  info.best = best_results(params.task);
+  return info;
+}
+
+std::vector<std::string> Sbi::Tables::prepare(TableCache&) {
+  if (task_ == Task::bernoulli_glm || task_ == Task::bernoulli_glm_raw) {
+    values_ = stimulus();
+  } else if (task_ == Task::slcp_distractors) {
+    std::tie(values_, places_) = distractor_laws();
+  }
+  return {};
+}
+
+void Sbi::Tables::plan(MemoryPlan& memory) {
+  if (!values_.empty()) value_ = memory.reserve<float>("sbi", "constants", values_.size());
+  if (!places_.empty()) place_ = memory.reserve<std::int32_t>("sbi", "places", places_.size());
+}
+
+void Sbi::Tables::load(Stream& stream) {
+  if (value_) {
+    stream.copy(value_.data(), values_.data(), value_.bytes(), CopyDirection::host_to_device,
+                "constants");
+  }
+  if (place_) {
+    stream.copy(place_.data(), places_.data(), place_.bytes(), CopyDirection::host_to_device,
+                "places");
+  }
+  stream.synchronize();
+}
+
+void Sbi::Tables::bind(Sbi& functor) const {
+  if (place_) {
+    functor.constants_.centre = value_.data();
+    functor.constants_.factor = value_.data() + sbi::kComponents * sbi::kDistractors;
+    functor.constants_.place = place_.data();
+  } else {
+    functor.constants_.stimulus = value_.data();
+  }
+}
+
+}  // namespace wellspring

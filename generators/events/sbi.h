@@ -1,0 +1,398 @@
+// Generator `sbi`: the tasks of the benchmark of simulation-based inference. Parameters theta are
+// drawn from the prior of a task, x from its simulator given theta; what a network is asked is what
+// x tells of theta. One functor, so that a device compiles all tasks once; `task` chooses.
+// Made through the registry; host and device.
+//
+// Laws and constants: J.-M. Lueckmann, J. Boelts, D. Greenberg, P. Goncalves, J. Macke,
+// "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and its program, sbibm.
+#pragma once
+
+#include "core/params.h"
+#include "generators/events/gaussian_map.h"
+#include "generators/events/ode_systems.h"
+#include "generators/sample_info.h"
+#include "generators/table_cache.h"
+#include "kernels/emission/events.h"
+#include "kernels/emission/lanes.h"
+#include "kernels/math.h"
+#include "kernels/memory_plan.h"
+#include "kernels/philox.h"
+#include "kernels/stream.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+namespace sbi {
+
+/// Dimensions of theta.
+inline constexpr int kGaussian = 10, kSlcp = 5, kGlm = 10;
+
+/// slcp: observations of two numbers each. With distractors their numbers lie among as many again
+/// of no meaning as make 100, which follow one of 20 laws.
+inline constexpr int kSlcpPoints = 4, kDistracted = 100;
+inline constexpr int kDistractors = kDistracted - 2 * kSlcpPoints, kComponents = 20;
+inline constexpr int kTriangle = kDistractors * (kDistractors + 1) / 2;
+
+/// bernoulli_glm: bins of time, and how many of them the filter sees.
+inline constexpr int kBins = 100, kFilter = 9;
+
+/// sir: 17 days between counts; lotka_volterra: 2.1.
+inline constexpr int kCounts = 10, kTests = 1000;
+inline constexpr double kPopulation = 1e6;
+inline constexpr int kSirSteps = 170, kPreySteps = 210;     ///< of integration between counts
+inline constexpr float kSirStep = 0.1f, kPreyStep = 0.01f;  ///< days
+
+/// As sbibm clamps the populations of lotka_volterra.
+inline constexpr float kFewest = 1e-10f, kMost = 1e4f;
+
+/// Constants of the benchmark that are themselves random numbers, the same in every sample. Floats
+/// in the order of their use; see Tables.
+struct Constants {
+  const float* stimulus = nullptr;      ///< [kBins]
+  const float* centre = nullptr;        ///< [kComponents][kDistractors]
+  const float* factor = nullptr;        ///< [kComponents][kTriangle]: columns of a lower triangle
+  const std::int32_t* place = nullptr;  ///< [kDistracted] where number i of data and noise goes
+};
+
+/// A draw from the binomial law of `n` trials, exact to the 2^-53 of `u` in [0, 1) and roundings
+/// below 1e-12: by inversion, from the smaller end. n <= 1000, lest the first term vanish.
+WS_INLINE int binomial(int n, double p, double u) {
+  const bool mirrored = p > 0.5;
+  const double q = mirrored ? 1 - p : p, rest = 1 - q;
+  double term = 1, power = rest;  // rest^n by squares
+  for (int bits = n; bits > 0; bits >>= 1) {
+    if ((bits & 1) != 0) term *= power;
+    power *= power;
+  }
+  const double odds = q / rest;
+  double sum = term;
+  int k = 0;
+  while (u >= sum && k < n) {
+    term *= odds * (static_cast<double>(n - k) / static_cast<double>(k + 1));
+    ++k;
+    sum += term;
+  }
+  return mirrored ? n - k : k;
+}
+
+/// Uniform in [0, 1), a multiple of 2^-53.
+WS_INLINE double unit_double(std::uint32_t high, std::uint32_t low) {
+  return (static_cast<double>(high >> 5) * 0x1p+26 + static_cast<double>(low >> 6)) * 0x1p-53;
+}
+
+}  // namespace sbi
+
+struct Sbi {
+  static constexpr int kLatents = 10;  ///< of the tasks with most parameters
+  /// Of either parameter of two_moons, see docs/generators/sbi.md; its test computes it anew.
+  static constexpr double kTwoMoonsRmse = 0.41102;
+  enum class Task : std::uint8_t {
+    gaussian_linear,
+    gaussian_linear_uniform,
+    gaussian_mixture,
+    two_moons,
+    slcp,
+    slcp_distractors,
+    bernoulli_glm,
+    bernoulli_glm_raw,
+    sir,
+    lotka_volterra,
+  };
+
+  struct Params {
+    Task task = Task::two_moons;
+  };
+  static const ParamTable<Params>& table();
+  static SampleInfo describe(const Params& params);
+  explicit Sbi(const Params& params) : task_(params.task) {}
+  SampleLayout layout() const;
+
+  /// sbi::Constants, drawn as sbibm draws them: by NumPy's legacy generator under seed 42.
+  class Tables {
+   public:
+    explicit Tables(const Params& params) : task_(params.task) {}
+    std::vector<std::string> prepare(TableCache& cache);
+    void plan(MemoryPlan& memory);
+    void load(Stream& stream);
+    void bind(Sbi& functor) const;
+
+   private:
+    Task task_;
+    std::vector<float> values_;
+    std::vector<std::int32_t> places_;
+    Planned<float> value_;
+    Planned<std::int32_t> place_;
+  };
+
+  template <class Row>
+  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
+    switch (task_) {
+      case Task::gaussian_linear:
+        GaussianMap{0, kTenthRoot, kTenthRoot}.draw<sbi::kGaussian>(
+            key.rng, [&](int i, float theta) { truth.latents[i] = theta; },
+            [&](int i, float x) { row.set(i, x); });
+        break;
+      case Task::gaussian_linear_uniform:
+        gaussian_linear_uniform(key.rng, row, truth);
+        break;
+      case Task::gaussian_mixture:
+        gaussian_mixture(key.rng, row, truth);
+        break;
+      case Task::two_moons:
+        two_moons(key.rng, row, truth);
+        break;
+      case Task::slcp:
+        slcp(key.rng, row, truth, [](int i) { return i; });
+        break;
+      case Task::slcp_distractors:
+        slcp(key.rng, row, truth, [this](int i) { return constants_.place[i]; });
+        distractors(key.rng, row);
+        break;
+      case Task::bernoulli_glm:
+      case Task::bernoulli_glm_raw:
+        bernoulli_glm(key.rng, row, truth);
+        break;
+      case Task::sir:
+        sir(key.rng, row, truth);
+        break;
+      case Task::lotka_volterra:
+        lotka_volterra(key.rng, row, truth);
+        break;
+    }
+    truth.label = 0;
+  }
+
+ private:
+  static constexpr float kTenthRoot = 0x1.43d136p-2f;  ///< sqrt(0.1): 0.1 is the variance
+
+  /// The first or second pair of normal numbers of a block.
+  static WS_INLINE math::NormalPair pair_of(const Philox4& block, int which) {
+    return which == 0 ? math::box_muller(block.word[0], block.word[1])
+                      : math::box_muller(block.word[2], block.word[3]);
+  }
+
+  /// theta uniform in (-1, 1), x ~ N(theta, 0.1 I).
+  template <class Row>
+  static WS_INLINE void gaussian_linear_uniform(const SampleRng& rng, Row& row,
+                                                Truth<kLatents>& truth) {
+    Philox4 uniform{}, noise{};
+    WS_UNROLL(10)
+    for (int i = 0; i < sbi::kGaussian; i += 2) {
+      const int word = i % 4;
+      if (word == 0) {
+        uniform = rng.block(Purpose::scene, static_cast<std::uint32_t>(i / 4));
+        noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(i / 4));
+      }
+      const math::NormalPair error = math::box_muller(noise.word[word], noise.word[word + 1]);
+      const float first = 2 * unit_float(uniform.word[word]) - 1;
+      const float second = 2 * unit_float(uniform.word[word + 1]) - 1;
+      truth.latents[i] = first;
+      truth.latents[i + 1] = second;
+      row.set(i, math::fma(kTenthRoot, error.first, first));
+      row.set(i + 1, math::fma(kTenthRoot, error.second, second));
+    }
+  }
+
+  /// theta uniform in (-10, 10), x around it with a standard deviation of 1 or, as often, 0.1: one
+  /// for both numbers, drawn for every sample anew (sbibm before 1.1.0 drew one a batch).
+  template <class Row>
+  static WS_INLINE void gaussian_mixture(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
+    const Philox4 scene = rng.block(Purpose::scene, 0);
+    const math::NormalPair error = pair_of(rng.block(Purpose::noise, 0), 0);
+    const float sigma = below(scene.word[2], 2) == 0 ? 1.0f : 0.1f;
+    truth.latents[0] = math::fma(20, unit_float(scene.word[0]), -10);
+    truth.latents[1] = math::fma(20, unit_float(scene.word[1]), -10);
+    row.set(0, math::fma(sigma, error.first, truth.latents[0]));
+    row.set(1, math::fma(sigma, error.second, truth.latents[1]));
+  }
+
+  /// theta uniform in (-1, 1); a point of a half circle of radius N(0.1, 0.01^2) about (0.25, 0),
+  /// moved by (-|t1 + t2|, t2 - t1) / sqrt 2.
+  template <class Row>
+  static WS_INLINE void two_moons(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
+    constexpr float kHalfRoot = 0x1.6a09e6p-1f;  // 1 / sqrt 2
+    const Philox4 scene = rng.block(Purpose::scene, 0), noise = rng.block(Purpose::noise, 0);
+    const float t1 = 2 * unit_float(scene.word[0]) - 1, t2 = 2 * unit_float(scene.word[1]) - 1;
+    const float radius =
+        math::fma(0.01f, math::box_muller(noise.word[0], noise.word[1]).first, 0.1f);
+    const math::SinCos angle =
+        math::sincos_turns(math::fma(0.5f, unit_float(noise.word[2]), -0.25f));
+    truth.latents[0] = t1;
+    truth.latents[1] = t2;
+    row.set(0, math::fma(-kHalfRoot, math::abs(t1 + t2), math::fma(radius, angle.cosine, 0.25f)));
+    row.set(1, math::fma(kHalfRoot, t2 - t1, radius * angle.sine));
+  }
+
+  /// theta uniform in (-3, 3); four points of N((t1, t2), S) with standard deviations t3^2 and t4^2
+  /// and correlation tanh t5, 1e-6 added to both variances.
+  template <class Row, class Place>
+  static WS_INLINE void slcp(const SampleRng& rng, Row& row, Truth<kLatents>& truth,
+                             const Place& place) {
+    constexpr float kAdded = 1e-6f;
+    const Philox4 scene = rng.block(Purpose::scene, 0), last = rng.block(Purpose::scene, 1);
+    WS_UNROLL(4)
+    for (int i = 0; i < 4; ++i) truth.latents[i] = math::fma(6, unit_float(scene.word[i]), -3);
+    truth.latents[4] = math::fma(6, unit_float(last.word[0]), -3);
+    const float s1 = truth.latents[2] * truth.latents[2], s2 = truth.latents[3] * truth.latents[3];
+    // r = tanh t and 1 - r^2 without loss where r is near 1: e = exp(-2 |t|).
+    const float e = math::exp(-2 * math::abs(truth.latents[4])), sum = 1 + e;
+    const float magnitude = (1 - e) / sum;
+    const float r = truth.latents[4] < 0 ? -magnitude : magnitude;
+    const float uncorrelated = 4 * e / (sum * sum);
+    // Cholesky factor of S; the last element's square is what of s2^2 is not told by the first.
+    const float variance = math::fma(s1, s1, kAdded);
+    const float l11 = math::sqrt(variance), l21 = r * s1 * s2 / l11;
+    const float share = math::fma(s1 * s1, uncorrelated, kAdded) / variance;
+    const float l22 = math::sqrt(math::fma(s2 * s2, share, kAdded));
+    Philox4 noise{};
+    WS_UNROLL(4)
+    for (int i = 0; i < sbi::kSlcpPoints; ++i) {
+      if (i % 2 == 0) noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(i / 2));
+      const math::NormalPair z = math::box_muller(noise.word[i % 2 * 2], noise.word[i % 2 * 2 + 1]);
+      row.set(place(2 * i), math::fma(l11, z.first, truth.latents[0]));
+      row.set(place(2 * i + 1),
+              math::fma(l22, z.second, math::fma(l21, z.first, truth.latents[1])));
+    }
+  }
+
+  /// One of 20 Student's laws of two degrees of freedom in 92 dimensions: N(0, I) times the law's
+  /// factor, divided by the root of chi^2_2 / 2, an exponential number, around its centre.
+  template <class Row>
+  WS_INLINE void distractors(const SampleRng& rng, Row& row) const {
+    const Philox4 first = rng.block(Purpose::texture, 0);
+    const auto component = static_cast<int>(below(first.word[0], sbi::kComponents));
+    // In (0, 1), ends excluded: 2^23 values, each exact.
+    const float u =
+        (static_cast<float>(static_cast<std::int32_t>(first.word[1] >> 9)) + 0.5f) * 0x1p-23f;
+    const float spread = 1 / math::sqrt(-math::log(u));
+    float sum[sbi::kDistractors] = {};
+    const float* column = constants_.factor + component * sbi::kTriangle;
+    Philox4 words{};
+    math::NormalPair z{};
+    for (int k = 0; k < sbi::kDistractors; ++k) {
+      if (k % 4 == 0) {
+        words = rng.block(Purpose::texture, static_cast<std::uint32_t>(1 + k / 4));
+        z = pair_of(words, 0);
+      } else if (k % 4 == 2) {
+        z = pair_of(words, 1);
+      }
+      const float value = k % 2 == 0 ? z.first : z.second;
+      const int length = sbi::kDistractors - k;
+      float* const to = sum + k;
+      WS_LANES
+      for (int j = 0; j < length; ++j) to[j] = math::fma(column[j], value, to[j]);
+      column += length;
+    }
+    const float* const centre = constants_.centre + component * sbi::kDistractors;
+    for (int j = 0; j < sbi::kDistractors; ++j)
+      row.set(constants_.place[2 * sbi::kSlcpPoints + j], math::fma(spread, sum[j], centre[j]));
+  }
+
+  /// A neuron: in each of 100 bins of time it fires with the chance sigmoid(b + f . stimulus of
+  /// this bin and the eight before). b ~ N(0, 2); second differences of f are normal.
+  template <class Row>
+  WS_INLINE void bernoulli_glm(const SampleRng& rng, Row& row, Truth<kLatents>& truth) const {
+    constexpr float kRootTwo = 0x1.6a09e6p+0f;
+    // F f = z for F with 1 + sqrt(i / 9) on its diagonal and -2 and 1 below it: f has the precision
+    // F^T F.
+    constexpr float kPivot[sbi::kFilter] = {1.0f,           0x1.555556p+0f, 0x1.78adf8p+0f,
+                                            0x1.93cd3ap+0f, 0x1.aaaaaap+0f, 0x1.becfa6p+0f,
+                                            0x1.d105ecp+0f, 0x1.e1c552p+0f, 0x1.f15beep+0f};
+    float theta[1 + sbi::kFilter] = {};
+    Philox4 scene{};
+    WS_UNROLL(5)
+    for (int i = 0; i < 1 + sbi::kFilter; i += 2) {
+      if (i % 4 == 0) scene = rng.block(Purpose::scene, static_cast<std::uint32_t>(i / 4));
+      const math::NormalPair z = math::box_muller(scene.word[i % 4], scene.word[i % 4 + 1]);
+      theta[i] = z.first;
+      theta[i + 1] = z.second;
+    }
+    theta[0] *= kRootTwo;
+    WS_UNROLL(9)
+    for (int i = 0; i < sbi::kFilter; ++i) {
+      float value = theta[1 + i];
+      if (i > 0) value = math::fma(2, theta[i], value);
+      if (i > 1) value -= theta[i - 1];
+      theta[1 + i] = value / kPivot[i];
+    }
+    WS_UNROLL(10)
+    for (int i = 0; i < 1 + sbi::kFilter; ++i) truth.latents[i] = theta[i];
+
+    const bool raw = task_ == Task::bernoulli_glm_raw;
+    float seen[sbi::kFilter] = {}, statistic[1 + sbi::kFilter] = {};
+    for (int block = 0; block < sbi::kBins / 4; ++block) {
+      const Philox4 noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(block));
+      WS_UNROLL(4)
+      for (int word = 0; word < 4; ++word) {
+        const int bin = 4 * block + word;
+        WS_UNROLL(8)
+        for (int j = sbi::kFilter - 1; j > 0; --j) seen[j] = seen[j - 1];
+        seen[0] = constants_.stimulus[bin];
+        float psi = theta[0];
+        WS_UNROLL(9)
+        for (int j = 0; j < sbi::kFilter; ++j) psi = math::fma(theta[1 + j], seen[j], psi);
+        const bool fires = unit_float(noise.word[word]) < 1 / (1 + math::exp(-psi));
+        if (raw) row.set(bin, fires ? 1.0f : 0.0f);
+        statistic[0] += fires ? 1.0f : 0.0f;
+        WS_UNROLL(9)
+        for (int j = 0; j < sbi::kFilter; ++j) statistic[1 + j] += fires ? seen[j] : 0.0f;
+      }
+    }
+    WS_UNROLL(10)
+    for (int i = 0; i < 1 + sbi::kFilter && !raw; ++i) row.set(i, statistic[i]);
+  }
+
+  /// An epidemic that begins with one of a million; every 17 days as many of 1000 tests as follow
+  /// the share of the infected.
+  template <class Row>
+  static WS_INLINE void sir(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
+    const math::NormalPair z = pair_of(rng.block(Purpose::scene, 0), 0);
+    truth.latents[0] = 0.4f * math::exp(0.5f * z.first);
+    truth.latents[1] = 0.125f * math::exp(0.2f * z.second);
+    const SusceptibleInfectedRemoved<float> rates{truth.latents[0], truth.latents[1]};
+    constexpr float kFirst = static_cast<float>(1 / sbi::kPopulation);
+    Philox4 noise{};
+    OdeState<float, 3> u{{1 - kFirst, kFirst, 0}};
+    for (int k = 0; k < sbi::kCounts; ++k) {
+      for (int step = 0; k > 0 && step < sbi::kSirSteps; ++step) rk4_step(rates, sbi::kSirStep, u);
+      if (k % 2 == 0) noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(k / 2));
+      const double uniform = k % 2 == 0 ? sbi::unit_double(noise.word[0], noise.word[1])
+                                        : sbi::unit_double(noise.word[2], noise.word[3]);
+      const float share = math::clamp(u.v[1], 0, 1);
+      row.set(k, static_cast<float>(sbi::binomial(sbi::kTests, share, uniform)));
+    }
+  }
+
+  /// 30 prey and one predator; both counted every 2.1 days with log-normal errors of 0.1.
+  template <class Row>
+  static WS_INLINE void lotka_volterra(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
+    const Philox4 scene = rng.block(Purpose::scene, 0);
+    const math::NormalPair first = math::box_muller(scene.word[0], scene.word[1]);
+    const math::NormalPair second = math::box_muller(scene.word[2], scene.word[3]);
+    truth.latents[0] = math::exp(math::fma(0.5f, first.first, -0.125f));
+    truth.latents[1] = math::exp(math::fma(0.5f, first.second, -3));
+    truth.latents[2] = math::exp(math::fma(0.5f, second.first, -0.125f));
+    truth.latents[3] = math::exp(math::fma(0.5f, second.second, -3));
+    const LotkaVolterra<float> rates{truth.latents[0], truth.latents[1], truth.latents[2],
+                                     truth.latents[3]};
+    Philox4 noise{};
+    OdeState<float, 2> u{{30, 1}};
+    for (int k = 0; k < sbi::kCounts; ++k) {
+      for (int step = 0; k > 0 && step < sbi::kPreySteps; ++step)
+        rk4_step(rates, sbi::kPreyStep, u);
+      if (k % 2 == 0) noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(k / 2));
+      const math::NormalPair error = pair_of(noise, k % 2);
+      row.set(k, math::clamp(u.v[0], sbi::kFewest, sbi::kMost) * math::exp(0.1f * error.first));
+      row.set(sbi::kCounts + k,
+              math::clamp(u.v[1], sbi::kFewest, sbi::kMost) * math::exp(0.1f * error.second));
+    }
+  }
+
+  Task task_;
+  sbi::Constants constants_;
+};
+
+}  // namespace wellspring

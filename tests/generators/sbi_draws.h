@@ -1,0 +1,64 @@
+// Samples of a task of `sbi` and tests of moments; for the tests of its tasks. Host only.
+//
+// A test of moments compares a mean with the law's at five standard errors, which fails falsely
+// once in 1.7 million, one of a whole law at test::kGate; there are some 60 in all, so that new
+// draws fail somewhere once in 20 thousand. Most see a standard deviation that is 3 % off.
+#pragma once
+
+#include "generators/generator.h"
+#include "tests/generators/collect.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+
+/// Samples of a task, with theta.
+struct SbiDraws {
+  Samples samples;
+  SampleInfo info;
+
+  SbiDraws(const std::string& task, std::int64_t count, std::uint64_t first = 0) {
+    const auto generator = make_generator("sbi", 1, {{"task", task, {}}});
+    // One thread: two that wait for each other are slow where others work.
+    samples = collect(*generator, {3, first, static_cast<std::uint64_t>(count)},
+                      {Device::cpu(), 1024, 1});
+    info = generator->info();
+  }
+  std::size_t count() const { return samples.count(); }
+  double x(std::size_t i, std::size_t k) const { return samples.image(i)[k]; }
+  double theta(std::size_t i, std::size_t k) const { return samples.latent(i, k); }
+};
+
+inline double normal_cdf(double z) {
+  return 0.5 * std::erfc(-z / std::numbers::sqrt2);
+}
+
+/// Mean 0 and variance 1 of numbers that should be standard normal, and a kurtosis of 3.
+inline void expect_standard_normal(const std::vector<double>& z, const char* what) {
+  const auto n = static_cast<double>(z.size());
+  double first = 0, second = 0, fourth = 0;
+  for (const double v : z) {
+    first += v / n;
+    second += v * v / n;
+    fourth += v * v * v * v / n;
+  }
+  EXPECT_LT(std::abs(first), 5 / std::sqrt(n)) << what;
+  EXPECT_LT(std::abs(second - 1), 5 * std::sqrt(2 / n)) << what;
+  EXPECT_LT(std::abs(fourth - 3), 5 * std::sqrt(96 / n)) << what;
+}
+inline void expect_uniform(const std::vector<double>& u, const char* what) {
+  EXPECT_GT(kolmogorov_p(u, [](double v) { return v; }), kGate) << what;
+}
+/// That `squares` have the mean `expected`, by their own scatter.
+inline void expect_mean(const std::vector<double>& values, double expected, const char* what) {
+  const Moments m = moments(values);
+  EXPECT_NEAR(m.mean, expected, 5 * std::sqrt(m.variance / static_cast<double>(m.count))) << what;
+}
+
+}  // namespace wellspring::test
