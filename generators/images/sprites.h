@@ -1,0 +1,367 @@
+// Generator `sprites`: scenes whose every factor is known and whose every combination of factors is
+// a sample: a white shape on black, as the dSprites are, or a solid in a coloured room, as in 3D
+// Shapes; the class is the shape. Called through the registry; host and device.
+//
+// After L. Matthey, I. Higgins, D. Hassabis, A. Lerchner, "dSprites: Disentanglement testing
+// Sprites dataset", 2017, and C. Burgess, H. Kim, "3D Shapes Dataset", 2018 (H. Kim, A. Mnih,
+// ICML 2018): their factors, numbers of values and order. Their renderers are not published;
+// sizes, the room and the light are our own.
+#pragma once
+
+#include "core/error.h"
+#include "core/params.h"
+#include "generators/images/hues.h"
+#include "generators/images/solids.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/pixels.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+struct Sprites {
+  using Solid = solids::Solid;
+  enum class Mode : std::uint8_t { dsprites, shapes3d };
+  enum class Order : std::uint8_t { random, enumerated };
+  enum class Edges : std::uint8_t { smooth, hard };
+  enum class Angles : std::uint8_t { published, distinct };
+  enum class Shape : std::uint8_t { square, ellipse, heart };
+
+  struct Params {
+    Mode mode = Mode::dsprites;
+    Order order = Order::random;
+    bool grid = true;
+    Angles angles = Angles::published;
+    Edges edges = Edges::smooth;
+  };
+  static const ParamTable<Params>& table() {
+    static const char* const kMatthey = "Matthey et al., dSprites, 2017";
+    static const auto rows =
+        ParamTable<Params>("sprites")
+            .choice("mode", &Params::mode,
+                    {{"dsprites", Mode::dsprites}, {"shapes3d", Mode::shapes3d}},
+                    "a white shape on black (737280 combinations), or a solid in a room (480000)",
+                    "Matthey et al., dSprites, 2017; Burgess and Kim, 3D Shapes, 2018")
+            .choice(
+                "order", &Params::order,
+                {{"random", Order::random}, {"enumerated", Order::enumerated}},
+                "random: each factor is drawn by itself; enumerated: sample i shows combination "
+                "i modulo their number, in the published order")
+            .flag("grid", &Params::grid,
+                  "whether factors take the published values alone; off: any number between")
+            .choice("angles", &Params::angles,
+                    {{"published", Angles::published}, {"distinct", Angles::distinct}},
+                    "rotations of dsprites. published: 40 from 0 to a full turn with both ends, so "
+                    "that the last shows what the first does; distinct: 40 of 41 of a turn, no two "
+                    "of which are alike for any shape",
+                    kMatthey)
+            .choice("edges", &Params::edges, {{"smooth", Edges::smooth}, {"hard", Edges::hard}},
+                    "smooth: by the covered share of a pixel; hard: a pixel is what its centre is",
+                    "hard: as published, dSprites")
+            .preset("dsprites", {{"mode", "dsprites"}, {"edges", "hard"}},
+                    "factors and black and white of Matthey et al. 2017; order: enumerated gives "
+                    "their order")
+            .preset("shapes3d", {{"mode", "shapes3d"}, {"edges", "smooth"}},
+                    "factors of Burgess and Kim 2018; order: enumerated gives their order");
+    return rows;
+  }
+
+  /// Factors are positions on their lists of values: whole numbers on the grid.
+  struct Factors {
+    std::int32_t shape = 0;
+    float scale = 0, turn = 0;
+    float x = 0, y = 0;                     ///< of dsprites
+    float floor = 0, wall = 0, object = 0;  ///< hues, of shapes3d
+  };
+  // How many values each has, and how many combinations there are.
+  static constexpr std::uint32_t kShapes = 3, kScales = 6, kTurns = 40, kPlaces = 32;
+  static constexpr std::uint32_t kSolids = 4, kHues = 10, kSizes = 8, kViews = 15;
+  static constexpr std::uint64_t kSprites =
+      std::uint64_t{kShapes} * kScales * kTurns * kPlaces * kPlaces;
+  static constexpr std::uint64_t kRooms =
+      std::uint64_t{kHues} * kHues * kHues * kSizes * kSolids * kViews;
+  static_assert(kSprites == 737280 && kRooms == 480000);
+
+  /// Combination `id` modulo their number; the last factor named moves first: shape, scale,
+  /// orientation, x, y; floor, wall, object, scale, shape, orientation.
+  WS_INLINE static constexpr Factors combination(Mode mode, std::uint64_t id) {
+    auto rest = static_cast<std::uint32_t>(id % (mode == Mode::dsprites ? kSprites : kRooms));
+    const auto take = [&](std::uint32_t count) {
+      const std::uint32_t value = rest % count;
+      rest /= count;
+      return static_cast<float>(static_cast<std::int32_t>(value));
+    };
+    Factors factors;
+    if (mode == Mode::dsprites) {
+      factors.y = take(kPlaces);
+      factors.x = take(kPlaces);
+      factors.turn = take(kTurns);
+      factors.scale = take(kScales);
+      factors.shape = static_cast<std::int32_t>(rest);
+    } else {
+      factors.turn = take(kViews);
+      factors.shape = static_cast<std::int32_t>(rest % kSolids);
+      rest /= kSolids;
+      factors.scale = take(kSizes);
+      factors.object = take(kHues);
+      factors.wall = take(kHues);
+      factors.floor = static_cast<float>(static_cast<std::int32_t>(rest));
+    }
+    return factors;
+  }
+
+  static constexpr int kLatents = 8;
+  static SampleInfo describe(const Params& params) {
+    const bool flat = params.mode == Mode::dsprites;
+    SampleInfo info;
+    info.name = "sprites";
+    info.summary =
+        "A shape on black or a solid in a room, of known factors; the class is the shape";
+    info.reference = "Matthey et al., dSprites, 2017; Burgess and Kim, 3D Shapes, 2018";
+    info.classes = flat ? std::vector<std::string>{"square", "ellipse", "heart"}
+                        : std::vector<std::string>{"cube", "cylinder", "sphere", "pill"};
+    const float hues = flat ? 0 : (params.grid ? 0.9f : 1);
+    info.latents = {
+        {"shape", "the class", "", 0, static_cast<float>(info.classes.size() - 1)},
+        {"scale",
+         flat ? "of 1, where the disc of equal area has a radius of 11 / 64 of the image"
+              : "of 1, the solid's size in the room",
+         "", flat ? 0.5f : 0.75f, flat ? 1 : 1.25f, LatentRole::length},
+        {"orientation",
+         flat ? "rotation from upright, counterclockwise as seen"
+              : "azimuth of the camera, to the right",
+         "rad", flat ? 0 : -kLargestView, flat ? kLargestTurn(params) : kLargestView,
+         flat ? LatentRole::angle : LatentRole::unmapped},
+        {"x", "centre, from the left of the largest square in the middle of the image",
+         "image side", flat ? kFirstPlace / 64 : 0.5f, flat ? kLastPlace / 64 : 0.5f,
+         LatentRole::position_x},
+        {"y", "centre, from the top of that square", "image side", flat ? kFirstPlace / 64 : 0.4f,
+         flat ? kLastPlace / 64 : 0.6f, LatentRole::position_y},
+        {"floor_hue", "0 red, 1 / 3 green, 2 / 3 blue; 0 where there is no floor", "", 0, hues,
+         LatentRole::colour},
+        {"wall_hue", "the same of the walls", "", 0, hues, LatentRole::colour},
+        {"object_hue", "the same of the solid", "", 0, hues, LatentRole::colour}};
+    info.draws = {.scene = params.order == Order::enumerated ? 0 : (flat ? 2 : 3)};
+    return info;
+  }
+
+  struct Scene {
+    std::int32_t shape;
+    float centre_x, centre_y;  ///< of the sprite, or of the picture, in pixels
+    float radius;              ///< of the disc of equal area; of the picture: pixels a unit tangent
+    float cosine, sine;        ///< of the angle, divided by radius
+    solids::Room room;
+  };
+
+  explicit Sprites(const Params& params) : params_(params) {
+    if (params.order == Order::enumerated && !params.grid) {
+      fail(ErrorKind::config,
+           {"sprites: order is enumerated and grid is off",
+            "only the values of the grid can be counted", "take grid: on, or order: random"});
+    }
+  }
+
+  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
+    const bool flat = params_.mode == Mode::dsprites;
+    const Factors factors = params_.order == Order::enumerated
+                                ? combination(params_.mode, key.rng.sample)
+                                : drawn(key.rng);
+    const float width = static_cast<float>(key.shape.width);
+    const float height = static_cast<float>(key.shape.height);
+    const float side = width < height ? width : height;
+    Scene scene;
+    scene.shape = factors.shape;
+    truth.label = factors.shape;
+    truth.latents[0] = static_cast<float>(factors.shape);
+    if (flat) {
+      const float scale = math::lerp(0.5f, 1, factors.scale / (kScales - 1));
+      const float turns = factors.turn / turn_steps(params_);
+      const float x = (kFirstPlace + factors.x) / 64, y = (kFirstPlace + factors.y) / 64;
+      scene.centre_x = math::fma(x, side, 0.5f * (width - side));
+      scene.centre_y = math::fma(y, side, 0.5f * (height - side));
+      scene.radius = scale * (kRadius * side);
+      scene.cosine = math::cos_turns(turns) / scene.radius;
+      scene.sine = math::sin_turns(turns) / scene.radius;
+      scene.room = {};
+      truth.latents[1] = scale;
+      truth.latents[2] = turns * math::kTau;
+      truth.latents[3] = x;
+      truth.latents[4] = y;
+    } else {
+      const float scale = math::lerp(0.75f, 1.25f, factors.scale / (kSizes - 1));
+      const float turns = math::lerp(-30, 30, factors.turn / (kViews - 1)) / 360;
+      const float floor = factors.floor / kHues, wall = factors.wall / kHues;
+      const float object = factors.object / kHues;
+      scene.centre_x = 0.5f * width;
+      scene.centre_y = 0.5f * height;
+      scene.radius = side * (0.5f / solids::Room::kHalfView);
+      scene.cosine = scene.sine = 0;
+      scene.room.cosine = math::cos_turns(turns);
+      scene.room.sine = math::sin_turns(turns);
+      scene.room.scale = scale;
+      scene.room.floor = hue_colour(floor, 0.3f, 0.9f);
+      scene.room.wall = hue_colour(wall, 0.4f, 1);
+      scene.room.object = hue_colour(object, 0.15f, 1);
+      truth.latents[1] = scale;
+      truth.latents[2] = turns * math::kTau;
+      truth.latents[3] = 0.5f;
+      truth.latents[4] = math::fma(
+          0.5f / solids::Room::kHalfView,
+          solids::Room::below_middle(scale * solids::middle_of(static_cast<Solid>(factors.shape))),
+          0.5f);
+      truth.latents[5] = floor;
+      truth.latents[6] = wall;
+      truth.latents[7] = object;
+    }
+    return scene;
+  }
+
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    if (params_.mode == Mode::dsprites) {
+      switch (static_cast<Shape>(scene.shape)) {
+        case Shape::square:
+          fill<Shape::square>(scene, run, colour);
+          break;
+        case Shape::ellipse:
+          fill<Shape::ellipse>(scene, run, colour);
+          break;
+        case Shape::heart:
+          fill<Shape::heart>(scene, run, colour);
+          break;
+      }
+    } else {
+      switch (static_cast<Solid>(scene.shape)) {
+        case Solid::cube:
+          look<Solid::cube>(scene, run, colour);
+          break;
+        case Solid::cylinder:
+          look<Solid::cylinder>(scene, run, colour);
+          break;
+        case Solid::sphere:
+          look<Solid::sphere>(scene, run, colour);
+          break;
+        case Solid::pill:
+          look<Solid::pill>(scene, run, colour);
+          break;
+      }
+    }
+  }
+
+ private:
+  /// Radius of the disc of equal area at scale 1, image sides. No shape reaches further than
+  /// sqrt(2) radii, 15.6 of 64 pixels.
+  static constexpr float kRadius = 11.f / 64;
+  /// Places in 64ths of the image, one apart: at 64 pixels each is the next one's picture, moved.
+  static constexpr float kFirstPlace = 16.5f, kLastPlace = 47.5f;
+  static constexpr float kLargestView = 0.5235988f;  ///< 30 degrees, rounded up
+
+  static constexpr float turn_steps(const Params& params) {
+    return params.angles == Angles::published ? 39 : 41;
+  }
+  /// The largest angle of a sprite, rad.
+  static float kLargestTurn(const Params& params) {
+    return params.grid && params.angles == Angles::distinct ? 39.f / 41 * math::kTau : math::kTau;
+  }
+
+  /// The shape from the label's word; the others from the scene's, in the order of Factors as far
+  /// as the mode has them.
+  WS_INLINE Factors drawn(SampleRng rng) const {
+    const bool flat = params_.mode == Mode::dsprites;
+    Factors factors;
+    factors.shape =
+        static_cast<std::int32_t>(RngStream(rng, Purpose::label).integer(flat ? kShapes : kSolids));
+    RngStream draw(rng, Purpose::scene);
+    // One of `count` values, or any number up to `span`.
+    const auto take = [&](std::uint32_t count, float span) {
+      const std::uint32_t word = draw.next();
+      const auto whole = static_cast<float>(static_cast<std::int32_t>(below(word, count)));
+      return params_.grid ? whole : span * unit_float(word);
+    };
+    if (flat) {
+      factors.scale = take(kScales, kScales - 1);
+      factors.turn = take(kTurns, turn_steps(params_));
+      factors.x = take(kPlaces, kPlaces - 1);
+      factors.y = take(kPlaces, kPlaces - 1);
+    } else {
+      factors.scale = take(kSizes, kSizes - 1);
+      factors.turn = take(kViews, kViews - 1);
+      factors.floor = take(kHues, kHues);
+      factors.wall = take(kHues, kHues);
+      factors.object = take(kHues, kHues);
+    }
+    return factors;
+  }
+
+  WS_INLINE static float length(float x, float y) { return math::sqrt(math::fma(x, x, y * y)); }
+
+  /// Signed distance to the edge, negative inside, exact near the edge but for the ellipse; y
+  /// points up and the disc of equal area has radius 1. The constants follow from "area = pi".
+  template <Shape S>
+  WS_INLINE static float distance(float x, float y) {
+    const float ax = math::abs(x), ay = math::abs(y);
+    if constexpr (S == Shape::square) {
+      return math::max(ax, ay) - 0.88622693f;
+    } else if constexpr (S == Shape::ellipse) {
+      // Twice as wide as high. f / |grad f| of f = (x / a)^2 + (y / b)^2 - 1, a^2 = 2, b^2 = 1 / 2:
+      // right to first order (G. Taubin, PAMI 13 (1991) 1115).
+      const float gx = 0.5f * x, gy = 2 * y;
+      return math::fma(gx, x, math::fma(gy, y, -1.f)) / (2 * length(gx, gy));
+    } else {  // a square on its corner, discs on its upper sides
+      const float diamond = math::fma(0.70710678f, ax + ay, -0.66325021f);
+      const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
+      return math::min(diamond, disc);
+    }
+  }
+
+  template <Shape S, int N>
+  WS_INLINE void fill(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    const float sharpness = scene.radius / run.footprint;
+    const bool hard = params_.edges == Edges::hard;
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const float dx = run.x[i] - scene.centre_x, dy = scene.centre_y - run.y[i];
+      const float u = math::fma(scene.cosine, dx, scene.sine * dy);
+      const float v = math::fma(scene.cosine, dy, -(scene.sine * dx));
+      const float d = distance<S>(u, v);
+      const float share = math::clamp(math::fma(-sharpness, d, 0.5f), 0.f, 1.f);
+      const float cover = hard ? (d < 0 ? 1.f : 0.f) : share;
+      colour.set(i, {cover, cover, cover});
+    }
+  }
+
+  /// One ray a pixel through its centre, or the mean of four in rows and columns of their own.
+  template <Solid S, int N>
+  WS_INLINE void look(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    const solids::Vector3 eye = scene.room.eye();
+    const float tangent = 1 / scene.radius;  // a pixel
+    const bool hard = params_.edges == Edges::hard;
+    const int rays = hard ? 1 : 4;
+    const float share = hard ? 1.f : 0.25f, step = hard ? 0.f : 0.125f * run.footprint;
+    WS_LANES
+    for (int i = 0; i < N; ++i) colour.set(i, {0, 0, 0});
+    for (int ray = 0; ray < rays; ++ray) {
+      // (-1, -3), (3, -1), (-3, 1), (1, 3) eighths of a pixel.
+      const float ox =
+          step * static_cast<float>(ray == 1 ? 3 : (ray == 2 ? -3 : (ray == 3 ? 1 : -1)));
+      const float oy = step * static_cast<float>(2 * ray - 3);
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const float right = ((run.x[i] + ox) - scene.centre_x) * tangent;
+        const float up = (scene.centre_y - (run.y[i] + oy)) * tangent;
+        const Rgb c = scene.room.seen<S>(eye, scene.room.ray(right, up));
+        colour.r[i] = math::fma(share, c.r, colour.r[i]);
+        colour.g[i] = math::fma(share, c.g, colour.g[i]);
+        colour.b[i] = math::fma(share, c.b, colour.b[i]);
+      }
+    }
+  }
+
+  Params params_;
+};
+
+}  // namespace wellspring
