@@ -17,6 +17,10 @@
 // cells with team.atomic_add, atomic_max and atomic_or alone, whose results do not depend on the
 // order: where order matters it is part of the value. How many pieces there are is a parameter of
 // the sample, never the size of a team. No barriers.
+//
+// Where painters() is 1, one team has the whole sample, in scratch and in memory alike: its paint
+// may meet at barriers, write cells itself between them and keep in them what it likes, bits of
+// floats included.
 #pragma once
 
 #include "kernels/emission/drawn.h"
