@@ -4,6 +4,7 @@
 #include "generators/images/dead_leaves.h"
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
+#include "generators/images/textures.h"
 #include "kernels/emission/stage.h"
 #include "tests/generators/collect.h"
 #include "tests/support/host_batch.h"
@@ -83,6 +84,7 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings) {
 TEST(DeviceRuns, GiveTheBytesOfTheHost) {
   expect_equal_runs<Noise>({});
   expect_equal_runs<Shapes>({{"texture", "any", {}}});
+  expect_equal_runs<Textures>({});
   // Not a multiple of a batch of leaves, and reached.
   expect_equal_runs<DeadLeaves>({{"kind", "mixed", {}}, {"max_leaves", "700", {}}});
 }

@@ -1,0 +1,101 @@
+#include "generators/images/spectrum.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+const ParamTable<Spectrum::Params>& Spectrum::table() {
+  static const std::string kSource = "Baradad et al., NeurIPS 2021";
+  static const auto rows =
+      ParamTable<Params>("spectrum")
+          .real("slope_low", &Params::slope_low, {0, 4}, "",
+                "least power by which the amplitude falls with the frequency", kSource)
+          .real("slope_high", &Params::slope_high, {0, 4}, "", "greatest; drawn uniformly", kSource)
+          .integer("slope_cells", &Params::slope_cells, {1, 64}, "classes",
+                   "into which that range is cut, of equal width")
+          .real("tilt", &Params::tilt, {0, 0.5}, "",
+                "standard deviation of d, which is added to the power along x and taken from the "
+                "one along y",
+                kSource)
+          .integer("tilt_cells", &Params::tilt_cells, {1, 2}, "classes",
+                   "2: the sign of d is part of the class")
+          .choice("palette", &Params::palette,
+                  {{"correlated", Palette::correlated},
+                   {"independent", Palette::independent},
+                   {"grey", Palette::grey}},
+                  "channels with the mean and the covariance of 3 to 22 random colours; three that "
+                  "know nothing of each other; one field",
+                  kSource);
+  return rows;
+}
+
+SampleInfo Spectrum::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "spectrum";
+  info.summary = "Noise whose amplitude is a power of the frequency; the class is the power";
+  info.reference = "Baradad et al., Learning to see by looking at noise, NeurIPS 2021";
+  const double low = params.slope_low, high = params.slope_high;
+  const auto edge = [&](int i) { return low + (high - low) * i / params.slope_cells; };
+  for (int s = 0; s < params.slope_cells; ++s) {
+    const std::string slope = fmt::format("slope {:.3g}-{:.3g}", edge(s), edge(s + 1));
+    if (params.tilt_cells == 1) {
+      info.classes.push_back(slope);
+    } else {
+      info.classes.push_back(slope + ", steeper along y");
+      info.classes.push_back(slope + ", steeper along x");
+    }
+  }
+  const float widest = kFarthest * params.tilt;
+  info.latents = {{"slope", "s: the power by which the amplitude falls, mean of both axes", "",
+                   params.slope_low, params.slope_high},
+                  {"tilt", "d: the power along x is s + d, along y s - d", "", -widest, widest,
+                   LatentRole::unmapped}};
+  // The label, the scene, 66 words of colours; N + 2 blocks more than half the cells of the smallest
+  // grid. The grid has up to four times the pixels of the image.
+  constexpr int kLeast = 1 << kLeastLogSide;
+  info.draws = {.scene = 1 + 2 + 17 + kLeast * kLeast / 2 + kLeast + 2, .pixel = 2};
+  return info;
+}
+
+Spectrum::Spectrum(const Params& params) : params_(params) {
+  if (params.slope_low > params.slope_high) {
+    fail(ErrorKind::config, {fmt::format("spectrum: slope_low = {} is larger than slope_high = {}",
+                                         params.slope_low, params.slope_high),
+                             "slopes are drawn between the two",
+                             fmt::format("give slope_low: {} or less, or slope_high: {} or more",
+                                         params.slope_high, params.slope_low)});
+  }
+  if (kFarthest * params.tilt > params.slope_low && params.tilt > 0) {
+    fail(ErrorKind::config,
+         {fmt::format("spectrum: tilt = {} is too wide for slope_low = {}", params.tilt,
+                      params.slope_low),
+          fmt::format("d reaches {} standard deviations, and amplitudes would rise along an axis",
+                      kFarthest),
+          fmt::format("give tilt: {:.3f} or less, or slope_low: {:.3f} or more",
+                      0.999f * params.slope_low / kFarthest, 1.001f * kFarthest * params.tilt)});
+  }
+  if (params.slope_low == params.slope_high && params.slope_cells > 1) {
+    fail(ErrorKind::config, {fmt::format("spectrum: slope_cells = {} where all samples have {}",
+                                         params.slope_cells, params.slope_low),
+                             "nothing would tell the classes apart", "give slope_cells: 1"});
+  }
+  if (params.tilt == 0 && params.tilt_cells > 1) {
+    fail(ErrorKind::config, {"spectrum: tilt_cells = 2 where all samples have a tilt of 0",
+                             "nothing would tell the classes apart", "give tilt_cells: 1"});
+  }
+}
+
+std::vector<std::string> Spectrum::notes(SampleShape shape) const {
+  constexpr int kMost = 1 << kMostLogSide;
+  if (std::max(shape.width, shape.height) <= kMost) return {};
+  return {
+      fmt::format("spectrum: images beyond {0} pixels a side repeat a grid of {0} x {0}", kMost)};
+}
+
+}  // namespace wellspring

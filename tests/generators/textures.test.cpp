@@ -1,0 +1,368 @@
+#include "generators/images/textures.h"
+
+#include "generators/generator.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using Kind = Textures::Kind;
+
+// ---- the noises, written apart in double --------------------------------------------------------
+
+std::uint32_t hash_of(lattice::Key key, std::int64_t x, std::int64_t y) {
+  const auto finalise = [](std::uint64_t h) {
+    h &= 0xffffffffu;
+    h = ((h ^ (h >> 16)) * 0x85ebca6bu) & 0xffffffffu;
+    h = ((h ^ (h >> 13)) * 0xc2b2ae35u) & 0xffffffffu;
+    return h ^ (h >> 16);
+  };
+  const std::uint64_t column = finalise((static_cast<std::uint64_t>(x) & 0xffffffffu) ^ key.column);
+  const std::uint64_t point = (column + static_cast<std::uint64_t>(y)) & 0xffffffffu;
+  return static_cast<std::uint32_t>(finalise(point ^ key.row));
+}
+
+double along(std::uint32_t hash, double x, double y) {
+  const double angle = 3.14159265358979323846 / 8;
+  double gx = std::cos(angle), gy = std::sin(angle);
+  if ((hash & 1) != 0) std::swap(gx, gy);
+  if ((hash & 2) != 0) gx = -gx;
+  if ((hash & 4) != 0) gy = -gy;
+  return gx * x + gy * y;
+}
+
+double gradient_reference(lattice::Key key, double x, double y, int shift = 0) {
+  const double x0 = std::floor(x), y0 = std::floor(y);
+  const auto weight = [](double t) {
+    const double a = 1 - std::abs(t);
+    return 6 * std::pow(a, 5) - 15 * std::pow(a, 4) + 10 * std::pow(a, 3);
+  };
+  double sum = 0;
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 2; ++j) {
+      const double dx = x - x0 - i, dy = y - y0 - j;
+      const std::uint32_t hash =
+          hash_of(key, static_cast<std::int64_t>(x0) + i, static_cast<std::int64_t>(y0) + j);
+      sum += weight(dx) * weight(dy) * along(hash >> shift, dx, dy);
+    }
+  }
+  return std::sqrt(2.0) * sum;
+}
+
+/// Kernels of all lattice points near by, whatever triangle (x, y) lies in.
+double simplex_reference(lattice::Key key, double x, double y) {
+  const double skew = (std::sqrt(3.0) - 1) / 2, unskew = (3 - std::sqrt(3.0)) / 6;
+  const double i0 = std::floor(x + (x + y) * skew), j0 = std::floor(y + (x + y) * skew);
+  double sum = 0;
+  for (int i = -2; i <= 3; ++i) {
+    for (int j = -2; j <= 3; ++j) {
+      const double back = (i0 + i + j0 + j) * unskew;
+      const double dx = x - (i0 + i - back), dy = y - (j0 + j - back);
+      const double inside = 0.5 - dx * dx - dy * dy;
+      if (inside <= 0) continue;
+      sum += std::pow(inside, 4) * along(hash_of(key, static_cast<std::int64_t>(i0) + i,
+                                                 static_cast<std::int64_t>(j0) + j),
+                                         dx, dy);
+    }
+  }
+  return 99.204 * sum;
+}
+
+struct Distances {
+  double f1 = 1e9, f2 = 1e9;
+};
+/// Over all features of a window of 11 x 11 cells.
+Distances worley_reference(lattice::Key key, double x, double y) {
+  Distances d;
+  const auto ix = static_cast<std::int64_t>(std::floor(x)),
+             iy = static_cast<std::int64_t>(std::floor(y));
+  for (std::int64_t i = ix - 5; i <= ix + 5; ++i) {
+    for (std::int64_t j = iy - 5; j <= iy + 5; ++j) {
+      const std::uint32_t hash = hash_of(key, i, j);
+      const double fx = static_cast<double>(i) + 0.05 + 0.9 * (hash % 65536) / 65536.0;
+      const double fy = static_cast<double>(j) + 0.05 + 0.9 * (hash / 65536) / 65536.0;
+      const double distance = std::hypot(fx - x, fy - y);
+      if (distance < d.f1) {
+        d.f2 = d.f1;
+        d.f1 = distance;
+      } else {
+        d.f2 = std::min(d.f2, distance);
+      }
+    }
+  }
+  return d;
+}
+
+double reference(Kind kind, lattice::Key key, double x, double y) {
+  switch (kind) {
+    case Kind::perlin:
+      return gradient_reference(key, x, y);
+    case Kind::simplex:
+      return simplex_reference(key, x, y);
+    case Kind::worley_f1:
+      return worley_reference(key, x, y).f1;
+    case Kind::worley_f2:
+      return worley_reference(key, x, y).f2;
+    default:
+      break;
+  }
+  const Distances d = worley_reference(key, x, y);
+  return d.f2 - d.f1;
+}
+
+/// One noise of the header at one place.
+double noise_at(Kind kind, lattice::Key key, float x, float y) {
+  if (kind == Kind::perlin) return lattice::gradient_noise(key, x, y);
+  if (kind == Kind::simplex) return lattice::simplex_noise(key, x, y);
+  const float xs[1] = {x}, ys[1] = {y};
+  float f1[1], f2[1];
+  lattice::feature_distances(key, xs, ys, f1, f2);
+  if (kind == Kind::worley_f1) return f1[0];
+  return kind == Kind::worley_f2 ? f2[0] : f2[0] - f1[0];
+}
+
+constexpr Kind kAllKinds[] = {Kind::perlin, Kind::simplex, Kind::worley_f1, Kind::worley_f2,
+                              Kind::worley_edges};
+
+/// Point i of a row of points, no two of which share a lattice point, and its lattice.
+struct Place {
+  lattice::Key key;
+  float x, y;
+
+  explicit Place(std::uint32_t i) {
+    const Philox4 words = SampleRng{8, i}.block(Purpose::scene, 0);
+    key = {words.word[0] ^ 0x1234567u, words.word[1] ^ 0x7654321u};
+    x = 64 * unit_float(words.word[2]) - 32;
+    y = 64 * unit_float(words.word[3]) - 32;
+  }
+};
+
+// Coordinates up to 32 cells are exact to 2^-20 after what is added to them; slopes are below 8.
+TEST(LatticeNoise, IsThatOfPlainReferences) {
+  for (const Kind kind : kAllKinds) {
+    for (std::uint32_t i = 0; i < 2000; ++i) {
+      const Place at(i);
+      ASSERT_NEAR(noise_at(kind, at.key, at.x, at.y), reference(kind, at.key, at.x, at.y), 3e-5)
+          << static_cast<int>(kind) << " at " << at.x << ", " << at.y;
+    }
+  }
+}
+
+TEST(LatticeNoise, GradientNoiseIsZeroAtLatticePoints) {
+  for (int x = -40; x <= 40; ++x) {
+    for (int y = -40; y <= 40; ++y) {
+      const auto fx = static_cast<float>(x), fy = static_cast<float>(y);
+      ASSERT_EQ(lattice::gradient_noise({5, 6}, fx, fy), 0);
+      ASSERT_EQ(lattice::gradient_noises({5, 6}, fx, fy).second, 0);
+    }
+  }
+}
+
+// Steps of 2^-16 in any direction, half of them across the lines between cells: no slope is above
+// 8, so values move by less than 2^-13, roundings included; a kernel that is cut off at a radius
+// of sqrt(0.6) would jump by up to 0.007.
+TEST(LatticeNoise, IsContinuous) {
+  for (const Kind kind : kAllKinds) {
+    for (std::uint32_t i = 0; i < 20000; ++i) {
+      Place at(i);
+      if (i % 2 == 0) at.x = std::round(at.x) - 0x1p-17f;
+      const double step = 0x1p-16, turn = 0.001 * i;
+      const double moved = noise_at(kind, at.key, at.x + static_cast<float>(step * std::cos(turn)),
+                                    at.y + static_cast<float>(step * std::sin(turn)));
+      ASSERT_NEAR(moved, noise_at(kind, at.key, at.x, at.y), 0x1p-13) << static_cast<int>(kind);
+    }
+  }
+}
+
+// 100,000 independent values. Worley's constants are rounded to 10^-4 and were measured themselves
+// to 10^-4: a third and less of the standard errors here, 6 10^-4 and 4 10^-4.
+TEST(LatticeNoise, HasTheMomentsItSays) {
+  for (const Kind kind : kAllKinds) {
+    const Textures::Law law = Textures::law_of(kind);
+    std::vector<double> values;
+    for (std::uint32_t i = 0; i < 100000; ++i) {
+      const Place at(i);
+      values.push_back(noise_at(kind, at.key, at.x, at.y));
+    }
+    const auto n = static_cast<double>(values.size());
+    const test::Moments m = test::moments(values);
+    EXPECT_GT(test::normal_p((m.mean - law.mean) / std::sqrt(m.variance / n)), test::kGate)
+        << static_cast<int>(kind) << ": " << m.mean;
+    std::vector<double> squares;
+    for (const double v : values) squares.push_back((v - law.mean) * (v - law.mean));
+    const test::Moments s = test::moments(squares);
+    EXPECT_GT(test::normal_p((s.mean - law.deviation * law.deviation) / std::sqrt(s.variance / n)),
+              test::kGate)
+        << static_cast<int>(kind) << ": " << std::sqrt(s.mean);
+    if (kind == Kind::perlin || kind == Kind::simplex) {
+      EXPECT_LE(*std::max_element(values.begin(), values.end()), 1);
+      EXPECT_GE(*std::min_element(values.begin(), values.end()), -1);
+      EXPECT_GT(*std::max_element(values.begin(), values.end()), 0.85);
+    }
+  }
+}
+
+// ---- the sum of octaves -------------------------------------------------------------------------
+
+constexpr int kRun = 32;
+
+PixelRun<kRun> row_of(float y) {
+  PixelRun<kRun> run;
+  run.footprint = 1;
+  run.column = run.row = 0;
+  for (int i = 0; i < kRun; ++i) {
+    run.x[i] = static_cast<float>(i) + 0.5f;
+    run.y[i] = y;
+  }
+  return run;
+}
+
+Textures::Params of_kind(Kind kind) {
+  Textures::Params params;
+  params.kind = kind;
+  return params;
+}
+
+Textures::Scene scene_of(const Textures& functor, std::uint64_t sample, int side) {
+  Truth<Textures::kLatents> truth;
+  return functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
+}
+
+double reference_sum(const Textures::Scene& scene, double px, double py) {
+  double x = scene.across * px - scene.down * py + scene.offset_x;
+  double y = scene.down * px + scene.across * py + scene.offset_y;
+  const auto keyed = [&](std::uint32_t number) {
+    return lattice::Key{lattice::mix(scene.key.column + number),
+                        lattice::mix(scene.key.row + number)};
+  };
+  if (scene.warp > 0) {
+    const double first = gradient_reference(keyed(8), x / 2, y / 2),
+                 second = gradient_reference(keyed(8), x / 2, y / 2, 3);
+    x += scene.warp * first;
+    y += scene.warp * second;
+  }
+  double sum = 0, weight = 1, cell = scene.period;
+  for (int o = 0; o < scene.octaves; ++o) {
+    const double seen = o == 0 ? 1 : std::clamp(cell - 1, 0.0, 1.0);
+    sum += weight * seen *
+           (reference(scene.kind, keyed(static_cast<std::uint32_t>(o)), x, y) -
+            static_cast<double>(Textures::law_of(scene.kind).mean));
+    weight *= scene.gain;
+    cell /= scene.lacunarity;
+    const double turned = 0.8 * x - 0.6 * y;
+    y = scene.lacunarity * (0.6 * x + 0.8 * y) + 0.6875;
+    x = scene.lacunarity * turned + 0.3125;
+  }
+  return sum;
+}
+
+// Coordinates of octave o carry roundings of 2^-24 of 16 * 2.2^o cells, and slopes below 8 a cell
+// are weighted with 0.65^o: some 10^-4 at the last of six. 256 pixels a side show them all.
+TEST(Textures, FieldIsTheSumOfWarpedOctaves) {
+  for (const Kind kind : kAllKinds) {
+    const Textures functor(of_kind(kind));
+    for (std::uint64_t sample = 0; sample < 12; ++sample) {
+      const Textures::Scene scene = scene_of(functor, sample, 256);
+      const PixelRun<kRun> run = row_of(100.5f + static_cast<float>(sample));
+      float value[kRun];
+      functor.field(scene, run, value);
+      for (int i = 0; i < kRun; ++i)
+        ASSERT_NEAR(value[i], reference_sum(scene, run.x[i], run.y[i]), 1e-3)
+            << static_cast<int>(kind) << ", sample " << sample << ", pixel " << i;
+    }
+  }
+}
+
+TEST(Textures, OctavesOfGradientsStayWithinTheSumOfTheirAmplitudes) {
+  for (const Kind kind : {Kind::perlin, Kind::simplex}) {
+    const Textures functor(of_kind(kind));
+    for (std::uint64_t sample = 0; sample < 200; ++sample) {
+      const Textures::Scene scene = scene_of(functor, sample, 64);
+      double bound = 0;
+      for (int o = 0; o < scene.octaves; ++o) bound += std::pow(static_cast<double>(scene.gain), o);
+      float value[kRun];
+      functor.field(scene, row_of(7.5f), value);
+      for (const float v : value) ASSERT_LE(std::abs(v), bound * (1 + 1e-6));
+    }
+  }
+}
+
+// Octaves whose cells are no larger than a pixel are left out; between one and two pixels a share
+// is seen.
+TEST(Textures, OctavesTooFineForThePixelsFadeOut) {
+  const Textures functor(of_kind(Kind::perlin));
+  Textures::Scene scene = scene_of(functor, 1, 64);
+  scene.octaves = 6;
+  scene.lacunarity = 2;
+  scene.period = 2;
+  const auto value_at = [&](const Textures::Scene& s) {
+    float value[kRun];
+    functor.field(s, row_of(3.5f), value);
+    return value[5];
+  };
+  Textures::Scene coarse = scene;
+  coarse.octaves = 1;
+  EXPECT_EQ(value_at(scene), value_at(coarse));
+  scene.period = 3;
+  Textures::Scene whole = scene;
+  whole.period = 8;
+  whole.octaves = 2;
+  const float half = value_at(scene) - value_at(coarse), full = value_at(whole) - value_at(coarse);
+  EXPECT_NEAR(half, 0.5f * full, 1e-6);
+  EXPECT_NE(full, 0);
+}
+
+TEST(Textures, LabelsNameTheCellOfTheLatents) {
+  Textures::Params params;
+  params.scale_cells = 3;
+  params.octave_cells = 2;
+  params.warp_cells = 4;
+  params.octaves_low = 2;
+  params.octaves_high = 6;  // two and three numbers
+  const Textures functor(params);
+  ASSERT_EQ(functor.classes(), 5u * 3 * 2 * 4);
+  std::vector<int> octaves(7, 0);
+  for (std::uint64_t sample = 0; sample < 4000; ++sample) {
+    Truth<Textures::kLatents> truth;
+    functor.draw({{3, sample}, {}, {64, 64, 3}}, truth);
+    const double scale = std::log(1 / truth.latents[1] / 2) / std::log(8.0);
+    const double warp = truth.latents[5];
+    const int octave_cell = truth.latents[2] < 4 ? 0 : 1;
+    ++octaves[static_cast<std::size_t>(truth.latents[2])];
+    const int kind = truth.label / 24;
+    EXPECT_EQ(truth.latents[0], static_cast<float>(kind));
+    EXPECT_NEAR(scale * 3, truth.label / 8 % 3 + 0.5, 0.5 + 1e-5);
+    EXPECT_EQ(octave_cell, truth.label / 4 % 2);
+    EXPECT_NEAR(warp * 4, truth.label % 4 + 0.5, 0.5 + 1e-5);
+  }
+  for (int o = 2; o <= 6; ++o) EXPECT_GT(octaves[static_cast<std::size_t>(o)], 500) << o;
+  EXPECT_EQ(make_generator("textures", 8)->info().classes[39],
+            "worley_edges, 5.66-16 cells, octaves 4-6, warp 0.5-1");
+}
+
+TEST(Textures, ImpossibleParametersAreRefused) {
+  const auto refused = [](std::vector<ParamSetting> settings) {
+    return test::message_of(ErrorKind::config, [&] { make_generator("textures", 32, settings); });
+  };
+  test::expect_parts(refused({{"frequency_low", "20", {}}}),
+                     {"frequency_low = 20 is larger", "frequency_low: 16 or less"});
+  test::expect_parts(refused({{"gain_high", "0.2", {}}}), {"gain_high: 0.4 or more"});
+  test::expect_parts(refused({{"octaves_low", "5", {}}, {"octave_cells", "3", {}}}),
+                     {"octave_cells = 3", "octave_cells: 2 at most"});
+  test::expect_parts(refused({{"warp_high", "0", {}}}), {"warp_cells = 2", "warp_cells: 1"});
+  EXPECT_NO_THROW(make_generator("textures", 32, {{"preset", "perlin-fbm", {}}}));
+  EXPECT_NO_THROW(make_generator("textures", 32, {{"preset", "worley-1996", {}}}));
+}
+
+}  // namespace
+}  // namespace wellspring
