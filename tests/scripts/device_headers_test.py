@@ -16,6 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # launches it (launch.h), reads parameters or plans memory is for the host and stands elsewhere.
 DEVICE_HEADERS = """
 core/expect.h
+generators/events/integrate.h
+generators/events/ode_systems.h
 kernels/dtype.h
 kernels/emission/augmentation.h
 kernels/emission/batch.h
