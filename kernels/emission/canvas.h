@@ -18,7 +18,6 @@
 // order: where order matters it is part of the value. How many pieces there are is a parameter of
 // the sample, never the size of a team. No barriers.
 //
-<<<<<<< HEAD
 // What depends on all that was scattered (the largest count), or is made in several steps beside
 // it, is done between paint and shade, by one team a sample and with barriers, where the functor
 // has
@@ -27,11 +26,10 @@
 //     template <class Team>
 //     void settle(Team&, const Scene&, Cell*) const;     writes of any kind, each cell by one
 //     member
-=======
+//
 // Where painters() is 1, one team has the whole sample, in scratch and in memory alike: its paint
 // may meet at barriers, write cells itself between them and keep in them what it likes, bits of
 // floats included.
->>>>>>> textures
 #pragma once
 
 #include "kernels/emission/drawn.h"
