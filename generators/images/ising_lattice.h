@@ -209,15 +209,19 @@ struct IsingLattice {
     }
     team.sync();
 
-    for (std::int32_t w = team.rank(); w < shape.words(); w += team.size()) {
+    // From the last word on: ways lead to later sites, which a lone member has shortened by then.
+    for (std::int32_t i = team.rank(); i < shape.words(); i += team.size()) {
+      const std::int32_t w = shape.words() - 1 - i;
       const Place at = place(w);
       const std::uint32_t runs = within(work.other[w], at);
       std::uint32_t turned = 0;
       int first_lane = 0;
       for (std::uint32_t ends = at.all & ~runs; ends != 0; ends &= ends - 1) {
         const int lane = std::countr_zero(ends);
-        std::uint32_t site = static_cast<std::uint32_t>(32 * w + lane);
+        const std::int32_t end = 32 * w + lane;
+        std::uint32_t site = static_cast<std::uint32_t>(end);
         while (work.parent[site] != site) site = work.parent[site];
+        if constexpr (LoneTeam<Team>) work.parent[end] = site;
         const std::uint32_t run = (~0u << first_lane) & (~0u >> (31 - lane));
         if ((work.flips[site / 32] >> (site % 32) & 1u) != 0) turned |= run;
         first_lane = lane + 1;

@@ -243,6 +243,7 @@ TEST(Ising, AllStatesOfASmallLatticeHaveTheirShares) {
 
 // A float's rounding of the exponent, of exp and of 1 - exp; chances are whole 2^-32.
 TEST(Ising, ChancesAreThoseOfBoltzmann) {
+  EXPECT_EQ(Ising::kCritical, static_cast<float>(2 / std::log(1 + std::sqrt(2.0))));
   for (const float t : {0.5f, 1.5f, 2.269f, 3.5f, 20.0f}) {
     const IsingChances chances = Ising::chances(t);
     const double unit = std::ldexp(1.0, 32), beta = 1.0 / double{t};

@@ -8,8 +8,8 @@
 namespace wellspring {
 namespace {
 
-// What the energy allows, docs/generators/ising.md: no network is right more often. A twentieth of
-// the run is enough to be far better than chance: 0.5, with a standard deviation of 0.016.
+// What the energy allows, docs/generators/ising.md: no network is right more often. A fortieth of
+// the run is enough for 94 %; the standard error is 0.7 %.
 TEST(IsingRun, LearnsThePhasesButNoMoreThanTheEnergyAllows) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "a question of accuracy, slow under sanitizers";
@@ -23,11 +23,11 @@ TEST(IsingRun, LearnsThePhasesButNoMoreThanTheEnergyAllows) {
                   test::in_memory());
   const EvaluationResult result = trainer.run().evaluation->results.at(0);
   ASSERT_TRUE(result.accuracy.has_value());
-  EXPECT_GT(*result.accuracy, 0.75);
+  EXPECT_GT(*result.accuracy, 0.88);
   EXPECT_LT(*result.accuracy, kBest + 5 * std::sqrt(kBest * (1 - kBest) / 1000));
   ASSERT_EQ(result.heads.size(), 2u);
   EXPECT_EQ(result.heads[1].scores.at(0).what, "rmse of temperature");
-  EXPECT_LT(result.heads[1].scores.at(0).value, 0.6) << "that of the mean temperature";
+  EXPECT_LT(result.heads[1].scores.at(0).value, 0.35) << "0.6: that of the mean temperature";
 }
 
 }  // namespace
