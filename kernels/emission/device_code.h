@@ -6,6 +6,7 @@
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
 #include "kernels/emission/field_stage.h"
+#include "kernels/emission/lattice.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/kernel_handle.h"
 
@@ -37,6 +38,9 @@ EmissionKernels emission_kernels() {
   } else if constexpr (EvolvesField<F>) {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<EvolveFields<typename F::Field>>,
              &league_kernel<ShadeStored<F, T, float>>}};
+  } else if constexpr (RelaxesLattice<F>) {
+    return {{&map_kernel<DrawImages<F>>, &league_kernel<RelaxInScratch<F, T>>,
+             &league_kernel<RelaxInMemory<F>>, &league_kernel<ShadeStored<F, T, std::uint32_t>>}};
   } else {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintImages<F, T>>}};
   }

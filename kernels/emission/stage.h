@@ -7,6 +7,7 @@
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
 #include "kernels/emission/field_stage.h"
+#include "kernels/emission/lattice.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/memory_plan.h"
 
@@ -24,7 +25,7 @@ class Stage {
   /// `looked_at`: shape of what the functor describes; that of the layout, but for stored images.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
             SampleShape looked_at) {
-    if constexpr (PaintsCanvas<F>) {
+    if constexpr (PaintsCanvas<F> || RelaxesLattice<F>) {
       stage_.plan(memory, group, rows, functor, looked_at, scratch_limit(memory.device()));
     } else if constexpr (PaintsBands<F>) {
       const bool on_host = memory.device().is_cpu();
@@ -61,6 +62,8 @@ class Stage {
       return std::type_identity<BandStage<F>>{};
     } else if constexpr (EvolvesField<F>) {
       return std::type_identity<FieldStage<F>>{};
+    } else if constexpr (RelaxesLattice<F>) {
+      return std::type_identity<LatticeStage<F>>{};
     } else {
       return std::type_identity<PixelStage<F>>{};
     }

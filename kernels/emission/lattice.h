@@ -1,0 +1,154 @@
+// Emission of images of a lattice that one team brings into equilibrium: work with barriers in
+// scratch, or in memory where it is too much for that, then the lattice is read like a picture.
+// What is measured of the lattice becomes truth. Host and device.
+//
+// Besides what drawn.h asks of it, a functor has
+//
+//     static constexpr int kMeasured;                    the last so many of its kLatents, which do
+//                                                        not move with the picture
+//     std::int64_t lattice_words(SampleShape) const;     of work, 32 bits each
+//     int lattice_members(SampleShape) const;            threads of the team
+//     template <class Team>                              all members; ends with a barrier
+//     void relax(Team&, const Scene&, std::uint32_t* work, float (&measured)[kMeasured]) const;
+//     template <int N>
+//     void shade(const Scene&, const std::uint32_t* work, const PixelRun<N>&, ColourRun<N>&) const;
+//
+// `measured` of rank 0 counts. What relax() leaves in the work is what shade() reads.
+#pragma once
+
+#include "kernels/emission/drawn.h"
+#include "kernels/emission/paint.h"
+#include "kernels/emission/stored_cells.h"
+#include "kernels/launch.h"
+#include "kernels/memory_plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace wellspring {
+
+template <class F>
+concept RelaxesLattice = requires(const F& image) {
+  image.lattice_words(SampleShape{});
+};
+
+namespace detail {
+
+/// Rank 0: what was measured, behind what was drawn.
+template <class F>
+WS_INLINE void write_measured(const BatchView& batch, std::int64_t b,
+                              const float (&measured)[F::kMeasured]) {
+  if (batch.latents == nullptr) return;
+  constexpr int kFirst = F::kLatents - F::kMeasured;
+  const int width = batch.layout.latents;
+  WS_UNROLL(16)
+  for (int i = 0; i < F::kMeasured; ++i) {
+    if (kFirst + i < width) batch.latents[b * width + kFirst + i] = measured[i];
+  }
+}
+
+}  // namespace detail
+
+/// Team functor, work in scratch: one team makes a sample.
+template <class F, class T>
+struct RelaxInScratch {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  BatchView batch;
+  std::int64_t words;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (slots[b].source != source) return;
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    auto* const work = team.template scratch<std::uint32_t>(static_cast<std::size_t>(words));
+    float measured[F::kMeasured];
+    image.relax(team, sample.scene, work, measured);
+    if (team.rank() == 0) detail::write_measured<F>(batch, b, measured);
+    const SampleShape shape = batch.layout.shape();
+    const PixelTile whole = {0, 0, shape.width, shape.height};
+    detail::paint_tile<T>(team, sample.seen, whole, batch, b, [&](const auto& run, auto& colour) {
+      image.shade(sample.scene, work, run, colour);
+    });
+  }
+};
+
+/// Team functor, work in memory.
+template <class F>
+struct RelaxInMemory {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  BatchView batch;
+  std::uint32_t* work;
+  std::int64_t words;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (slots[b].source != source) return;
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    float measured[F::kMeasured];
+    image.relax(team, sample.scene, work + b * words, measured);
+    if (team.rank() == 0) detail::write_measured<F>(batch, b, measured);
+  }
+};
+
+/// Planned memory and launches of lattice functors.
+template <class F>
+class LatticeStage {
+  static_assert(0 < F::kMeasured && F::kMeasured <= F::kLatents);
+
+ public:
+  /// `most_scratch`: bytes that a team may have; work that needs more lies in the plan.
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
+            SampleShape looked_at, std::size_t most_scratch) {
+    drawn_.plan(memory, group, rows);
+    words_ = image.lattice_words(looked_at);
+    in_scratch_ = scratch_bytes() <= most_scratch;
+    work_ = {};
+    if (!in_scratch_) {
+      work_ =
+          memory.reserve<std::uint32_t>(group, "lattices", static_cast<std::size_t>(rows * words_));
+    }
+  }
+  bool in_scratch() const { return in_scratch_; }
+
+  template <class Launcher>
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+            const EmitCall& call) const {
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const std::int64_t rows = call.batch.size;
+    const int members = image.lattice_members(looked_at);
+    if (in_scratch_) {
+      visit_float(call.batch.dtype, [&]<class T>(T) {
+        launch.league(
+            name, rows, TeamShape{members, scratch_bytes()},
+            RelaxInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, words_});
+      });
+      return;
+    }
+    launch.league(
+        name, rows, TeamShape{members, detail::drawn_scratch<F>()},
+        RelaxInMemory<F>{image, call.slots, call.source, drawn, call.batch, work_.data(), words_});
+    shade_stored<Launcher, F, std::uint32_t>(launch, name, image, drawn, call, work_.data(),
+                                             words_);
+  }
+
+ private:
+  std::size_t scratch_bytes() const {
+    return static_cast<std::size_t>(words_) * sizeof(std::uint32_t) + sizeof(std::uint32_t) +
+           detail::drawn_scratch<F>();
+  }
+
+  DrawnImages<F> drawn_;
+  Planned<std::uint32_t> work_;
+  std::int64_t words_ = 0;
+  bool in_scratch_ = true;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,251 @@
+#include "generators/events/rambo.h"
+
+#include "generators/generator.h"
+#include "tests/generators/collect.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <numbers>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using FourVector = std::array<double, 4>;  // E, px, py, pz
+
+struct Events {
+  std::vector<std::vector<FourVector>> bodies;
+  std::vector<double> weight;
+};
+
+Events make(const std::vector<ParamSetting>& settings, std::uint64_t count) {
+  const auto generator = make_generator("rambo", 1, settings);
+  const auto samples = test::collect(*generator, {11, 0, count});
+  Events events;
+  for (std::size_t row = 0; row < samples.count(); ++row) {
+    std::vector<FourVector> bodies(static_cast<std::size_t>(samples.latent(row, 1)));
+    for (std::size_t i = 0; i < 4 * bodies.size(); ++i)
+      bodies[i / 4][i % 4] = double{samples.image(row)[i]};
+    events.bodies.push_back(bodies);
+    events.weight.push_back(samples.weight[row]);
+  }
+  return events;
+}
+
+double square(const FourVector& p) {
+  return p[0] * p[0] - p[1] * p[1] - p[2] * p[2] - p[3] * p[3];
+}
+FourVector sum(const FourVector& a, const FourVector& b) {
+  return {a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]};
+}
+double momentum(const FourVector& p) {
+  return std::sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
+}
+
+// Momenta are doubles that are rounded to floats, by 2^-25 of the energy each at most: eight bodies
+// together by 2^-22.
+TEST(Rambo, FourMomentumIsKept) {
+  for (const std::vector<double>& masses :
+       {std::vector<double>{}, {100, 100}, {0, 173, 80}, {50, 0, 0, 5, 100, 1, 2, 3}, {494}}) {
+    const int bodies = std::max<int>(2, static_cast<int>(masses.size()));
+    std::string list = "[";
+    for (const double mass : masses) list += (list.size() > 1 ? ", " : "") + std::to_string(mass);
+    const Events events = make({{"bodies_low", std::to_string(bodies), {}},
+                                {"bodies_high", masses.empty() ? "8" : std::to_string(bodies), {}},
+                                {"masses", list + "]", {}}},
+                               500);
+    for (const auto& event : events.bodies) {
+      FourVector total{};
+      for (std::size_t i = 0; i < event.size(); ++i) {
+        total = sum(total, event[i]);
+        const double mass = i < masses.size() ? masses[i] : 0;
+        ASSERT_NEAR(event[i][0], std::hypot(mass, momentum(event[i])), std::ldexp(500.0, -22));
+      }
+      ASSERT_NEAR(total[0], 500, std::ldexp(500.0, -22));
+      for (int i = 1; i < 4; ++i) ASSERT_NEAR(total[i], 0, std::ldexp(500.0, -22));
+    }
+  }
+}
+
+// By the recipe of docs/generators/rambo.md with the functions of the C++ library: theirs and the
+// generator's differ by some 10^-7, the boost makes ten times that of it for several bodies.
+TEST(Rambo, EventsAreMadeOfTheirRandomNumbers) {
+  for (const int n : {4, 8}) {
+    const Events events =
+        make({{"bodies_low", std::to_string(n), {}}, {"bodies_high", std::to_string(n), {}}}, 100);
+    for (std::size_t row = 0; row < 100; ++row) {
+      const SampleRng rng{named_key(11, "rambo"), row};
+      std::vector<FourVector> q;
+      FourVector total{};
+      for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(n); ++i) {
+        const Philox4 random = rng.block(Purpose::texture, i);
+        const auto unit = [&random](int word) { return (random.word[word] >> 8) / 16777216.0; };
+        const double cosine = 2 * unit(0) - 1, sine = std::sqrt(1 - cosine * cosine);
+        const double phi = 2 * std::numbers::pi * unit(1);
+        const double e = -std::log((unit(2) + 0x1p-24) * (unit(3) + 0x1p-24));
+        q.push_back({e, e * sine * std::cos(phi), e * sine * std::sin(phi), e * cosine});
+        total = sum(total, q.back());
+      }
+      const double mass = std::sqrt(square(total));
+      for (std::size_t i = 0; i < q.size(); ++i) {
+        // The energy in the rest frame of the sum is a product of invariants, and the momentum what
+        // the boost leaves.
+        const double e =
+            (q[i][0] * total[0] - q[i][1] * total[1] - q[i][2] * total[2] - q[i][3] * total[3]) /
+            mass;
+        EXPECT_NEAR(events.bodies[row][i][0], 500 * e / mass, 500 * 2e-6);
+        for (std::size_t k = 1; k < 4; ++k) {
+          const double p = q[i][k] - total[k] * (q[i][0] + e) / (total[0] + mass);
+          EXPECT_NEAR(events.bodies[row][i][k], 500 * p / mass, 500 * 2e-6);
+        }
+      }
+    }
+  }
+}
+
+/// Beta(a, b)'s distribution function for whole numbers: the chance of a or more successes of
+/// a + b - 1.
+double beta_cdf(int a, int b, double x) {
+  const int trials = a + b - 1;
+  double sum = 0, ways = 1;
+  for (int k = 0; k <= trials; ++k) {
+    if (k >= a) sum += ways * std::pow(x, k) * std::pow(1 - x, trials - k);
+    ways *= static_cast<double>(trials - k) / (k + 1);
+  }
+  return sum;
+}
+
+// Fractions 2 E / w follow Beta(2, n - 2), directions are uniform, and s_ij / w^2 of two bodies has
+// the moments k! (k + 1)! (n - 1)! (n - 2)! / ((n + k - 1)! (n + k - 2)!), for n = 3 the law
+// Beta(1, 2). 32 tests at 10^-6: one false alarm in 30 000 choices of the seed.
+TEST(Rambo, MasslessBodiesFollowTheLawsOfPhaseSpace) {
+  constexpr std::uint64_t kEvents = 8000;
+  for (const int n : {3, 4, 7}) {
+    const Events events = make(
+        {{"bodies_low", std::to_string(n), {}}, {"bodies_high", std::to_string(n), {}}}, kEvents);
+    for (const std::size_t i : {std::size_t{0}, static_cast<std::size_t>(n - 1)}) {
+      std::vector<double> fractions, cosines, angles, pairs;
+      for (const auto& event : events.bodies) {
+        const FourVector& p = event[i];
+        fractions.push_back(p[0] / 250);
+        cosines.push_back(p[3] / momentum(p));
+        angles.push_back(std::atan2(p[2], p[1]));
+        pairs.push_back(square(sum(p, event[1])) / 250000);
+      }
+      EXPECT_GT(test::kolmogorov_p(fractions, [n](double x) { return beta_cdf(2, n - 2, x); }),
+                test::kGate)
+          << n;
+      EXPECT_GT(test::kolmogorov_p(cosines, [](double c) { return 0.5 * (1 + c); }), test::kGate);
+      EXPECT_GT(
+          test::kolmogorov_p(angles, [](double a) { return 0.5 + 0.5 * a / std::numbers::pi; }),
+          test::kGate);
+      if (n == 3) {
+        EXPECT_GT(test::kolmogorov_p(pairs, [](double y) { return beta_cdf(1, 2, y); }),
+                  test::kGate);
+      }
+      const auto moment = [n](int k) {
+        double value = std::tgamma(k + 1) * std::tgamma(k + 2);
+        for (int j = 0; j < k; ++j) value /= (n + j) * (n - 1 + j);
+        return value;
+      };
+      for (const int k : {1, 2}) {
+        double mean = 0;
+        for (const double y : pairs) mean += std::pow(y, k) / static_cast<double>(kEvents);
+        const double error =
+            std::sqrt((moment(2 * k) - moment(k) * moment(k)) / static_cast<double>(kEvents));
+        EXPECT_GT(test::normal_p((mean - moment(k)) / error), test::kGate) << n << ", k " << k;
+      }
+    }
+  }
+}
+
+double kallen(double a, double b, double c) {
+  return a * a + b * b + c * c - 2 * (a * b + a * c + b * c);
+}
+/// Density of s_12 of three bodies, but for constants; its integral over the massless one's.
+double dalitz(double s, double s12, double m1, double m2, double m3) {
+  return std::sqrt(std::max(0.0, kallen(s, s12, m3 * m3)) *
+                   std::max(0.0, kallen(s12, m1 * m1, m2 * m2))) /
+         s12;
+}
+double integral(const std::function<double(double)>& f, double low, double high) {
+  constexpr int kSteps = 2000;  // the roots at the ends, by s = middle - half cos(angle)
+  double sum = 0;
+  for (int i = 0; i < kSteps; ++i) {
+    const double angle = std::numbers::pi * (i + 0.5) / kSteps;
+    sum += f(0.5 * (low + high) - 0.5 * (high - low) * std::cos(angle)) * std::sin(angle);
+  }
+  return sum * 0.5 * (high - low) * std::numbers::pi / kSteps;
+}
+
+// The mean weight is the volume with masses, of that without. Two bodies: sqrt(1 - (2 m / w)^2),
+// the weight of each event. Three: the integral over the Dalitz plot through that without masses,
+// s^2 / 2. Five standard errors: once in 1.7 million.
+TEST(Rambo, WeightsGiveTheVolumeOfPhaseSpace) {
+  const Events top = make({{"preset", "top_pair", {}}}, 200);
+  for (const double weight : top.weight)
+    EXPECT_NEAR(weight, std::sqrt(1 - 4 * 172.5 * 172.5 / 250000), 1e-6);
+
+  const double w = 1.86966, k = 0.493677, pi = 0.13957, s = w * w;
+  const double low = std::pow(k + pi, 2), high = std::pow(w - pi, 2);
+  const double volume =
+      integral([&](double s12) { return dalitz(s, s12, k, pi, pi); }, low, high) / (s * s / 2);
+  const Events events = make({{"preset", "d_to_k_pi_pi", {}}, {"weights", "keep", {}}}, 12000);
+  double mean = 0, squares = 0, largest = 0;
+  for (const double weight : events.weight) {
+    mean += weight / 12000;
+    squares += weight * weight / 12000;
+    largest = std::max(largest, weight);
+  }
+  const double error = std::sqrt((squares - mean * mean) / 12000);
+  EXPECT_NEAR(mean, volume, 5 * error);
+  EXPECT_LT(error, 0.004 * volume) << "2 % are five standard errors";
+  const double bound = std::pow(1 - std::pow((k + 2 * pi) / w, 2), 1.5);
+  EXPECT_LE(largest, bound * (1 + 1e-5));
+}
+
+TEST(Rambo, UnweightedEventsFillTheDalitzPlotEvenly) {
+  const double w = 1.86966, k = 0.493677, pi = 0.13957, s = w * w;
+  const double low = std::pow(k + pi, 2), high = std::pow(w - pi, 2);
+  // The distribution function of s_12, tabulated.
+  constexpr std::size_t kSteps = 2000;
+  std::vector<double> cdf(kSteps + 1);
+  for (std::size_t i = 0; i < kSteps; ++i)
+    cdf[i + 1] =
+        cdf[i] + dalitz(s, low + (high - low) * (static_cast<double>(i) + 0.5) / kSteps, k, pi, pi);
+  const Events events = make({{"preset", "d_to_k_pi_pi", {}}}, 10000);
+  std::vector<double> pairs;
+  for (std::size_t i = 0; i < events.bodies.size(); ++i) {
+    ASSERT_EQ(events.weight[i], 1);
+    pairs.push_back(square(sum(events.bodies[i][0], events.bodies[i][1])));
+  }
+  EXPECT_GT(test::kolmogorov_p(
+                pairs,
+                [&](double s12) {
+                  const double at = std::clamp((s12 - low) / (high - low), 0.0, 1.0) * kSteps;
+                  const auto i = std::min(static_cast<std::size_t>(at), kSteps - 1);
+                  return std::lerp(cdf[i], cdf[i + 1], at - static_cast<double>(i)) / cdf[kSteps];
+                }),
+            test::kGate);
+}
+
+TEST(Rambo, ImpossibleParametersAreRefused) {
+  const auto refused = [](std::vector<ParamSetting> settings) {
+    return test::message_of(ErrorKind::config, [&] { make_generator("rambo", 1, settings); });
+  };
+  test::expect_parts(refused({{"bodies_low", "5", {}}, {"bodies_high", "3", {}}}),
+                     {"bodies_low", "exchange"});
+  test::expect_parts(refused({{"energy_low", "600", {}}}), {"energy_low", "exchange"});
+  test::expect_parts(refused({{"masses", "[300, 250]", {}}}),
+                     {"550 GeV", "raise energy_low to 555"});
+}
+
+}  // namespace
+}  // namespace wellspring
