@@ -84,10 +84,10 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float y = fold(0.4f * p.y + 0.25f) * 2.5f - 0.625f;
     const float size = math::lerp(0.012f, 0.03f, a);
     float field = 0;
-    WS_UNROLL(5)
-    for (int k = 0; k < 5; ++k) {
-      const math::SinCos at = math::sincos_turns(phase[k & 3] + 0.2f * static_cast<float>(k));
-      const float reach = 0.15f + 0.1f * static_cast<float>(k) * math::lerp(0.7f, 1.2f, b);
+    WS_UNROLL(4)
+    for (int k = 0; k < 4; ++k) {
+      const math::SinCos at = math::sincos_turns(phase[k]);
+      const float reach = 0.15f + 0.13f * static_cast<float>(k) * math::lerp(0.7f, 1.2f, b);
       const float dx = math::fma(-reach, at.cosine, x), dy = math::fma(-reach, at.sine, y);
       field += size / math::fma(dx, dx, math::fma(dy, dy, 0.004f));
     }
@@ -161,14 +161,21 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     return {math::lerp(0.5f, edge(one - 0.5f, 0.6f), calm), 0.65f * calm * other * other};
   } else if constexpr (P == Program::quasicrystal) {
     // Plane waves of 5 or 7 directions, all round: an order that never repeats.
-    const float directions = b < 0.5f ? 5.f : 7.f;
-    const float fine = math::lerp(2, 4, a), step = 0.5f / directions;
+    constexpr float kCosine5[7] = {1, 0.80901699f, 0.30901699f, -0.30901699f, -0.80901699f, 0, 0};
+    constexpr float kSine5[7] = {0, 0.58778525f, 0.95105652f, 0.95105652f, 0.58778525f, 0, 0};
+    constexpr float kCosine7[7] = {
+        1, 0.90096887f, 0.62348980f, 0.22252093f, -0.22252093f, -0.62348980f, -0.90096887f};
+    constexpr float kSine7[7] = {0,           0.43388374f, 0.78183148f, 0.97492791f,
+                                 0.97492791f, 0.78183148f, 0.43388374f};
+    const bool five = b < 0.5f;
+    const float directions = five ? 5.f : 7.f, fine = math::lerp(2, 4, a);
     float sum = 0;
     WS_UNROLL(7)
     for (int k = 0; k < 7; ++k) {
-      const math::SinCos to = math::sincos_turns(static_cast<float>(k) * step);
-      const float t = fine * math::fma(to.cosine, p.x, to.sine * p.y) + phase[k & 3];
-      sum += static_cast<float>(k) < directions ? math::cos_turns(t) : 0.f;
+      const float along =
+          math::fma(five ? kCosine5[k] : kCosine7[k], p.x, (five ? kSine5[k] : kSine7[k]) * p.y);
+      const float crest = math::cos_turns(math::fma(fine, along, phase[k & 3]));
+      sum += five && k >= 5 ? 0.f : crest;
     }
     const float mean = sum / directions;
     return {math::abs(mean) * 1.7f, edge(mean - 0.05f, 0.15f) * 0.6f};
