@@ -16,6 +16,7 @@
 #include "kernels/memory_plan.h"
 #include "kernels/philox.h"
 #include "kernels/stream.h"
+#include "kernels/team.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -212,10 +213,13 @@ class ContourPainter {
     vertex.noise_x = team.template scratch<float>(room);
     vertex.noise_y = team.template scratch<float>(room);
     auto* const pixel = team.template scratch<std::uint32_t>(contour::kTogether * room);
-    auto* const knots = team.template scratch<float>(contour::kKnots);
     auto* const shade = team.template scratch<std::uint8_t>(contour::kMostOrbits);
-
-    for (int i = team.rank(); i < contour::kKnots; i += team.size()) knots[i] = knots_[i];
+    const float* knots = knots_;
+    if constexpr (!LoneTeam<Team>) {
+      auto* const copy = team.template scratch<float>(contour::kKnots);
+      for (int i = team.rank(); i < contour::kKnots; i += team.size()) copy[i] = knots_[i];
+      knots = copy;
+    }
     draw_shades(team, scene, shade);
     place_vertices(team, scene, stride, vertex);
     team.sync();

@@ -131,7 +131,8 @@ void expect_plain_pictures(const typename F::Params& params, int height, int wid
                            std::uint64_t first, int count, int background) {
   const SampleShape shape = {height, width, 3};
   FunctorGenerator<F> generator(params, shape);
-  const auto samples = test::collect(generator, {9, first, static_cast<std::uint64_t>(count)});
+  const auto samples = test::collect(generator, {9, first, static_cast<std::uint64_t>(count)},
+                                     {Device::cpu(), count});
   const F functor(params);
   for (int i = 0; i < count; ++i) {
     Truth<F::kLatents> truth;
