@@ -57,10 +57,13 @@ SampleInfo Ifs3d::describe(const Params& params) {
       "Kataoka et al., Replacing labeled real-image datasets with auto-generated contours, CVPR "
       "2022";
   for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
-  const float highest = params.elevation / 360 * math::kTau + 1e-5f;  // rounding
+  const bool anywhere = params.views == Views::random;
+  const float highest =
+      anywhere ? params.elevation / 360 * math::kTau + 1e-5f : 0.0f;  // and rounding
+  const float last_view = anywhere ? 0.0f : kViews - 1;
   info.latents = {{"variation", "which of the 145 weightings of the coefficients", "", 0,
                    ifs3d::kVariations - 1},
-                  {"view", "which of the twelve places; 0 for random views", "", 0, kViews - 1},
+                  {"view", "which of the twelve places; 0 for random views", "", 0, last_view},
                   {"azimuth", "of the direction of view about the upright axis", "rad", 0,
                    math::kTau, LatentRole::unmapped},
                   {"elevation", "of the direction of view above the horizon", "rad", -highest,

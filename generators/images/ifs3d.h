@@ -7,7 +7,7 @@
 // CVPR 2022 (ExFractalDB), and R. Yamada et al., "MV-FractalDB: formula-driven supervised learning
 // for multi-view image recognition", IROS 2021, and the program published with the former. What
 // differs: systems are our own (ifs3d_categories.h); points come from many walkers that begin on
-// the attractor, and each sample draws its own; variations that diverge are left out.
+// the attractor, and each sample draws its own; variations that diverge or collapse are left out.
 #pragma once
 
 #include "core/params.h"

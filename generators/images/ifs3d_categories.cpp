@@ -21,6 +21,8 @@ constexpr std::uint32_t kSurveyBlocks = 1u << 11, kCandidateBlocks = 1u << 5;
 static_assert(8 * kSurveyBlocks >= kSurveyPoints && kCandidateBlocks >= 1 + 3 * kMaxMaps);
 /// Candidates of one category before the search gives up.
 constexpr std::uint32_t kMostAttempts = 50000;
+/// Share of the variance that variations must keep: some collapse to less than a pixel.
+constexpr double kLeastShare = 0.2;
 /// A point as far out as this has diverged.
 constexpr double kFar = 1e15;
 
@@ -133,7 +135,7 @@ void make_category(const CategorySpec& spec, std::int64_t k, Category& category,
     System system = category.system;
     vary(system, v);
     const Survey seen = survey_by(system, [&](std::uint32_t step) { return maps[step]; });
-    if (seen.diverged || !(seen.high > seen.low)) continue;
+    if (!seen.spreads(spec.variance * kLeastShare)) continue;
     frames[v] = frame_of(seen);
     category.variation[category.usable++] = static_cast<std::uint8_t>(v);
   }

@@ -30,7 +30,7 @@ inline constexpr int kSurveyPoints = 10000;
 struct Category {
   System system;
   std::uint32_t attempt;  ///< how many candidates of this category were refused before it
-  /// The variations that do not diverge, number 0 among them.
+  /// The variations that neither diverge nor collapse, number 0 among them.
   std::uint8_t usable, variation[kVariations];
   std::uint8_t unused[2];  ///< 0: tables are hashed and stored as bytes
 };
