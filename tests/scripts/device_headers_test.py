@@ -29,6 +29,7 @@ kernels/emission/latent_map.h
 kernels/emission/pixel_run.h
 kernels/emission/sample.h
 kernels/emission/tiles.h
+kernels/gamma.h
 kernels/kernel_handle.h
 kernels/macros.h
 kernels/math.h
