@@ -23,11 +23,13 @@ class Stage {
   /// `looked_at`: shape of what the functor describes; that of the layout, but for stored images.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
             SampleShape looked_at) {
-    if constexpr (PaintsCanvas<F>) {
+    if constexpr (MakesEvents<F>) {
+      stage_.plan(memory, group, rows, functor, scratch_limit(memory.device()));
+    } else if constexpr (PaintsCanvas<F>) {
       stage_.plan(memory, group, rows, functor, looked_at, scratch_limit(memory.device()));
     } else if constexpr (EvolvesField<F>) {
       stage_.plan(memory, group, rows, functor);
-    } else if constexpr (!MakesEvents<F>) {
+    } else {
       stage_.plan(memory, group, rows);
     }
   }
