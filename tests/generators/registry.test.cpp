@@ -161,6 +161,10 @@ TEST_P(EveryGenerator, LatentsFillTheirRanges) {
     if (latent.name == "mean" || latent.name == "sigma" || latent.name == "texture") continue;
     if (latent.name == "x" || latent.name == "y") continue;  // kept away from the border by scale
     if (latent.name.starts_with("log_") || latent.name == "constituents") continue;  // bounds
+    if (latent.name == "shower_max" || latent.name == "alpha" || latent.name == "leakage" ||
+        latent.name == "spots") {
+      continue;  // bounds of laws with long tails
+    }
     if (latent.name.starts_with("theta")) continue;  // normal: their ends are as rare as 2^-24
     float low = samples.latent(0, l), high = low;
     for (std::size_t i = 0; i < samples.count(); ++i) {
