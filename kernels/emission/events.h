@@ -13,7 +13,7 @@
 // or, where it needs integer cells to scatter into, which lie in the team's scratch where they fit
 // and in planned memory otherwise, and hold anything at the beginning:
 //
-//     using EventCell = std::uint64_t;  std::int64_t cells() const;
+//     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
 // `Row` is a RowWriter. Where a team makes a row, its members write different features, and all of
