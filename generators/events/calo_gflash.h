@@ -90,7 +90,7 @@ struct CaloGflash {
   explicit CaloGflash(const Params& params);
 
   using EventCell = std::uint64_t;
-  std::int64_t cells() const { return calorimeter_.cells; }
+  WS_HD std::int64_t cells() const { return calorimeter_.cells; }
   SampleLayout layout() const { return SampleLayout::event(calorimeter_.cells); }
   int members() const { return 256; }
   std::size_t scratch_bytes() const {
