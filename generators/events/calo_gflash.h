@@ -105,7 +105,11 @@ struct CaloGflash {
         team.template scratch<Slice>(static_cast<std::size_t>(parts_ * calorimeter_.slices));
     Shared& shared = *team.template scratch<Shared>(1);
     const Calorimeter& calorimeter = copy(team);
-    if (team.rank() == 0) shared = {0, 0, draw(key.rng)};
+    if (team.rank() == 0) {
+      shared.deposited = 0;
+      shared.spots = 0;
+      draw(key.rng, shared.shower);
+    }
     for (int c = team.rank(); c < calorimeter_.cells; c += team.size()) cells[c] = 0;
     team.sync();
     const Shower& shower = shared.shower;
@@ -118,7 +122,11 @@ struct CaloGflash {
     } else {
       if (team.rank() == 0) shared.spots = count_spots(shower, slices, calorimeter.slices);
       team.sync();
-      scatter(team, key.rng, calorimeter, shared, slices, cells);
+      if (mode_ == Mode::gflash) {
+        scatter(team, key.rng, calorimeter, shared, slices, cells);
+      } else {
+        scatter_equal(team, key.rng, calorimeter, shared, slices, cells);
+      }
     }
     team.sync();
     read_out(team, key.rng, calorimeter, shared, cells, row);
@@ -154,7 +162,7 @@ struct CaloGflash {
 
   struct Shared {
     std::uint64_t deposited;  ///< units in cells
-    std::uint64_t spots;
+    std::uint32_t spots;
     Shower shower;
   };
 
@@ -171,10 +179,10 @@ struct CaloGflash {
     return *own;  // whole after the next barrier
   }
 
-  WS_INLINE Shower draw(const SampleRng& rng) const {
+  /// Into scratch as it goes: a whole shower has no room in registers.
+  WS_INLINE void draw(const SampleRng& rng, Shower& shower) const {
     const Philox4 kind = rng.block(Purpose::label, 0);
     const Philox4 scene = rng.block(Purpose::scene, 0), more = rng.block(Purpose::scene, 1);
-    Shower shower;
     shower.particle =
         static_cast<std::int32_t>(below(kind.word[0], static_cast<std::uint32_t>(particles_)));
     Particle particle = particle_[0];
@@ -204,7 +212,6 @@ struct CaloGflash {
       shower.start = particle == Particle::photon ? exponential * (9.0f / 7) : 0;
       draw_electromagnetic(shower, z);
     }
-    return shower;
   }
 
   WS_INLINE void draw_electromagnetic(Shower& shower, const math::NormalPair& z) const {
@@ -259,32 +266,31 @@ struct CaloGflash {
     while (l + 1 < calorimeter.layers && i >= calorimeter.layer[l + 1].first_slice) ++l;
     const CaloLayer& layer = calorimeter.layer[l];
     const auto at = static_cast<float>(i - layer.first_slice);
-    const float depth = (layer.back - layer.front) / static_cast<float>(layer.slices);
-    const float front = math::max(math::fma(at, depth, layer.front) - shower.start, 0);
-    const float back = math::max(math::fma(at + 1, depth, layer.front) - shower.start, 0);
+    const float step = (layer.back - layer.front) / static_cast<float>(layer.slices);
+    const float front = math::max(math::fma(at, step, layer.front) - shower.start, 0);
+    const float back = math::max(math::fma(at + 1, step, layer.front) - shower.start, 0);
 
     Slice slice;
     slice.layer = l;
-    const float rate = shower.rate[part], share = shower.share[part];
-    // Whole numbers below 2^40: what two slices share is rounded once.
-    const auto before =
-        static_cast<std::int64_t>(share * math::lower_gamma(shower.alpha, rate * front));
-    const auto after =
-        static_cast<std::int64_t>(share * math::lower_gamma(shower.alpha, rate * back));
-    const std::uint64_t energy = after > before ? static_cast<std::uint64_t>(after - before) : 0;
-    slice.unit = energy;
+    const float spot_shape = part == 0 ? shower.spot_alpha : shower.alpha;
+    const float spot_rate = part == 0 ? shower.spot_rate : shower.rate[part];
+    std::int64_t energy = 0;  // what two slices share is rounded once
+    float inside = 0;         // share of spots
+    for (int side = 0; side < 2; ++side) {
+      const float depth = side == 0 ? front : back;
+      const float share = math::lower_gamma(shower.alpha, shower.rate[part] * depth);
+      energy = static_cast<std::int64_t>(shower.share[part] * share) - energy;
+      if (mode_ == Mode::gflash) inside = math::lower_gamma(spot_shape, spot_rate * depth) - inside;
+    }
+    slice.unit = energy > 0 ? static_cast<std::uint64_t>(energy) : 0;
     slice.more = 0;
     slice.spots = 0;
     slice.upto = 0;
     if (mode_ == Mode::gflash && energy > 0) {
-      const float shape = part == 0 ? shower.spot_alpha : shower.alpha;
-      const float spot_rate = part == 0 ? shower.spot_rate : rate;
-      const float inside =
-          math::lower_gamma(shape, spot_rate * back) - math::lower_gamma(shape, spot_rate * front);
       slice.spots = static_cast<std::uint32_t>(
-          math::max(math::floor(math::fma(shower.spots[part], inside, 0.5f)), 1));
-      slice.unit = energy / slice.spots;
-      slice.more = static_cast<std::uint32_t>(energy % slice.spots);
+          math::max(math::floor(math::fma(shower.spots[part], inside, 0.5f)), 1.0f));
+      slice.more = static_cast<std::uint32_t>(slice.unit % slice.spots);
+      slice.unit /= slice.spots;
     }
     if (part == 0) {
       const float tau = 0.5f * (front + back) * shower.tau;
@@ -303,65 +309,72 @@ struct CaloGflash {
   }
 
   /// By one member: where each slice ends in the order of spots. Returns the number of spots.
-  WS_INLINE std::uint64_t count_spots(const Shower& shower, Slice* slices, int in_part) const {
+  WS_INLINE std::uint32_t count_spots(const Shower& shower, Slice* slices, int in_part) const {
     std::uint64_t upto = 0;
     for (int i = 0; i < parts_ * in_part; ++i) {
       upto += mode_ == Mode::gflash ? slices[i].spots : slices[i].unit;
       slices[i].upto = upto;
     }
-    if (mode_ == Mode::gflash) return upto;
+    if (mode_ == Mode::gflash) return static_cast<std::uint32_t>(upto);
     const float spots = math::floor(shower.spots[0] + shower.spots[1] + 0.5f);
-    return static_cast<std::uint64_t>(math::max(spots, 1));
+    return static_cast<std::uint32_t>(math::max(spots, 1.0f));
   }
 
-  /// All members: spots of a slice in a row.
+  /// All members: spots slice by slice.
   template <class Team>
   WS_INLINE void scatter(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                          const Shared& shared, const Slice* slices, EventCell* cells) const {
-    const int all = parts_ * calorimeter.slices;
-    const std::uint64_t visible = units(shared.shower.share[0]) + units(shared.shower.share[1]);
-    // Of gflash_lite, which has one spot at least; a shower that begins behind the last layer may
-    // have no spots in mode gflash.
-    const std::uint64_t count = shared.spots > 0 ? shared.spots : 1;
-    const std::uint64_t unit = visible / count, more = visible % count;
-    int i = 0;
-    for (auto s = static_cast<std::uint64_t>(team.rank()); s < shared.spots;
-         s += static_cast<std::uint64_t>(team.size())) {
-      const Philox4 spot = rng.block(Purpose::texture, static_cast<std::uint32_t>(s));
-      std::uint64_t energy = 0;
-      if (mode_ == Mode::gflash) {
-        while (s >= slices[i].upto) ++i;
-        const std::uint64_t in_slice = s + slices[i].spots - slices[i].upto;
-        energy = slices[i].unit + (in_slice < slices[i].more ? 1 : 0);
-      } else {
-        // The slice in which this share of the visible energy lies; none behind the last.
-        const std::uint64_t place = (std::uint64_t{spot.word[3] >> 8} * visible) >> 24;
-        int low = 0, high = all;
-        while (low < high) {
-          const int middle = (low + high) / 2;
-          if (place < slices[middle].upto) {
-            high = middle;
-          } else {
-            low = middle + 1;
-          }
-        }
-        if (low == all) continue;
-        i = low;
-        energy = unit + (s < more ? 1 : 0);
-      }
-      const Slice& slice = slices[i];
-      const bool core = unit_float(spot.word[0]) < slice.core_share;
-      const float v = unit_float(spot.word[1]);
-      const float squared = (core ? slice.core_squared : slice.tail_squared) * (v / (1 - v));
-      const CaloLayer& layer = calorimeter.layer[slice.layer];
-      const float* const edges = calorimeter.edge_squared + layer.first_edge;
-      int ring = 0;  // most spots lie in the first ones
-      while (ring < layer.rings && squared >= edges[ring + 1]) ++ring;
-      if (ring == layer.rings) continue;
-      const auto sector =
-          static_cast<std::int32_t>(below(spot.word[2], static_cast<std::uint32_t>(layer.sectors)));
-      team.atomic_add(&cells[layer.first_cell + sector * layer.rings + ring], energy);
+    const auto stride = static_cast<std::uint32_t>(team.size());
+    const Slice* slice = slices;
+    for (auto s = static_cast<std::uint32_t>(team.rank()); s < shared.spots; s += stride) {
+      while (s >= slice->upto) ++slice;
+      const auto first = static_cast<std::uint32_t>(slice->upto) - slice->spots;
+      const std::uint64_t energy = slice->unit + (s - first < slice->more ? 1 : 0);
+      const Philox4 words = rng.block(Purpose::texture, s);
+      drop(team, words, calorimeter, *slice, energy, cells);
     }
+  }
+
+  /// All members: spots of equal energy in slices that are drawn.
+  template <class Team>
+  WS_INLINE void scatter_equal(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
+                               const Shared& shared, const Slice* slices, EventCell* cells) const {
+    const std::uint64_t visible = units(shared.shower.share[0]) + units(shared.shower.share[1]);
+    const std::uint64_t unit = visible / shared.spots, more = visible % shared.spots;
+    const auto stride = static_cast<std::uint32_t>(team.size());
+    for (auto s = static_cast<std::uint32_t>(team.rank()); s < shared.spots; s += stride) {
+      const Philox4 words = rng.block(Purpose::texture, s);
+      // The slice in which this share of the visible energy lies; none behind the last.
+      const std::uint64_t place = (std::uint64_t{words.word[3] >> 8} * visible) >> 24;
+      const int all = parts_ * calorimeter.slices;
+      int low = 0, high = all;
+      while (low < high) {
+        const int middle = (low + high) / 2;
+        if (place < slices[middle].upto) {
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      if (low < all) drop(team, words, calorimeter, slices[low], unit + (s < more ? 1 : 0), cells);
+    }
+  }
+
+  /// One spot into its cell, if it lies in any.
+  template <class Team>
+  WS_INLINE void drop(Team& team, const Philox4& words, const Calorimeter& calorimeter,
+                      const Slice& slice, std::uint64_t energy, EventCell* cells) const {
+    const bool core = unit_float(words.word[0]) < slice.core_share;
+    const float v = unit_float(words.word[1]);
+    const float squared = (core ? slice.core_squared : slice.tail_squared) * (v / (1 - v));
+    const CaloLayer& layer = calorimeter.layer[slice.layer];
+    const float* const edges = calorimeter.edge_squared + layer.first_edge;
+    int ring = 0;  // most spots lie in the first ones
+    while (ring < layer.rings && squared >= edges[ring + 1]) ++ring;
+    if (ring == layer.rings) return;
+    const auto sector =
+        static_cast<std::int32_t>(below(words.word[2], static_cast<std::uint32_t>(layer.sectors)));
+    team.atomic_add(&cells[layer.first_cell + sector * layer.rings + ring], energy);
   }
 
   /// The share of energy between two squared radii of a component of R^2.
@@ -406,20 +419,15 @@ struct CaloGflash {
     const int quarter = (calorimeter.cells + 3) / 4;
     std::uint64_t deposited = 0;
     for (int g = team.rank(); g < quarter; g += team.size()) {
-      float noise[4] = {};
+      math::NormalPair first = {}, second = {};
       if (noise_ > 0) {
         const Philox4 block = rng.block(Purpose::noise, static_cast<std::uint32_t>(g));
-        const math::NormalPair first = math::box_muller(block.word[0], block.word[1]);
-        const math::NormalPair second = math::box_muller(block.word[2], block.word[3]);
-        noise[0] = first.first;
-        noise[1] = first.second;
-        noise[2] = second.first;
-        noise[3] = second.second;
+        first = math::box_muller(block.word[0], block.word[1]);
+        second = math::box_muller(block.word[2], block.word[3]);
       }
-      WS_UNROLL(4)
-      for (int k = 0; k < 4; ++k) {
-        const int c = g + k * quarter;
-        if (c >= calorimeter.cells) break;
+      for (int k = 0, c = g; k < 4 && c < calorimeter.cells; ++k, c += quarter) {
+        const math::NormalPair pair = k < 2 ? first : second;
+        const float noise = k % 2 == 0 ? pair.first : pair.second;
         deposited += cells[c];
         float energy = static_cast<float>(cells[c]) * mev;
         if (sampling_scale_ > 0 && cells[c] > 0) {
@@ -428,8 +436,8 @@ struct CaloGflash {
                                                 static_cast<std::uint32_t>(calorimeter.cells),
                                                 energy / sampling_scale_);
         }
-        energy = math::fma(noise_, noise[k], energy * shower.gain);
-        row.set(c, energy < threshold_ ? 0 : energy * per_mev_);
+        energy = math::fma(noise_, noise, energy * shower.gain);
+        row.set(c, energy < threshold_ ? 0.0f : energy * per_mev_);
       }
     }
     team.atomic_add(&shared.deposited, deposited);
