@@ -18,6 +18,7 @@ constexpr int kAxisWidth = 56, kAxisHeight = 44;  // left of a panel, and below
 constexpr int kPanelGap = 24, kCaptionHeight = 16;
 constexpr int kLegendLine = 14, kSwatch = 22;
 constexpr int kPanelsInARow = 3;
+constexpr int kMostPanels = 36;  // of events with thousands of features the first ones are drawn
 constexpr int kLeastWidth = 2 * kMargin + kAxisWidth + kPanelWidth;
 
 constexpr int kBins = 50;
@@ -202,7 +203,7 @@ void HistogramSheet::draw_panel(Painter& painter, int left, int top, std::size_t
 
 Preview HistogramSheet::draw(const SampleHeading& heading) {
   settle();
-  const int panels = static_cast<int>(features());
+  const int panels = std::min(static_cast<int>(features()), kMostPanels);
   const int columns = panels == 4 ? 2 : std::min(panels, kPanelsInARow),
             rows = (panels + columns - 1) / columns;
   const int panel = kAxisWidth + kPanelWidth;
@@ -215,6 +216,8 @@ Preview HistogramSheet::draw(const SampleHeading& heading) {
   names.resize(shown);
   if (shown < lines_.size()) names.push_back(fmt::format("and {} more", lines_.size() - shown));
   names.emplace_back("bars: one standard deviation");
+  if (panels < static_cast<int>(features()))
+    names.push_back(fmt::format("the first {} of {} features", panels, features()));
   const auto legend = legend_rows(names, width - 2 * kMargin);
   const int legend_height = static_cast<int>(legend.size()) * kLegendLine;
   const int row_height = kCaptionHeight + kPanelHeight + kAxisHeight;

@@ -10,6 +10,12 @@
 //     template <class Team, class Row>
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
+// or, where it needs integer cells to scatter into, which lie in the team's scratch where they fit
+// and in planned memory otherwise, and hold anything at the beginning:
+//
+//     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
+//     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
+//
 // `Row` is a RowWriter. Where a team makes a row, its members write different features, and all of
 // them call set_count with the same number; rank 0's truth counts.
 #pragma once
@@ -19,9 +25,14 @@
 #include "kernels/emission/launcher.h"
 #include "kernels/emission/sample.h"
 #include "kernels/macros.h"
+#include "kernels/memory_plan.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace wellspring {
 
@@ -97,6 +108,24 @@ concept MakesEventsInTeams = MakesEvents<F> && requires(const F& event) {
   event.members();
 };
 
+/// And that scatter into cells.
+template <class F>
+concept ScattersEvents = MakesEventsInTeams<F> && requires {
+  typename F::EventCell;
+};
+
+namespace detail {
+struct NoCell {};
+template <class F>
+struct EventCellOf {
+  using type = NoCell;
+};
+template <ScattersEvents F>
+struct EventCellOf<F> {
+  using type = typename F::EventCell;
+};
+}  // namespace detail
+
 /// Map functor: a thread an event.
 template <class F, class T>
 struct MakeEvents {
@@ -125,6 +154,7 @@ struct MakeEventsInTeams {
   std::uint32_t source;
   std::uint64_t seed;
   BatchView batch;
+  typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or none
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
@@ -132,30 +162,70 @@ struct MakeEventsInTeams {
     if (slot.source != source) return;
     TruthOf<F> truth;
     RowWriter<T> row(batch, b);
-    event.make(team, SampleKey{{seed, slot.sample}, slot, batch.layout.shape()}, row, truth);
+    const SampleKey key{{seed, slot.sample}, slot, batch.layout.shape()};
+    if constexpr (ScattersEvents<F>) {
+      const std::int64_t count = event.cells();
+      auto* const own =
+          cells != nullptr
+              ? cells + b * count
+              : team.template scratch<typename F::EventCell>(static_cast<std::size_t>(count));
+      event.make(team, key, row, truth, own);
+    } else {
+      event.make(team, key, row, truth);
+    }
     row.finish(team.rank(), team.size());
     if (team.rank() == 0) detail::write_truth(batch, b, truth);
   }
 };
 
-/// The launch of event functors, which need no memory of their own.
+/// Planned memory and launch of event functors.
 template <class F>
 class EventStage {
+  using Cell = typename detail::EventCellOf<F>::type;
+
  public:
+  /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
+  void plan([[maybe_unused]] MemoryPlan& memory, [[maybe_unused]] const std::string& group,
+            [[maybe_unused]] std::int64_t rows, [[maybe_unused]] const F& event,
+            [[maybe_unused]] std::size_t most_scratch) {
+    if constexpr (ScattersEvents<F>) {
+      static_assert(std::is_integral_v<Cell>, "sums of floats depend on their order");
+      cells_ = {};
+      if (scratch_with_cells(event) <= most_scratch) return;
+      cells_ = memory.reserve<Cell>(group, "cells", static_cast<std::size_t>(rows * event.cells()));
+    }
+  }
+
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& event,
             const EmitCall& call) const {
     visit_float(call.batch.dtype, [&]<class T>(T) {
       if constexpr (MakesEventsInTeams<F>) {
-        launch.league(
-            name, call.batch.size, TeamShape{event.members(), event.scratch_bytes()},
-            MakeEventsInTeams<F, T>{event, call.slots, call.source, call.seed, call.batch});
+        launch.league(name, call.batch.size, TeamShape{event.members(), scratch_bytes(event, call)},
+                      MakeEventsInTeams<F, T>{event, call.slots, call.source, call.seed, call.batch,
+                                              cells_.data()});
       } else {
         launch.map(name, call.batch.size,
                    MakeEvents<F, T>{event, call.slots, call.source, call.seed, call.batch});
       }
     });
   }
+
+ private:
+  static std::size_t scratch_with_cells(const F& event) {
+    return event.scratch_bytes() + static_cast<std::size_t>(event.cells() + 1) * sizeof(Cell);
+  }
+  std::size_t scratch_bytes(const F& event, [[maybe_unused]] const EmitCall& call) const {
+    if constexpr (ScattersEvents<F>) {
+      if (!cells_) return scratch_with_cells(event);
+      if (static_cast<std::int64_t>(cells_.size()) < call.batch.size * event.cells()) {
+        throw std::logic_error("events: a batch of more rows than were planned");
+      }
+    }
+    return event.scratch_bytes();
+  }
+
+  Planned<Cell> cells_;  ///< none where they lie in scratch
 };
 
 }  // namespace wellspring

@@ -25,7 +25,9 @@ class Stage {
   /// `looked_at`: shape of what the functor describes; that of the layout, but for stored images.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
             SampleShape looked_at) {
-    if constexpr (PaintsCanvas<F> || RelaxesLattice<F>) {
+    if constexpr (MakesEvents<F>) {
+      stage_.plan(memory, group, rows, functor, scratch_limit(memory.device()));
+    } else if constexpr (PaintsCanvas<F> || RelaxesLattice<F>) {
       stage_.plan(memory, group, rows, functor, looked_at, scratch_limit(memory.device()));
     } else if constexpr (PaintsBands<F>) {
       const bool on_host = memory.device().is_cpu();
@@ -33,7 +35,7 @@ class Stage {
                   on_host ? 0 : scratch_limit(memory.device()));
     } else if constexpr (EvolvesField<F>) {
       stage_.plan(memory, group, rows, functor);
-    } else if constexpr (!MakesEvents<F>) {
+    } else {
       stage_.plan(memory, group, rows);
     }
   }

@@ -20,6 +20,7 @@ CONFIGURATIONS = {
     "ginkgo.yaml": [],
     "gaussian_linear.yaml": [],
     "two_moons.yaml": [],
+    "ising.yaml": [],
 }
 
 

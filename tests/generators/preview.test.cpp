@@ -196,5 +196,16 @@ TEST(Histograms, ALegendOfSixteenClassesFits) {
   EXPECT_GE(legend, 14);
 }
 
+// A picture of 6480 panels would have a thousand million pixels.
+TEST(Histograms, OfThousandsOfFeaturesTheFirstAreDrawn) {
+  const auto height = [](std::size_t features) {
+    Events events;
+    events.layout = SampleLayout::event(static_cast<int>(features));
+    events.add(0, std::vector<float>(features, 0.5f));
+    return preview({"t", "", ""}, {origin_of("o", {"c"})}, events.samples()).image.height;
+  };
+  EXPECT_EQ(height(6480), height(36));
+}
+
 }  // namespace
 }  // namespace wellspring

@@ -31,6 +31,7 @@ kernels/emission/latent_map.h
 kernels/emission/pixel_run.h
 kernels/emission/sample.h
 kernels/emission/tiles.h
+kernels/gamma.h
 kernels/kernel_handle.h
 kernels/macros.h
 kernels/math.h

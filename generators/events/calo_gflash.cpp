@@ -1,0 +1,401 @@
+#include "generators/events/calo_gflash.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace wellspring {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Highest energy: what the formulas were fitted to ends at some 100 GeV, but they go on smoothly.
+constexpr double kHighestEnergy = 1e4;
+/// Least energy over critical energy.
+constexpr double kLeastRatio = 10;
+/// Beyond what a normal number of kernels/math.h can be: sqrt(48 ln 2) = 5.768.
+constexpr double kFarthest = 5.77;
+/// The longest exponential number: ln 2^24.
+constexpr double kLongest = 16.64;
+
+const std::vector<std::pair<std::string, CaloGflash::Particle>> kParticles = {
+    {"electron", CaloGflash::Particle::electron},
+    {"photon", CaloGflash::Particle::photon},
+    {"pion", CaloGflash::Particle::pion}};
+
+bool has_pion(const CaloGflash::Params& params) {
+  return std::ranges::count(params.particles, "pion") > 0;
+}
+bool has_other(const CaloGflash::Params& params) {
+  return std::ranges::count_if(params.particles, [](const auto& p) { return p != "pion"; }) > 0;
+}
+
+struct Range {
+  double low, high;
+};
+
+Range energies_of(const CaloGflash::Params& params) {
+  if (params.energies.empty()) return {params.energy_low, params.energy_high};
+  const auto [low, high] = std::ranges::minmax(params.energies);
+  return {low, high};
+}
+
+/// GeV: where mean T and alpha are those of a shower.
+double lowest_electromagnetic(const gflash::Medium& medium) {
+  double l = std::log(kLeastRatio);
+  while (gflash::mean_t(medium, static_cast<float>(l)) < gflash::kLeastT ||
+         gflash::mean_alpha(medium, static_cast<float>(l)) < 1.2f) {
+    l += 0.01;
+  }
+  return medium.critical_energy * std::exp(l);
+}
+
+double hadron_shape(const CaloGflash::Params& params, double energy) {
+  return params.hadron_shape + params.hadron_shape_slope * std::log(energy);
+}
+double hadron_rate(const CaloGflash::Params& params, double energy) {
+  return params.hadron_rate + params.hadron_rate_slope * std::log(energy);
+}
+bool is_hadronic(const CaloGflash::Params& params, double energy) {
+  const double shape = hadron_shape(params, energy);
+  return shape >= 0.1 && shape <= 100 && hadron_rate(params, energy) >= 0.01;
+}
+
+void expect_energies(const CaloGflash::Params& params, const gflash::Medium& medium) {
+  const Range asked = energies_of(params);
+  if (asked.low > asked.high) {
+    fail(ErrorKind::config, {"calo_gflash: energy_low is above energy_high",
+                             "energies are log-uniform between the two", "exchange them"});
+  }
+  const auto refuse = [&](const std::string& what, double low, double high) {
+    fail(ErrorKind::config,
+         {fmt::format("calo_gflash: energies from {} to {} GeV", shortest(asked.low),
+                      shortest(asked.high)),
+          fmt::format("{} are described from {:.5g} to {:.5g} GeV in this medium", what, low, high),
+          asked.low < low ? fmt::format("choose energies of {:.5g} GeV and more", low)
+                          : fmt::format("choose energies of {:.5g} GeV and less", high)});
+  };
+  if (has_other(params)) {
+    const double low = lowest_electromagnetic(medium);
+    if (asked.low < low || asked.high > kHighestEnergy) {
+      refuse("electromagnetic showers", low * 1.0005, kHighestEnergy);  // as it is printed
+    }
+  }
+  if (has_pion(params) && !(is_hadronic(params, asked.low) && is_hadronic(params, asked.high) &&
+                            asked.high <= kHighestEnergy)) {
+    double low = kHighestEnergy, high = 1e-3;
+    for (double e = 1e-3; e <= kHighestEnergy; e *= 1.001) {
+      if (!is_hadronic(params, e)) continue;
+      low = std::min(low, e);
+      high = std::max(high, e);
+    }
+    refuse("pion showers with these constants", low, high * 1.001);
+  }
+}
+
+void expect_particles(const CaloGflash::Params& params) {
+  std::vector<std::string> known;
+  for (const auto& [name, particle] : kParticles) known.push_back(name);
+  for (std::size_t i = 0; i < params.particles.size(); ++i) {
+    const std::string& name = params.particles[i];
+    if (std::ranges::count(known, name) == 0) {
+      fail(ErrorKind::config, {fmt::format("calo_gflash: unknown particle '{}'", printable(name)),
+                               "", name_advice(name, known)});
+    }
+    if (std::ranges::count(params.particles, name) > 1) {
+      fail(ErrorKind::config, {fmt::format("calo_gflash: particles names {} twice", name),
+                               "each is a class", "name each particle once"});
+    }
+  }
+  if (params.particles.empty()) {
+    fail(ErrorKind::config, {"calo_gflash: particles is empty", "each is a class",
+                             fmt::format("name some of {}", join(known))});
+  }
+}
+
+/// The most that a cell can show, MeV.
+double most_in_a_cell(const CaloGflash::Params& params) {
+  double most = energies_of(params).high * 1000;
+  if (params.sampling_term > 0) {
+    const double scale = 1000 * params.sampling_term * params.sampling_term;
+    const double d = most / scale + 1;
+    most = scale * d * std::pow(1 + kFarthest / std::sqrt(9 * (d - 1.0 / 3)), 3);
+  }
+  return 1.001 * (most * (1 + kFarthest * params.constant_term) + kFarthest * params.noise);
+}
+
+const char* const kPaper = "G. Grindhammer, S. Peters, hep-ex/0001020";
+const char* const kBock = "R. Bock et al., NIM 186 (1981) 533, as quoted; unverified";
+const char* const kWigmans = "R. Wigmans, Calorimetry (2000), section 2.3";
+
+constexpr const char* kChallenge = "CaloChallenge 2022, arXiv:2410.21611";
+const std::string kDs1Energies =
+    "[0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384, 32.768, 65.536, 131.072, 262.144, 524.288, "
+    "1048.576, 2097.152, 4194.304]";
+
+Settings ds1(const std::string& geometry, const std::string& particle) {
+  return {{"geometry", geometry}, {"particles", "[" + particle + "]"},
+          {"medium", "sampling"}, {"material", "Pb"},
+          {"passive_mm", "1.53"}, {"active", "LAr"},
+          {"active_mm", "4.2"},   {"energies", kDs1Energies}};
+}
+Settings ds23(const std::string& geometry) {
+  return {{"geometry", geometry},  {"particles", "[electron]"}, {"medium", "sampling"},
+          {"material", "W"},       {"passive_mm", "1.4"},       {"active", "Si"},
+          {"active_mm", "0.3"},    {"energy_low", "1"},         {"energy_high", "1000"},
+          {"threshold", "0.01515"}};
+}
+
+}  // namespace
+
+const ParamTable<CaloGflash::Params>& CaloGflash::table() {
+  static const auto rows =
+      ParamTable<Params>("calo_gflash")
+          .text_list("particles", &Params::particles,
+                     "what comes in, a class each: some of electron, photon, pion")
+          .choice(
+              "mode", &Params::mode,
+              {{"gflash", Mode::gflash}, {"gflash_lite", Mode::gflash_lite}, {"mean", Mode::mean}},
+              "spots whose energy follows the depth; spots of equal energy; expected shares",
+              kPaper)
+          .real_list("energies", &Params::energies, {1e-3, kHighestEnergy}, "GeV",
+                     "equally likely energies, 16 at most; [] for a continuous law")
+          .real("energy_low", &Params::energy_low, {1e-3, kHighestEnergy}, "GeV",
+                "smallest energy where no list is given")
+          .real("energy_high", &Params::energy_high, {1e-3, kHighestEnergy}, "GeV",
+                "largest; log-uniform between the two")
+          .choice("medium", &Params::medium,
+                  {{"homogeneous", Structure::homogeneous}, {"sampling", Structure::sampling}},
+                  "one material, or a sandwich of thin layers of two")
+          .choice("material", &Params::material, gflash::materials(),
+                  "the one material, or the passive one")
+          .choice("active", &Params::active, gflash::materials(), "of a sandwich: what is read out")
+          .real("passive_mm", &Params::passive_mm, {0.01, 1000}, "mm",
+                "thickness of the passive layers of a sandwich")
+          .real("active_mm", &Params::active_mm, {0.01, 1000}, "mm", "of the active ones")
+          .choice("geometry", &Params::geometry,
+                  {{"cylinder", Geometry::cylinder},
+                   {"ds1-photon", Geometry::ds1_photon},
+                   {"ds1-pion", Geometry::ds1_pion},
+                   {"ds2", Geometry::ds2},
+                   {"ds3", Geometry::ds3}},
+                  "the cells: a free cylinder, or those of the CaloChallenge", kChallenge)
+          .integer("layers", &Params::layers, {1, kMostCaloLayers}, "", "of a free cylinder")
+          .real("layer_depth", &Params::layer_depth, {0.01, 100}, "radiation lengths",
+                "thickness of each")
+          .real("front", &Params::front, {0, 20}, "radiation lengths",
+                "material before the first layer of a free cylinder: its energy leaks")
+          .integer("rings", &Params::rings, {1, kMostCaloEdges - 1}, "", "of each layer")
+          .real("ring_width", &Params::ring_width, {0.01, 1000}, "mm", "width of each ring")
+          .integer("sectors", &Params::sectors, {1, 1024}, "", "in azimuth")
+          .real("slice", &Params::slice, {0.05, 10}, "radiation lengths",
+                "longest part of a layer with one lateral profile")
+          .real("spot_resolution", &Params::spot_resolution, {0.01, 1}, "GeV^0.5",
+                "of a sandwich: its relative resolution at 1 GeV, which sets the number of spots",
+                kPaper)
+          .real("sampling_term", &Params::sampling_term, {0, 2}, "GeV^0.5",
+                "a in sigma / E = a / sqrt(E); 0: none")
+          .real("constant_term", &Params::constant_term, {0, 0.5}, "",
+                "relative spread of a factor of the whole shower")
+          .real("noise", &Params::noise, {0, 1e5}, "MeV", "standard deviation in every cell")
+          .real("threshold", &Params::threshold, {0, 1e6}, "MeV",
+                "cells below show 0; 0: no threshold")
+          .choice("unit", &Params::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
+                  "of x and of energies among the latents")
+          .real("hadron_shape", &Params::hadron_shape, {0.01, 10}, "",
+                "shape of a pion's profiles at 1 GeV", kBock)
+          .real("hadron_shape_slope", &Params::hadron_shape_slope, {0, 2}, "",
+                "and its change with ln E", kBock)
+          .real("hadron_em_rate", &Params::hadron_em_rate, {0.01, 2}, "1 / radiation length",
+                "rate of the electromagnetic profile of a pion", kBock)
+          .real("hadron_rate", &Params::hadron_rate, {0.01, 10}, "1 / interaction length",
+                "rate of the hadronic profile at 1 GeV", kBock)
+          .real("hadron_rate_slope", &Params::hadron_rate_slope, {-1, 1}, "",
+                "and its change with ln E", kBock)
+          .real("hadron_k", &Params::hadron_k, {0.5, 0.99}, "",
+                "the mean electromagnetic fraction is 1 - (E / E0)^(k - 1)", kWigmans)
+          .real("hadron_scale", &Params::hadron_scale, {0.01, 100}, "GeV", "E0", kWigmans)
+          .real("hadron_em_sigma", &Params::hadron_em_sigma, {0, 1}, "",
+                "spread of the electromagnetic fraction, which stays within [0, 1]")
+          .real("hadron_response", &Params::hadron_response, {0.01, 1}, "",
+                "h / e: the share of hadronic energy that is seen")
+          .real("hadron_radius", &Params::hadron_radius, {0.001, 5}, "interaction lengths",
+                "within which half of the hadronic energy lies")
+          .real("hadron_spots", &Params::hadron_spots, {0.01, 1e4}, "1 / GeV",
+                "spots of the hadronic part")
+          .preset("ds1-photon", ds1("ds1-photon", "photon"),
+                  "data set 1 of the CaloChallenge: rings, sectors, energies; Pb in liquid argon")
+          .preset("ds1-pion", ds1("ds1-pion", "pion"), "the same for charged pions")
+          .preset("ds2", ds23("ds2"),
+                  "data set 2 of the CaloChallenge: 90 layers of 1.4 mm W and 0.3 mm Si, in twos")
+          .preset("ds3", ds23("ds3"), "data set 3: the same in finer cells");
+  return rows;
+}
+
+gflash::Medium CaloGflash::medium_of(const Params& params) {
+  return params.medium == Structure::homogeneous
+             ? gflash::homogeneous(params.material)
+             : gflash::sandwich(params.material, params.passive_mm, params.active,
+                                params.active_mm);
+}
+
+Calorimeter CaloGflash::calorimeter_of(const Params& params) {
+  const gflash::Medium medium = medium_of(params);
+  switch (params.geometry) {
+    case Geometry::ds1_photon:
+      return build_calorimeter(ds1_photon_layers(medium), params.slice);
+    case Geometry::ds1_pion:
+      return build_calorimeter(ds1_pion_layers(medium), params.slice);
+    case Geometry::ds2:
+      return build_calorimeter(ds2_layers(medium), params.slice);
+    case Geometry::ds3:
+      return build_calorimeter(ds3_layers(medium), params.slice);
+    case Geometry::cylinder:
+      break;
+  }
+  std::vector<CaloLayerSpec> layers;
+  for (int i = 0; i < params.layers; ++i) {
+    const double front = params.front + i * params.layer_depth;
+    layers.push_back({front, front + params.layer_depth,
+                      equal_rings(params.rings, params.ring_width), params.sectors});
+  }
+  return build_calorimeter(layers, params.slice);
+}
+
+SampleInfo CaloGflash::describe(const Params& params) {
+  const gflash::Medium medium = medium_of(params);
+  const Calorimeter calorimeter = calorimeter_of(params);
+  const Range energies = energies_of(params);
+  const double per_mev = params.unit == Unit::mev ? 1 : 1e-3;
+  const std::string unit = params.unit == Unit::mev ? "MeV" : "GeV";
+  SampleInfo info;
+  info.name = "calo_gflash";
+  info.summary = "Showers in a cylindrical calorimeter, cell by cell; the class is the particle";
+  info.reference = "G. Grindhammer, S. Peters, hep-ex/0001020 (GFLASH)";
+  info.classes = params.particles;
+  for (int l = 0; l < calorimeter.layers; ++l) {
+    const CaloLayer& layer = calorimeter.layer[l];
+    for (int sector = 0; sector < layer.sectors; ++sector) {
+      for (int ring = 0; ring < layer.rings; ++ring) {
+        info.features.push_back({fmt::format("layer{}_sector{}_ring{}", l, sector, ring), unit});
+      }
+    }
+  }
+
+  // Both parameters grow with the energy, and their spread falls: the bounds over a grid.
+  double most_t = 0, most_alpha = 0, spots = 0, start = 0, least_em = 1;
+  for (int i = 0; i <= 100; ++i) {
+    const double energy = energies.low * std::pow(energies.high / energies.low, i / 100.0);
+    if (has_other(params)) {
+      const auto law = gflash::fluctuation(
+          medium, static_cast<float>(std::log(energy / medium.critical_energy)));
+      most_t = std::max(most_t, std::exp(law.log_t + kFarthest * law.sigma_t));
+      most_alpha = std::max(most_alpha, std::exp(law.log_alpha + kFarthest * law.sigma_alpha));
+    }
+    if (has_pion(params)) {
+      const double shape = hadron_shape(params, energy);
+      most_t = std::max(most_t, (shape - 1) / params.hadron_em_rate);
+      most_alpha = std::max(most_alpha, shape);
+    }
+  }
+  const auto high = static_cast<float>(energies.high);
+  const auto resolution = static_cast<float>(params.spot_resolution);
+  const int parts = has_pion(params) ? 2 : 1;
+  if (params.mode != Mode::mean) {
+    // A slice's spots are rounded to a whole number of at least one.
+    spots = double{gflash::spots(medium, high, resolution).count} + parts * calorimeter.slices + 1;
+    if (has_pion(params)) spots += params.hadron_spots * energies.high;
+  }
+  if (std::ranges::count(params.particles, "photon") > 0) start = kLongest * 9 / 7;
+  if (has_pion(params)) {
+    start = std::max<double>(start, kLongest * medium.interaction_length / medium.radiation_length);
+    least_em = 0;
+  }
+  const auto whole = static_cast<float>(1.001 * energies.high * 1000 * per_mev);
+  const auto lowest = static_cast<float>(0.999 * energies.low * 1000 * per_mev);
+  const double hidden = least_em == 0 ? 1 - params.hadron_response : 0;
+  info.latents = {
+      {"energy", "of the particle", unit, lowest, whole},
+      {"shower_max", "T, depth of the maximum of the (electromagnetic) profile after its start",
+       "radiation lengths", has_pion(params) ? 0.0f : 1.0f, static_cast<float>(1.001 * most_t)},
+      {"alpha", "shape of that profile", "", has_pion(params) ? 0.0f : gflash::kLeastAlpha,
+       static_cast<float>(std::min(1.001 * most_alpha, double{math::kMostGammaShape}))},
+      {"start", "depth at which the shower begins", "radiation lengths", 0,
+       static_cast<float>(start)},
+      {"em_fraction", "electromagnetic share of the energy", "", static_cast<float>(least_em), 1},
+      {"invisible", "energy of hadrons that no cell can show", unit, 0,
+       static_cast<float>(hidden * whole)},
+      {"leakage", "energy outside of all cells, before the read-out", unit, 0, whole},
+      {"spots", "of the shower, those outside of all cells included", "", 0,
+       static_cast<float>(spots)}};
+
+  const double most = most_in_a_cell(params) * per_mev;
+  info.high = static_cast<float>(most);
+  info.low = params.threshold > 0 ? 0 : static_cast<float>(-kFarthest * params.noise * per_mev);
+  info.draws.scene = 3 + static_cast<std::int64_t>(spots);
+  if (params.sampling_term > 0) info.draws.scene += std::int64_t{kGammaTries} * calorimeter.cells;
+  if (params.noise > 0) info.draws.scene += (calorimeter.cells + 3) / 4;
+  return info;
+}
+
+CaloGflash::CaloGflash(const Params& params)
+    : calorimeter_(calorimeter_of(params)),
+      medium_(medium_of(params)),
+      hadronic_{static_cast<float>(params.hadron_shape),
+                static_cast<float>(params.hadron_shape_slope),
+                static_cast<float>(params.hadron_em_rate),
+                static_cast<float>(params.hadron_rate),
+                static_cast<float>(params.hadron_rate_slope),
+                static_cast<float>(params.hadron_k),
+                static_cast<float>(params.hadron_scale),
+                static_cast<float>(params.hadron_em_sigma),
+                static_cast<float>(params.hadron_response),
+                static_cast<float>(params.hadron_radius),
+                static_cast<float>(params.hadron_spots)},
+      mode_(params.mode),
+      particles_(static_cast<int>(params.particles.size())),
+      parts_(has_pion(params) ? 2 : 1),
+      energies_(static_cast<int>(params.energies.size())),
+      spot_resolution_(static_cast<float>(params.spot_resolution)),
+      constant_term_(static_cast<float>(params.constant_term)),
+      sampling_scale_(static_cast<float>(1000 * params.sampling_term * params.sampling_term)),
+      noise_(static_cast<float>(params.noise)),
+      threshold_(params.threshold > 0 ? static_cast<float>(params.threshold)
+                                      : -std::numeric_limits<float>::infinity()),
+      per_mev_(params.unit == Unit::mev ? 1.0f : 1e-3f) {
+  expect_particles(params);
+  for (int i = 0; i < particles_; ++i) {
+    for (const auto& [name, particle] : kParticles) {
+      if (name == params.particles[static_cast<std::size_t>(i)]) particle_[i] = particle;
+    }
+  }
+  if (params.energies.size() > kMostEnergies) {
+    fail(ErrorKind::config,
+         {fmt::format("calo_gflash: energies has {} values", params.energies.size()),
+          "there is room for 16", "give 16 at most, or energy_low and energy_high"});
+  }
+  expect_energies(params, medium_);
+  const Range energies = energies_of(params);
+  if (params.threshold >= energies.low * 1000) {
+    fail(ErrorKind::config,
+         {fmt::format("calo_gflash: a threshold of {} MeV", shortest(params.threshold)),
+          fmt::format("a whole shower of {} GeV would lie below", shortest(energies.low)),
+          fmt::format("choose less than {} MeV", shortest(energies.low * 1000))});
+  }
+  for (int i = 0; i < energies_; ++i) {
+    energy_[i] = static_cast<float>(params.energies[static_cast<std::size_t>(i)]);
+  }
+  if (energies_ == 0) {
+    energy_[0] = static_cast<float>(energies.low);
+    energy_[1] = static_cast<float>(energies.high);
+    log_energy_low_ = static_cast<float>(std::log(energies.low));
+    log_energy_range_ = static_cast<float>(std::log(energies.high / energies.low));
+  }
+}
+
+}  // namespace wellspring

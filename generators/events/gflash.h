@@ -1,0 +1,118 @@
+// The GFLASH parameterisation of electromagnetic showers in homogeneous media and in sandwiches of
+// thin layers: profiles along and across the shower and the number of its energy spots. Used by
+// generator `calo_gflash` and its tests; host and device.
+//
+// G. Grindhammer, S. Peters, "The parameterized simulation of electromagnetic showers in
+// homogeneous and sampling calorimeters", hep-ex/0001020: section 3 and appendix A (homogeneous),
+// section 4 and appendix B (sampling). Depths are in radiation lengths, energies in GeV, radii in
+// millimetres.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+namespace wellspring::gflash {
+
+/// A medium as the formulas see it.
+struct Medium {
+  float z = 0;                   ///< charge number; of a sandwich the mean by mass
+  float critical_energy = 0;     ///< GeV
+  float radiation_length = 0;    ///< mm
+  float moliere_radius = 0;      ///< mm
+  float interaction_length = 0;  ///< mm, of hadrons
+  bool sampling = false;         ///< a sandwich
+  float inverse_frequency = 0;   ///< 1 / F_s = thickness of a period in radiation lengths
+  float e_mip = 0;               ///< 1 - e^, e^ the response to electrons over that to muons
+};
+
+/// The law of T (depth of the maximum) and alpha, whose logarithms are normal.
+struct Fluctuation {
+  float log_t, sigma_t;
+  float log_alpha, sigma_alpha;
+  float correlation;
+};
+
+/// Standard deviations where their formulas, made for larger energies, give more or nothing.
+inline constexpr float kMostSigma = 0.5f;
+/// Least values of alpha and T of single showers: a profile that rises, and then falls.
+inline constexpr float kLeastAlpha = 1.1f, kLeastT = 1;
+
+/// Means of ln T and ln alpha, before the logarithm: T and alpha of the average shower. `l`: the
+/// logarithm of energy over critical energy.
+WS_INLINE float mean_t(const Medium& medium, float l) {
+  const float homogeneous = l - 0.812f;
+  return medium.sampling ? homogeneous - 0.55f * medium.inverse_frequency - 0.69f * medium.e_mip
+                         : homogeneous;
+}
+WS_INLINE float mean_alpha(const Medium& medium, float l) {
+  const float homogeneous = 0.81f + (0.458f + 2.26f / medium.z) * l;
+  return medium.sampling ? homogeneous - 0.476f * medium.inverse_frequency : homogeneous;
+}
+
+namespace detail {
+/// 1 / x, and at most kMostSigma.
+WS_INLINE float sigma_of(float x) {
+  return x > 1 / kMostSigma ? 1 / x : kMostSigma;
+}
+}  // namespace detail
+
+WS_INLINE Fluctuation fluctuation(const Medium& medium, float l) {
+  Fluctuation law;
+  law.log_t = math::log(mean_t(medium, l));
+  law.log_alpha = math::log(mean_alpha(medium, l));
+  law.sigma_t = detail::sigma_of(medium.sampling ? -2.5f + 1.25f * l : -1.4f + 1.26f * l);
+  law.sigma_alpha = detail::sigma_of(medium.sampling ? -0.82f + 0.79f * l : -0.58f + 0.86f * l);
+  law.correlation = (medium.sampling ? 0.784f : 0.705f) - 0.023f * l;
+  return law;
+}
+
+/// The lateral profile at one depth: a core and a tail, each with the share r^2 / (r^2 + R^2) of
+/// its energy within r.
+struct Lateral {
+  float core, tail;  ///< R of each, in Moliere radii
+  float core_share;
+};
+
+/// `tau`: the depth in units of that of the shower's centre of gravity, see calo_gflash.h.
+/// `log_energy`: of the energy in GeV.
+WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
+  const float z = medium.z;
+  Lateral law;
+  law.core = (0.0251f + 0.00319f * log_energy) + (0.1162f - 0.000381f * z) * tau;
+  law.tail =
+      (0.659f - 0.00309f * z) * (math::exp(-2.59f * (tau - 0.645f)) +
+                                 math::exp((0.3585f + 0.0412f * log_energy) * (tau - 0.645f)));
+  const float u = ((0.401f + 0.00187f * z) - tau) / (1.313f - 0.0686f * log_energy);
+  law.core_share = (2.632f - 0.00094f * z) * math::exp(u - math::exp(u));
+  if (medium.sampling) {
+    const float thick = medium.inverse_frequency * math::exp(-tau), e = medium.e_mip;
+    const float off = tau - 1;
+    law.core += -0.0203f * e + 0.0397f * thick;
+    law.tail += -0.14f * e - 0.495f * thick;
+    law.core_share += e * (0.348f - 0.642f * medium.inverse_frequency * math::exp(-off * off));
+  }
+  // Where the polynomials leave what they were fitted to: late tails, very thick layers.
+  law.core = math::max(law.core, 0.005f);
+  law.tail = math::clamp(law.tail, 0.01f, 100.0f);
+  law.core_share = math::clamp(law.core_share, 0, 1);
+  return law;
+}
+
+/// Spots of a shower: their number in the mean, and how their profile differs from that of energy.
+struct Spots {
+  float count;
+  float t_ratio, alpha_ratio;  ///< T and alpha of the spots over those of the energy
+};
+
+/// `resolution`: relative, of a sampling calorimeter at 1 GeV.
+WS_INLINE Spots spots(const Medium& medium, float energy, float resolution) {
+  const float z = medium.z;
+  if (medium.sampling) {
+    return {10.3f / resolution * math::pow(energy, 0.959f), 0.813f + 0.0019f * z,
+            0.844f + 0.0026f * z};
+  }
+  return {93 * math::log(z) * math::pow(energy, 0.876f), 0.698f + 0.00212f * z,
+          0.639f + 0.00334f * z};
+}
+
+}  // namespace wellspring::gflash
