@@ -56,8 +56,8 @@ SampleInfo Spectrum::describe(const Params& params) {
                    params.slope_low, params.slope_high},
                   {"tilt", "d: the power along x is s + d, along y s - d", "", -widest, widest,
                    LatentRole::unmapped}};
-  // The label, the scene, 66 words of colours; N + 2 blocks more than half the cells of the smallest
-  // grid. The grid has up to four times the pixels of the image.
+  // The label, the scene, 66 words of colours; N + 2 blocks more than half the cells of the
+  // smallest grid. The grid has up to four times the pixels of the image.
   constexpr int kLeast = 1 << kLeastLogSide;
   info.draws = {.scene = 1 + 2 + 17 + kLeast * kLeast / 2 + kLeast + 2, .pixel = 2};
   return info;
