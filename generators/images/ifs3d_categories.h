@@ -47,7 +47,7 @@ struct Survey {
   double low = 0, high = 0;                 ///< over all axes and points
   double centre[3] = {}, variance[3] = {};  ///< of the model: in units of half its range
   double last[3] = {};
-  /// Whether the variance along every axis exceeds `most`.
+  /// Whether the variance along every axis exceeds `least`.
   bool spreads(double least) const;
 };
 

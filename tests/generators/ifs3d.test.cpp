@@ -128,8 +128,7 @@ TEST(Ifs3d, CategoriesAreTheFirstThatSpreadAlongEveryAxis) {
   EXPECT_FALSE(ifs3d::Survey{}.spreads(0));
 }
 
-TEST(Ifs3d, AVarianceThatNoSystemHasIsRefused) {
-  // The variance of numbers in a range of 2 is 1 at most; the candidates that diverge are quick.
+TEST(Ifs3d, VariancesAreExceededAlongEveryAxis) {
   ifs3d::Survey wide;
   wide.high = 1;
   wide.variance[0] = wide.variance[1] = 0.3;
