@@ -1,44 +1,56 @@
-"""Puts a `wellspring bench train --json` result beside one of torch_cnn_step.py; see compare."""
+"""Puts a `wellspring bench train --json` result beside those of torch_cnn_step.py and jax_cnn_step.py; see compare.
+
+    python bench/peers/ratio.py PREFIX      reads PREFIX-wellspring.json, -pytorch.json and -jax.json, writes PREFIX.json
+"""
 
 import json
 import sys
 
 
-def main() -> int:
-    ours_path, theirs_path, out_path = sys.argv[1:]
-    with open(ours_path) as file:
-        ours = json.load(file)
-    with open(theirs_path) as file:
-        theirs = json.load(file)
+def main():
+    prefix = sys.argv[1]
+
+    def read(name):
+        with open(f"{prefix}-{name}.json") as file:
+            return json.load(file)
+
+    ours, torch, jax = read("wellspring"), read("pytorch"), read("jax")
     row = ours["rows"][0]
-    peer = theirs["images_per_second"]
+    resident, generating = row["ceiling"]["rate"], row["rate"]
+    peers = {
+        "pytorch": {
+            "version": torch["version"],
+            "threads": torch["best"]["threads"],
+            "images_per_second_resident": torch["images_per_second"],
+        },
+        "jax": {
+            "version": jax["version"],
+            "images_per_second_resident": jax["resident"]["images_per_second"],
+            "images_per_second_generating": jax["generating"]["images_per_second"],
+        },
+    }
+    lines = [
+        (f"PyTorch {torch['version']}, resident batch", torch["images_per_second"], resident),
+        (f"JAX {jax['version']}, resident batch", jax["resident"]["images_per_second"], resident),
+        (f"JAX {jax['version']}, drawing each batch", jax["generating"]["images_per_second"], generating),
+    ]
+    print(f"Wellspring: {resident:.0f} images/s on a resident batch, {generating:.0f} drawing each batch")
+    for what, rate, own in lines:
+        print(f"{what:<40} {rate:8.0f} images/s, Wellspring {own / rate:5.2f} times as many")
     result = {
         "machine": ours["machine"],
         "wellspring": {
             "version": ours["version"],
-            "images_per_second_resident": row["ceiling"]["rate"],
-            "images_per_second_generating": row["rate"],
+            "images_per_second_resident": resident,
+            "images_per_second_generating": generating,
         },
-        "pytorch": {
-            "version": theirs["version"],
-            "threads": theirs["best"]["threads"],
-            "images_per_second_resident": peer,
-        },
-        "ratio_resident": row["ceiling"]["rate"] / peer,
-        "ratio_generating": row["rate"] / peer,
+        **peers,
+        "ratios": {what: own / rate for what, rate, own in lines},
     }
-    with open(out_path, "w") as file:
+    with open(f"{prefix}.json", "w") as file:
         json.dump(result, file, indent=2)
         file.write("\n")
-    lines = [
-        (f"PyTorch {theirs['version']}, resident batch", peer, 1.0),
-        ("Wellspring, resident batch", row["ceiling"]["rate"], result["ratio_resident"]),
-        ("Wellspring, generating each batch", row["rate"], result["ratio_generating"]),
-    ]
-    for what, rate, ratio in lines:
-        print(f"{what:<40} {rate:8.0f} images/s  {ratio:5.2f} times")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
