@@ -28,13 +28,19 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
   CeilingShare share;
   share.pairs = pairs.size();
   if (pairs.empty()) return share;
-  std::vector<double> ratios;
-  for (const RatePair& pair : pairs) ratios.push_back(pair.rate / pair.ceiling);
+  std::vector<double> ratios, ceilings;
+  for (const RatePair& pair : pairs) {
+    ratios.push_back(pair.rate / pair.ceiling);
+    ceilings.push_back(pair.ceiling);
+  }
   share.median = spread_of(ratios).median;
   share.interval = median_interval(std::move(ratios));
   const bool pairs_contradict = share.interval && share.interval->low > 1 + kUnequalWindows;
+  // Of too few windows for an interval, a ceiling is taken to be known to a factor of two.
+  const double few_highest = kWidest * spread_of(std::move(ceilings)).median;
   const bool rates_contradict =
-      rate && ceiling && rate->low > (1 + kUnequalWindows) * ceiling->high;
+      rate && (ceiling ? rate->low > (1 + kUnequalWindows) * ceiling->high
+                       : !share.interval && rate->low > few_highest);
   share.verdict = Verdict::stands;
   if (!share.interval) share.verdict = Verdict::too_few;
   if (share.interval && share.interval->high > kWidest * share.interval->low)

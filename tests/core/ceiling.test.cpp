@@ -73,6 +73,14 @@ TEST(Ceiling, RatesThatDoNotOverlapContradictEachOther) {
   EXPECT_EQ(share_of_ceiling(pairs, Interval{123, 130}, std::nullopt).verdict, Verdict::stands);
 }
 
+// One or two windows of a ceiling have no interval; four times as fast is a contradiction even so.
+TEST(Ceiling, ARateFarAboveAFewWindowsContradictsThem) {
+  const std::vector<RatePair> pairs = {{72, 88}, {74, 89}};
+  EXPECT_EQ(share_of_ceiling(pairs, Interval{80, 90}).verdict, Verdict::too_few);
+  EXPECT_EQ(share_of_ceiling(pairs, Interval{170, 190}).verdict, Verdict::too_few);
+  EXPECT_EQ(share_of_ceiling(pairs, Interval{329, 430}).verdict, Verdict::contradicts);
+}
+
 TEST(Ceiling, PairsThatDifferWidelyAreInconclusive) {
   EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict, Verdict::stands);
   const CeilingShare wide = share_of_ceiling(pairs_of({0.4, 0.6, 0.7, 0.8, 0.9, 9.75}));
