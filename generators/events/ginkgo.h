@@ -12,7 +12,7 @@
 // `log_ratio` is the best there is for who sees the tree. Who sees the set alone can at best know
 // its mean over all trees above that set, p(set | W) / p(set | QCD), the sum over trees of one
 // density through that of the other: a smaller area under the curve. For the few constituents of
-// configs/ginkgo.yaml that sum is exact, too (tests/generators/ginkgo_reference.h).
+// configs/ginkgo.yaml that sum is exact, too (tests/generators/events/ginkgo_reference.h).
 #pragma once
 
 #include "core/error.h"

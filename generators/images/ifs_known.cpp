@@ -6,7 +6,7 @@ namespace wellspring::ifs {
 namespace {
 
 /// Of categories 0, 1, ... under the default seed and rate: 43,972 candidates in all. Each is
-/// searched for again by tests/generators/ifs_categories.test.cpp (some of them a run).
+/// searched for again by tests/generators/images/ifs_categories.test.cpp (some of them a run).
 constexpr std::uint8_t kKnown[] = {
     103, 29,  66,  46,  0,   93,  4,   10,  105, 26,  43,  19,  118, 17,  37,  97,  46,  42,  88,
     1,   58,  28,  11,  60,  152, 47,  4,   27,  3,   54,  37,  147, 32,  26,  49,  7,   30,  6,

@@ -1,6 +1,6 @@
 #include "generators/images/rcdb.h"
 
-#include "tests/generators/contour_reference.h"
+#include "tests/generators/images/contour_reference.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The tasks of `sbi` that integrate equations of motion, and what all share: no number of a batch.
 #include "generators/events/sbi.h"
-#include "tests/generators/sbi_draws.h"
+#include "tests/generators/events/sbi_draws.h"
 
 #include <gtest/gtest.h>
 

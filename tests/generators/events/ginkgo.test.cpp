@@ -2,7 +2,7 @@
 
 #include "generators/generator.h"
 #include "generators/samples.h"
-#include "tests/generators/ginkgo_reference.h"
+#include "tests/generators/events/ginkgo_reference.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
 

@@ -4,7 +4,7 @@
 #include "generators/images/rcdb.h"
 #include "generators/images/visual_atom.h"
 #include "tests/generators/collect.h"
-#include "tests/generators/contour_reference.h"
+#include "tests/generators/images/contour_reference.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"

@@ -1,7 +1,7 @@
 // The tasks of `sbi` whose laws are written in closed form, against them.
 #include "generators/events/sbi.h"
 
-#include "tests/generators/sbi_draws.h"
+#include "tests/generators/events/sbi_draws.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
 

@@ -2,7 +2,7 @@
 #include "generators/events/gflash.h"
 
 #include "generators/events/calo_media.h"
-#include "tests/generators/calo_reference.h"
+#include "tests/generators/events/calo_reference.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "generators/events/ginkgo_shower.h"
 
-#include "tests/generators/ginkgo_reference.h"
+#include "tests/generators/events/ginkgo_reference.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/statistics.h"
 
