@@ -139,8 +139,8 @@ def rebuilt(settings, seed, number, size):
 
 
 def latents_of(k, x, y):
-    lengths = ("radius", "noise", "line_width")
-    return [F(0.5 + x / 1024), F(0.5 + y / 1024), *(F(v) / F(512) if name in lengths else F(v) for name, v in k.items())]
+    sides = {"radius": 512, "noise": 512, "line_width": 512}
+    return [F(0.5 + x / 1024), F(0.5 + y / 1024), *(F(value) / F(sides.get(name, 1)) for name, value in k.items())]
 
 
 class VisualAtom(TruthTest):
