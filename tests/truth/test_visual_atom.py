@@ -118,7 +118,7 @@ def classes_of(settings, k):
         "noise": uniform(word[2], s["noise_low"], s["noise_high"]),
         "line_width": uniform(word[3], 0, s["line_width"]),
         "wave_1": wave,
-        "wave_2": np.where(same, wave, other + (other >= wave)),
+        "wave_2": np.where(same, between(word[6], s["waves_low"], s["waves_high"]), other + (other >= wave)),
     }
 
 
@@ -140,7 +140,8 @@ def rebuilt(settings, seed, number, size):
 
 def latents_of(k, x, y):
     sides = {"radius": 512, "noise": 512, "line_width": 512}
-    return [F(0.5 + x / 1024), F(0.5 + y / 1024), *(F(value) / F(sides.get(name, 1)) for name, value in k.items())]
+    of_class = [np.asarray(value, F) / F(sides.get(name, 1)) for name, value in k.items()]
+    return [F(0.5 + x / 1024), F(0.5 + y / 1024), *of_class]
 
 
 class VisualAtom(TruthTest):
@@ -175,6 +176,16 @@ class VisualAtom(TruthTest):
                     np.testing.assert_array_equal(made["latents"][row], np.array(latents, F))
                     wrong = np.any(made["x"][row] != (picture.astype(F) * F(1 / 255))[..., None], -1)
                     self.assertLess(np.mean(wrong), 1e-3)
+
+    def test_classes_and_latents_of_many_samples(self):
+        changed = {"orbits_high": 1, "vertices_high": 220}
+        settings, count = {**SETTINGS, **changed}, 600
+        made = self.samples("visual_atom", count, *(f"{k}={v}" for k, v in changed.items()), seed=3, size=16)
+        sample = Sample(named_key(3, "visual_atom"), np.arange(count))
+        label = below(sample.block("label", 0)[0], 1000)
+        x, y = (between(word, -512, 512) for word in sample.block("scene", 0)[:2])
+        np.testing.assert_array_equal(made["label"], label)
+        np.testing.assert_array_equal(made["latents"].T, latents_of(classes_of(settings, label), x, y))
 
     def test_ranges_of_latents_are_those_of_the_classes(self):
         ranges = self.samples("visual_atom", 1, size=16)["metadata"]["sources"][0]["latents"]
