@@ -103,6 +103,12 @@ std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
   if (range.count == 0)
     fail(ErrorKind::config, {"command line: --count is missing", "a generator never ends",
                              "say how many samples: --count 1000"});
+  constexpr std::uint64_t kIds = std::uint64_t{1} << 63;
+  if (range.count > kIds - range.first)
+    fail(ErrorKind::config,
+         {fmt::format("command line: --first {} --count {} goes beyond the last sample",
+                      range.first, range.count),
+          fmt::format("numbers of samples end at {}", kIds - 1), "begin further in front"});
   return std::make_unique<GeneratorFeed>(std::move(made), range, making);
 }
 

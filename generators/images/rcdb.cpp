@@ -1,6 +1,11 @@
 #include "generators/images/rcdb.h"
 
+#include "core/error.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +63,17 @@ Rcdb::Rcdb(const Params& params)
       least_left_(
           math::exp(-(static_cast<float>(params.vertices_high + 1) / params.vertices_mean))) {
   expect_ordered("rcdb", "vertices", params.vertices_low, params.vertices_high);
+  // Beyond, the exponential of the law's beginning has lost its digits in single precision.
+  constexpr float kFarthest = 80;
+  if (static_cast<float>(params.vertices_low) > kFarthest * params.vertices_mean) {
+    fail(ErrorKind::config,
+         {fmt::format("rcdb: vertices_low = {} with vertices_mean = {}", params.vertices_low,
+                      params.vertices_mean),
+          "the law of the vertices has no digits left so far above its mean",
+          fmt::format("take at least {} as vertices_mean, or at most {} as vertices_low",
+                      static_cast<float>(params.vertices_low) / kFarthest,
+                      std::floor(kFarthest * params.vertices_mean))});
+  }
   expect_ordered("rcdb", "orbits", params.orbits_low, params.orbits_high);
   expect_ordered("rcdb", "noise", params.noise_low, params.noise_high);
   expect_ordered("rcdb", "radius", params.radius_low, params.radius_high);

@@ -247,6 +247,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{
             "UnknownGenerator", {"digest", "shpes", "--count", "1"}, 2, "did you mean 'shapes'"},
+        Refusal{"BeyondTheLastSample",
+                {"digest", "noise", "--first", "9223372036854775807", "--count", "2"},
+                2,
+                "--first 9223372036854775807 --count 2 goes beyond the last sample"},
         Refusal{"UnknownName", {"describe", "shpes"}, 2, "did you mean 'shapes'"},
         Refusal{
             "UnknownParameter", {"preview", "shapes", "sofness=1"}, 2, "did you mean 'softness'"},

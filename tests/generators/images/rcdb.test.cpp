@@ -1,5 +1,7 @@
 #include "generators/images/rcdb.h"
 
+#include "core/error.h"
+#include "generators/generator.h"
 #include "tests/generators/images/contour_reference.h"
 #include "tests/support/statistics.h"
 
@@ -70,6 +72,20 @@ TEST(Rcdb, ContoursGrowByTheirLaw) {
   };
   expect_mean(means, 3 + functor.class_of(0).line_width);
   expect_mean(squares, 36 * 0.32903 * 0.32903);
+}
+
+TEST(Rcdb, RangesWhereItsLawHasNoDigitsAreRefused) {
+  EXPECT_NO_THROW(make_generator(
+      "rcdb", 32, {{"vertices_mean", "10"}, {"vertices_low", "800"}, {"vertices_high", "2000"}}));
+  try {
+    make_generator("rcdb", 32,
+                   {{"vertices_mean", "10"}, {"vertices_low", "801"}, {"vertices_high", "2000"}});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::config);
+    EXPECT_NE(std::string(error.what()).find("at most 800 as vertices_low"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Rcdb, InstancesFollowThePublishedLaws) {
