@@ -111,6 +111,17 @@ class Shapes(TruthTest):
         got = self.rebuild(16, "texture=any", "texture_strength=1", seed=20, first=2**33, size=41)
         self.assertEqual(set(got["latents"][:, 10]), {0, 1, 2, 3})
 
+    def test_all_have_the_area_of_the_disc_and_fit(self):
+        # Points of a grid that is turned, so that no edge runs along its rows.
+        c, s = np.cos(0.4), np.sin(0.4)
+        v, u = np.mgrid[-2:2:0.004, -2:2:0.004] + 0.002
+        u, v = c * u + s * v, c * v - s * u
+        for kind in SHAPES:
+            inside = distance(kind, u, v) < 0
+            self.assertLess(abs(np.sum(inside) * 0.004**2 / np.pi - 1), 5e-4, kind)
+            self.assertLess(np.max(np.hypot(u, v)[inside]), 1.672894)
+        self.assertGreater(1.0 - 2 * 1.672894 * 0.298, 0)
+
 
 if __name__ == "__main__":
     unittest.main()
