@@ -81,7 +81,7 @@ WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
   law.core = (0.0251f + 0.00319f * log_energy) + (0.1162f - 0.000381f * z) * tau;
   law.tail =
       (0.659f - 0.00309f * z) * (math::exp(-2.59f * (tau - 0.645f)) +
-                                 math::exp((0.3585f + 0.0412f * log_energy) * (tau - 0.645f)));
+                                 math::exp((0.3585f + 0.0421f * log_energy) * (tau - 0.645f)));
   const float u = ((0.401f + 0.00187f * z) - tau) / (1.313f - 0.0686f * log_energy);
   law.core_share = (2.632f - 0.00094f * z) * math::exp(u - math::exp(u));
   if (medium.sampling) {

@@ -108,7 +108,7 @@ def lateral_law(m, energy, k):
     def law(t):
         tau = t * k
         rc = 0.0251 + 0.00319 * y + (0.1162 - 0.000381 * m.z) * tau
-        rt = np.exp(-2.59 * (tau - 0.645)) + np.exp((0.3585 + 0.0412 * y) * (tau - 0.645))
+        rt = np.exp(-2.59 * (tau - 0.645)) + np.exp((0.3585 + 0.0421 * y) * (tau - 0.645))
         rt = (0.659 - 0.00309 * m.z) * rt
         u = (0.401 + 0.00187 * m.z - tau) / (1.313 - 0.0686 * y)
         p = (2.632 - 0.00094 * m.z) * np.exp(u - np.exp(u))

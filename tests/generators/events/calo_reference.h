@@ -74,7 +74,7 @@ struct CaloReference {
     const double e = std::log(energy);
     double core = 0.0251 + 0.00319 * e + (0.1162 - 0.000381 * z) * tau;
     double tail = (0.659 - 0.00309 * z) * (std::exp(-2.59 * (tau - 0.645)) +
-                                           std::exp((0.3585 + 0.0412 * e) * (tau - 0.645)));
+                                           std::exp((0.3585 + 0.0421 * e) * (tau - 0.645)));
     const double u = (0.401 + 0.00187 * z - tau) / (1.313 - 0.0686 * e);
     double share = (2.632 - 0.00094 * z) * std::exp(u - std::exp(u));
     if (sampling) {
