@@ -1,0 +1,138 @@
+"""rambo: events with and without masses, weighted and unweighted, number by number.
+
+The page makes sines and logarithms in single precision, here in double: a q may be off by about 2 units in the last
+place of single precision (ULP), its direction by 2 ULP. What follows is in double on both sides, so momenta may be off
+by 2 ULP of the energy times gamma of the boost, the last rounding included. A try that is kept on one side alone would
+change an event altogether; the chance of it is 10^-7 a try, and it happens here in none.
+"""
+
+import unittest
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import beta, kstest
+
+from truth import Sample, TruthTest, below, named_key, unit, unit_open
+
+ULP = 2.0**-23
+
+
+def f32(value):
+    return np.float32(value).astype(np.float64)
+
+
+def massless(sample, tries, bodies, energy):
+    """Momenta [bodies, 4] of a try of one sample, and gamma of the boost that they came by."""
+    words = np.array(sample.block("texture", 8 * tries + np.arange(bodies)))
+    cosine = 2 * unit(words[0]).astype(np.float64) - 1
+    turn = 2 * np.pi * unit(words[1]).astype(np.float64)
+    sine = np.sqrt((1 - cosine) * (1 + cosine))
+    argument = (unit_open(words[2]) * unit_open(words[3])).astype(np.float64)
+    q0 = -np.log(argument)
+    q = q0 * np.array([sine * np.cos(turn), sine * np.sin(turn), cosine])
+    total, sums = q0.sum(), q.sum(axis=1)
+    mass = np.sqrt((total - np.linalg.norm(sums)) * (total + np.linalg.norm(sums)))
+    b, gamma, x = -sums / mass, total / mass, energy / mass
+    along = b @ q
+    p0 = x * (gamma * q0 + along)
+    p = x * (q + b[:, None] * (q0 + along / (1 + gamma)))
+    return np.concatenate([p0[None], p]).T, gamma
+
+
+def massive(momenta, masses, energy):
+    """Momenta with masses, the weight W and the bound X^(2n - 3)."""
+    n = len(masses)
+    size = momenta[:, 0]
+    bound = np.sqrt(1 - (masses.sum() / energy) ** 2)
+    xi = 1.0
+    if masses.any():
+        xi = brentq(lambda xi: np.sqrt(masses**2 + (xi * size) ** 2).sum() - energy, 0, 1 + 1e-12, xtol=1e-15)
+    k = xi * size
+    e = np.sqrt(masses**2 + k**2)
+    weight = xi ** (2 * n - 3) * np.prod(k / e) * energy / (k**2 / e).sum()
+    return np.concatenate([e[:, None], xi * momenta[:, 1:]], axis=1), weight, bound ** (2 * n - 3)
+
+
+class Rambo(TruthTest):
+    def event(self, sample, bodies, energy, masses, unweight):
+        """Momenta, how far they may be off, and the weight W of the try that is kept."""
+        for tries in range(10000):
+            momenta, gamma = massless(sample, tries, bodies, energy)
+            momenta, weight, bound = massive(momenta, masses, energy)
+            if not unweight or unit(sample.block("noise", tries)[0]) < np.float32(weight / bound):
+                break
+        return momenta, 2 * ULP * gamma * energy, weight
+
+    def compare(self, count, *settings, bodies=(4, 4), energy=(500, 500), masses=(), unweight=False, gev=1):
+        for seed, first in ((0, 0), (20240607, 2**32 + 11)):
+            made = self.samples("rambo", count, *settings, seed=seed, first=first)
+            low, high = f32(energy)
+            for k in range(count):
+                sample = Sample(named_key(seed, "rambo"), first + k)
+                words = sample.words("scene", 2)
+                n = bodies[0] + int(below(words[0], bodies[1] - bodies[0] + 1))
+                w = min(f32(unit(words[1]).astype(np.float64) * f32(high - low) + low), high)
+                m = np.zeros(n)
+                m[: len(masses)] = f32(masses)[:n]
+                momenta, tolerance, weight = self.event(sample, n, w, m, unweight)
+                rows = made["x"][made["offsets"][k] : made["offsets"][k + 1]].astype(np.float64) * f32(gev)
+                self.assertEqual(rows.shape, (n, 4))
+                self.assertLess(np.max(np.abs(rows - momenta)) / tolerance, 1)
+                self.assertEqual(made["label"][k], n - bodies[0])
+                np.testing.assert_array_equal(made["latents"][k, :2], np.float32([w, n]))
+                # The root is as good as f64 and the differences of q leave it.
+                self.assertLess(abs(made["latents"][k, 2] - np.log(weight)), 4 * ULP * (1 + abs(np.log(weight))))
+                self.assertLess(abs(made["weight"][k] - (1 if unweight else weight)), 4 * ULP)
+
+    def test_default(self):
+        self.compare(30)
+
+    def test_numbers_of_bodies_and_energies(self):
+        settings = ("bodies_low=2", "bodies_high=8", "energy_low=1", "energy_high=100")
+        self.compare(40, *settings, bodies=(2, 8), energy=(1, 100))
+
+    def test_masses(self):
+        settings = ("bodies_low=2", "bodies_high=5", "masses=[1,2,3]", "energy_low=7", "energy_high=20")
+        options = {"bodies": (2, 5), "masses": (1, 2, 3), "energy": (7, 20)}
+        self.compare(30, *settings, "unit=0.001", gev=0.001, **options)
+        self.compare(20, *settings, "weights=unweight", unweight=True, **options)
+
+    def test_presets(self):
+        self.compare(10, "preset=top_pair", bodies=(2, 2), masses=(172.5, 172.5))
+        masses, energy = (0.493677, 0.13957, 0.13957), (1.86966, 1.86966)
+        self.compare(20, "preset=d_to_k_pi_pi", bodies=(3, 3), masses=masses, energy=energy, unweight=True)
+
+    def test_the_last_try_is_kept(self):
+        # Eight bodies with a hundredth of the energy left: one try in 10^9 would be taken.
+        settings = ("bodies_low=8", "bodies_high=8", "masses=[1,1,1,1,1,1,1,1]", "weights=unweight")
+        made = self.samples("rambo", 1, *settings, "energy_low=8.09", "energy_high=8.09")
+        w = f32(8.09)
+        momenta, gamma = massless(Sample(named_key(0, "rambo"), 0), 9999, 8, w)
+        momenta, _, _ = massive(momenta, np.ones(8), w)
+        self.assertLess(np.max(np.abs(made["x"] - momenta)), 2 * ULP * gamma * w)
+
+    def test_published_laws(self):
+        # Kolmogorov and Smirnov's test of one body an event: 2 E / w follows Beta(2, n - 2).
+        for n in (3, 4, 7):
+            made = self.samples("rambo", 4000, f"bodies_low={n}", f"bodies_high={n}", seed=n)
+            share = made["x"][made["offsets"][:-1], 0] / 250
+            self.assertGreater(kstest(share, beta(2, n - 2).cdf).pvalue, 1e-7)
+        # Two bodies weigh sqrt(lambda) / s; of three the mean weight is the area of the Dalitz plot.
+        made = self.samples("rambo", 20, "preset=top_pair", seed=8)
+        np.testing.assert_allclose(made["weight"], np.sqrt(1 - (345 / 500) ** 2), rtol=2 * ULP)
+        made = self.samples("rambo", 4000, "preset=d_to_k_pi_pi", "weights=keep", seed=9)
+        m1, m2, m3, w = 0.493677, 0.13957, 0.13957, 1.86966
+        area = quad(
+            lambda s: np.sqrt(triangle(s, m1**2, m2**2) * triangle(w**2, s, m3**2)) / s, (m1 + m2) ** 2, (w - m3) ** 2
+        )[0]
+        weight = made["weight"].astype(np.float64)
+        self.assertLess(abs(weight.mean() - area / (w**4 / 2)), 5.5 * weight.std() / np.sqrt(4000))
+
+
+def triangle(a, b, c):
+    return a * a + b * b + c * c - 2 * (a * b + a * c + b * c)
+
+
+if __name__ == "__main__":
+    unittest.main()
