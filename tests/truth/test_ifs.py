@@ -118,13 +118,16 @@ def weighted(maps, step):
 
 
 @functools.lru_cache(maxsize=None)
-def fractaldb_class(number, step=0.4):
-    """-> variations [25, n, 6], upto, usable, windows [25, 4], starts [25, 2]"""
+def fractaldb_class(number, step, only=None):
+    """-> variations [25, n, 6], upto, usable, windows [25, 4], starts [25, 2]; `only` one of them is surveyed"""
     maps, upto, halves = fractaldb_system(number, ATTEMPTS[number])
     variations = weighted(maps, step)
+    if only is not None:
+        variations = np.repeat(variations[only : only + 1], 25, axis=0)
     with np.errstate(all="ignore"):
-        points = orbit(variations.astype(np.float64), choose(halves, upto))
-        seen = [filled(points[:, v]) for v in range(25)]
+        points = orbit(variations[: 25 if only is None else 1].astype(np.float64), choose(halves, upto))
+        seen = [filled(points[:, v]) for v in range(points.shape[1])]
+        seen = (25 * seen)[:25]
     usable = [v for v, (gone, rate, _, _) in enumerate(seen) if v == 0 or not gone and rate >= 0.02]
     return variations, upto, usable, np.array([s[2] for s in seen], F), np.array([s[3] for s in seen], F)
 
@@ -415,7 +418,8 @@ def rebuild(number, seed, size, settings):
     k = int(below(w[0], p["categories"]))
     usable = range(25)
     if p["mode"] == "fractaldb":
-        variations, upto, usable, windows, starts = fractaldb_class(k, p["weight_step"])
+        only = int(below(w[1], 25)) if p["keep_degenerate"] else None
+        variations, upto, usable, windows, starts = fractaldb_class(k, p["weight_step"], only)
         usable = range(25) if p["keep_degenerate"] else usable
     elif p["mode"] == "svd":
         variations, upto, windows, starts = svd_class(k, p["jitters"], p["maps_low"], p["maps_high"])
