@@ -210,6 +210,15 @@ Ode::Ode(const Params& params)
       points_(params.points),
       noise_(static_cast<float>(params.noise)),
       softening2_(static_cast<float>(params.softening * params.softening)) {
+  // Explicit methods are unstable beyond some steps; ten times a system's own is still well below.
+  constexpr double kLongest = 10;
+  const double own = facts(params.system).step;
+  if (params.step > kLongest * own) {
+    fail(ErrorKind::config,
+         {"ode: step = " + shortest(params.step) + " is too long for this system",
+          "its own is " + shortest(own) + ", and beyond ten times that trajectories run away",
+          "take " + shortest(kLongest * own) + " at most"});
+  }
   const double interval = duration_of(params) / params.points;
   const double steps = std::max(1.0, std::ceil(interval / longest_step(params) * (1 - 1e-9)));
   if (steps * params.points > kMostSteps) {

@@ -120,15 +120,16 @@ struct Rambo {
            {"rambo: energy_low is above energy_high", "energies are uniform between the two",
             "exchange them, or give both the same value"});
     }
-    if (params.masses.size() > kMostBodies) {
+    if (params.masses.size() > static_cast<std::size_t>(params.bodies_high)) {
+      const std::string bodies = std::to_string(params.bodies_high);
       fail(ErrorKind::config,
            {"rambo: masses has " + std::to_string(params.masses.size()) + " values",
-            "there are 8 bodies at most", "give no more than 8 masses"});
+            "bodies_high is " + bodies, "give no more than " + bodies + " masses"});
     }
     double sum = 0;
     for (std::size_t i = 0; i < params.masses.size(); ++i) {
       mass_[i] = params.masses[i];
-      if (static_cast<int>(i) < params.bodies_high) sum += params.masses[i];
+      sum += params.masses[i];
     }
     if (sum > kLargestShare * params.energy_low) {
       fail(ErrorKind::config,

@@ -149,7 +149,14 @@ struct Ising {
     return {key.rng, chances(t), side_for(key.shape)};
   }
 
+  /// Error (config) where the image asks for a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const {
+    if (side_for(shape) > kMostSide) {
+      fail(ErrorKind::config,
+           {"ising: an image of " + std::to_string(shape.width) + " pixels a side",
+            "with side = 0 its lattice has as many spins, and 1024 are the most",
+            "take a smaller image, or name a side"});
+    }
     return IsingWork::words_of(IsingShape::of(side_for(shape)));
   }
   /// A thread a word of spins.

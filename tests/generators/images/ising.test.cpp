@@ -1,6 +1,8 @@
 #include "generators/images/ising.h"
 
 #include "generators/generator.h"
+#include "kernels/device.h"
+#include "kernels/memory_plan.h"
 #include "kernels/solo_team.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
@@ -382,6 +384,14 @@ TEST(Ising, ImpossibleParametersAreRefused) {
   test::expect_parts(refused({{"side", "2", {}}}), {"side = 2", "take 4"});
   test::expect_parts(refused({{"t_low", "3", {}}, {"t_high", "2", {}}}), {"t_low", "exchange"});
   test::expect_parts(refused({{"t_low", "2.5", {}}}), {"one phase", "lower t_low", "2.2692"});
+  // Random words are numbered with 32 bits, which larger lattices could use up.
+  const auto large = make_generator("ising", 1025);
+  test::expect_parts(test::message_of(ErrorKind::config,
+                                      [&] {
+                                        MemoryPlan memory(Device::cpu());
+                                        large->plan(memory, 1);
+                                      }),
+                     {"1025 pixels", "1024 are the most", "name a side"});
 }
 
 }  // namespace
