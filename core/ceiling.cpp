@@ -38,9 +38,8 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
   const bool pairs_contradict = share.interval && share.interval->low > 1 + kUnequalWindows;
   // Of too few windows for an interval, a ceiling is taken to be known to a factor of two.
   const double few_highest = kWidest * spread_of(std::move(ceilings)).median;
-  const bool rates_contradict =
-      rate && (ceiling ? rate->low > (1 + kUnequalWindows) * ceiling->high
-                       : !share.interval && rate->low > few_highest);
+  const bool rates_contradict = rate && (ceiling ? rate->low > (1 + kUnequalWindows) * ceiling->high
+                                                 : !share.interval && rate->low > few_highest);
   share.verdict = Verdict::stands;
   if (!share.interval) share.verdict = Verdict::too_few;
   if (share.interval && share.interval->high > kWidest * share.interval->low)

@@ -2,8 +2,8 @@
 // in double precision: what no statistical test of a second could tell from a shift of 2 %.
 #include "generators/events/calo_gflash.h"
 #include "kernels/gamma.h"
-#include "tests/generators/events/calo_reference.h"
 #include "tests/generators/collect.h"
+#include "tests/generators/events/calo_reference.h"
 
 #include <gtest/gtest.h>
 

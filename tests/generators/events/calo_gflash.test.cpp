@@ -1,7 +1,7 @@
 #include "generators/events/calo_gflash.h"
 
-#include "tests/generators/events/calo_reference.h"
 #include "tests/generators/collect.h"
+#include "tests/generators/events/calo_reference.h"
 #include "tests/generators/team_test.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
