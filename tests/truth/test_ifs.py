@@ -1,4 +1,7 @@
-"""ifs: labels, latents and images made anew from docs/generators/ifs.md, whose steps round as the program's do."""
+"""ifs: labels, latents and images made anew from docs/generators/ifs.md, whose steps round as the program's do.
+
+Longer than 500 lines: three modes share systems, surveys and walks.
+"""
 
 import functools
 import unittest
