@@ -10,8 +10,15 @@ from gpu_check.running import Check, Outcome
 
 # Sample ids that a 32-bit counter would not reach.
 FAR = 2**40
-# With --quick: a reaction from its beginning takes most of the time of all digests.
-QUICK_SETTINGS = {"gray_scott": ["warm_up=20"]}
+# With --quick: what takes most of the time of all digests, made smaller: a reaction from its beginning, the search
+# for classes, chains, many orbits.
+QUICK_SETTINGS = {
+    "gray_scott": ["warm_up=20"],
+    "ifs3d": ["categories=4"],
+    "ising": ["rounds=4"],
+    "rcdb": ["orbits_high=20"],
+    "visual_atom": ["orbits_high=20"],
+}
 # Every form of sample as training sees it: augmented images, events, sets, targets.
 AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3, blur]"
 CONFIGURATIONS = {
