@@ -245,8 +245,9 @@ TEST(Rambo, ImpossibleParametersAreRefused) {
   test::expect_parts(refused({{"energy_low", "600", {}}}), {"energy_low", "exchange"});
   test::expect_parts(refused({{"masses", "[300, 250]", {}}}),
                      {"550 GeV", "raise energy_low to 555"});
-  test::expect_parts(refused({{"bodies_high", "2", {}}, {"masses", "[1, 2, 3]", {}}}),
-                     {"masses has 3 values", "no more than 2"});
+  test::expect_parts(
+      refused({{"bodies_low", "2", {}}, {"bodies_high", "2", {}}, {"masses", "[1, 2, 3]", {}}}),
+      {"masses has 3 values", "no more than 2"});
 }
 
 }  // namespace
