@@ -7,15 +7,20 @@
 
 namespace wellspring {
 
+/// How much of red, green and blue there is in a pure hue, in sextants of [0, 6): each over the
+/// circle is a trapezium (A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978).
+WS_INLINE Rgb hue_primaries(float sextants) {
+  return {math::clamp(math::abs(sextants - 3) - 1, 0.f, 1.f),
+          math::clamp(2 - math::abs(sextants - 2), 0.f, 1.f),
+          math::clamp(2 - math::abs(sextants - 4), 0.f, 1.f)};
+}
+
 /// A colour of this hue, in turns of any size (0 red, 1 / 3 green, 2 / 3 blue); `white` is what the
 /// channels have in common, in [0, 1], and `value` the largest channel.
 WS_INLINE Rgb hue_colour(float hue, float white, float value) {
-  const float h = 6 * math::fract(hue);
-  const float r = math::clamp(math::abs(h - 3) - 1, 0.f, 1.f);
-  const float g = math::clamp(2 - math::abs(h - 2), 0.f, 1.f);
-  const float b = math::clamp(2 - math::abs(h - 4), 0.f, 1.f);
-  return {value * math::lerp(white, 1, r), value * math::lerp(white, 1, g),
-          value * math::lerp(white, 1, b)};
+  const Rgb pure = hue_primaries(6 * math::fract(hue));
+  return {value * math::lerp(white, 1, pure.r), value * math::lerp(white, 1, pure.g),
+          value * math::lerp(white, 1, pure.b)};
 }
 
 }  // namespace wellspring

@@ -1,15 +1,12 @@
 #include "generators/images/ifs3d_categories.h"
 
 #include "core/error.h"
-#include "core/progress.h"
-#include "kernels/launch.h"
+#include "generators/make_each.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 
 namespace wellspring::ifs3d {
 
@@ -141,26 +138,6 @@ void make_category(const CategorySpec& spec, std::int64_t k, Category& category,
   }
 }
 
-/// One category a team of one; the first failure is kept.
-struct CategoryMaker {
-  const CategorySpec* spec;
-  CategoryTable* table;
-  std::exception_ptr* failures;
-  Progress* progress;
-  std::atomic<std::uint64_t>* done;
-
-  void operator()(SoloTeam&, std::int64_t k) const {
-    const auto at = static_cast<std::size_t>(k);
-    try {
-      make_category(*spec, k, table->categories[at], &table->frames[at * kVariations]);
-    } catch (...) {
-      failures[k] = std::current_exception();
-    }
-    const std::uint64_t so_far = ++*done;
-    if (progress != nullptr) progress->update(so_far);
-  }
-};
-
 }  // namespace
 
 bool Survey::spreads(double least) const {
@@ -195,13 +172,10 @@ CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int 
   const auto size = static_cast<std::size_t>(count);
   table.categories.resize(size);
   table.frames.resize(size * kVariations);
-  std::vector<std::exception_ptr> failures(size);
-  std::atomic<std::uint64_t> done = 0;
-  host::run_league(count, threads, {1, 0},
-                   CategoryMaker{&spec, &table, failures.data(), progress, &done});
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  make_each(count, threads, progress, [&](std::int64_t k) {
+    const auto at = static_cast<std::size_t>(k);
+    make_category(spec, k, table.categories[at], &table.frames[at * kVariations]);
+  });
   return table;
 }
 

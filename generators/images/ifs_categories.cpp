@@ -1,16 +1,13 @@
 #include "generators/images/ifs_categories.h"
 
 #include "core/error.h"
-#include "core/progress.h"
-#include "kernels/launch.h"
+#include "generators/make_each.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
-#include <exception>
 
 namespace wellspring::ifs {
 
@@ -337,50 +334,21 @@ Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t a
   return category;
 }
 
-namespace {
-
-/// One category a team of one; the first failure is kept.
-struct CategoryMaker {
-  const CategorySpec* spec;
-  CategoryTable* table;
-  std::exception_ptr* failures;
-  Progress* progress;
-  std::atomic<std::uint64_t>* done;
-
-  void operator()(SoloTeam&, std::int64_t k) const {
-    thread_local Surveyor surveyor;
-    const auto at = static_cast<std::size_t>(k);
-    try {
-      const auto known = known_attempts(*spec);
-      const std::uint32_t attempt =
-          at < known.size() ? known[at] : find_attempt(*spec, k, surveyor);
-      table->categories[at] =
-          make_category(*spec, k, attempt, surveyor,
-                        std::span(table->windows)
-                            .subspan(at * kVariations, static_cast<std::size_t>(kVariations)));
-    } catch (...) {
-      failures[k] = std::current_exception();
-    }
-    const std::uint64_t so_far = ++*done;
-    if (progress != nullptr) progress->update(so_far);
-  }
-};
-
-}  // namespace
-
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress) {
   CategoryTable table;
   const auto size = static_cast<std::size_t>(count);
   table.categories.resize(size);
   table.windows.resize(size * kVariations);
-  std::vector<std::exception_ptr> failures(size);
-  std::atomic<std::uint64_t> done = 0;
-  host::run_league(count, threads, {1, 0},
-                   CategoryMaker{&spec, &table, failures.data(), progress, &done});
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  make_each(count, threads, progress, [&](std::int64_t k) {
+    thread_local Surveyor surveyor;
+    const auto at = static_cast<std::size_t>(k);
+    const auto known = known_attempts(spec);
+    const std::uint32_t attempt = at < known.size() ? known[at] : find_attempt(spec, k, surveyor);
+    table.categories[at] = make_category(
+        spec, k, attempt, surveyor,
+        std::span(table.windows).subspan(at * kVariations, static_cast<std::size_t>(kVariations)));
+  });
   return table;
 }
 

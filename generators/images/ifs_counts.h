@@ -6,6 +6,7 @@
 #pragma once
 
 #include "generators/images/diamond_square.h"
+#include "generators/images/hues.h"
 #include "kernels/emission/pixel_run.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
@@ -46,17 +47,13 @@ WS_INLINE CountStyle draw_style(const SampleRng& rng) {
 }
 
 /// HSV with its hue in bytes that go round: floor(hue) mod 256, in units of 2 degrees, 180 of which
-/// are a turn. |hue| below 2^20. Each primary over the circle is a trapezium (A. R. Smith, "Color
-/// gamut transform pairs", SIGGRAPH 1978).
+/// are a turn. |hue| below 2^20.
 WS_INLINE Rgb wrapped_hue(float hue, float saturation, float value) {
   const int byte = static_cast<int>(math::floor(hue)) & 255;
-  const float sextants = static_cast<float>(byte < 180 ? byte : byte - 180) / 30;
-  const float red = math::clamp(math::abs(sextants - 3) - 1, 0.0f, 1.0f);
-  const float green = math::clamp(2 - math::abs(sextants - 2), 0.0f, 1.0f);
-  const float blue = math::clamp(2 - math::abs(sextants - 4), 0.0f, 1.0f);
-  return {value * math::fma(saturation, red - 1, 1.0f),
-          value * math::fma(saturation, green - 1, 1.0f),
-          value * math::fma(saturation, blue - 1, 1.0f)};
+  const Rgb pure = hue_primaries(static_cast<float>(byte < 180 ? byte : byte - 180) / 30);
+  return {value * math::fma(saturation, pure.r - 1, 1.0f),
+          value * math::fma(saturation, pure.g - 1, 1.0f),
+          value * math::fma(saturation, pure.b - 1, 1.0f)};
 }
 
 WS_INLINE Rgb background(const CountStyle& style, float height) {

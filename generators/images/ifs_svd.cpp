@@ -1,15 +1,12 @@
 #include "generators/images/ifs_svd.h"
 
 #include "core/error.h"
-#include "core/progress.h"
-#include "kernels/launch.h"
+#include "generators/make_each.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 
 namespace wellspring::ifs {
 
@@ -43,37 +40,6 @@ Window window_of(const Box& box) {
 [[noreturn]] void give_up(const char* what, const char* advice) {
   fail(ErrorKind::config, {fmt::format("ifs: {} shows nothing", what),
                            fmt::format("{} were tried", kMostTries), advice});
-}
-
-/// One class a team of one; the first failure is kept.
-template <class Make>
-struct EachClass {
-  const Make* make;
-  std::exception_ptr* failures;
-  Progress* progress;
-  std::atomic<std::uint64_t>* done;
-
-  void operator()(SoloTeam&, std::int64_t k) const {
-    try {
-      (*make)(k);
-    } catch (...) {
-      failures[k] = std::current_exception();
-    }
-    const std::uint64_t so_far = ++*done;
-    if (progress != nullptr) progress->update(so_far);
-  }
-};
-
-/// make(k) for every class, by as many threads.
-template <class Make>
-void make_each(std::int64_t count, int threads, Progress* progress, const Make& make) {
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(count));
-  std::atomic<std::uint64_t> done = 0;
-  host::run_league(count, threads, {1, 0},
-                   EachClass<Make>{&make, failures.data(), progress, &done});
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
 }
 
 CategoryTable empty_table(std::int64_t count) {
