@@ -1,5 +1,8 @@
-// How fast each generator makes samples, beside how fast the memory could take them.
+// How fast each generator makes samples: beside how fast the memory could take them, beside a plain
+// loop that makes the same, and by how many threads.
 #include "bench/measure.h"
+#include "bench/plain/plain.h"
+#include "core/counted.h"
 #include "generators/generator.h"
 #include "kernels/emission/batch_columns.h"
 #include "kernels/memory_plan.h"
@@ -9,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <vector>
 
 namespace wellspring::bench {
 namespace {
@@ -32,9 +36,14 @@ std::vector<LaunchSize> launch_sizes(bool images, Device device) {
 /// of use to the next.
 class GeneratorBench {
  public:
-  GeneratorBench(const GeneratorEntry& entry, const LaunchSize& size, Device device)
-      : stream_(device), memory_(device), mixture_(kSeed), image_(entry.kind == SampleKind::image) {
-    mixture_.add(std::make_unique<ProceduralSource>(entry.name, entry.make({}, size.side),
+  /// `threads`: of the CPU; 0: as the machine says.
+  GeneratorBench(const GeneratorEntry& entry, const std::vector<ParamSetting>& settings,
+                 const LaunchSize& size, Device device, int threads = 0)
+      : stream_(device, threads),
+        memory_(device),
+        mixture_(kSeed),
+        image_(entry.kind == SampleKind::image) {
+    mixture_.add(std::make_unique<ProceduralSource>(entry.name, entry.make(settings, size.side),
                                                     ProceduralSource::Settings{kSeed, {}, {}}),
                  {});
     BatchColumns columns;
@@ -61,6 +70,11 @@ class GeneratorBench {
     return bytes;
   }
   std::int64_t samples() const { return batch_.size; }
+  std::int64_t values() const { return batch_.layout.elements(); }
+  int threads() const { return stream_.threads(); }
+  Work work() {
+    return {[this] { run(); }, static_cast<double>(batch_.size), [this] { wait(); }};
+  }
   const char* unit() const { return image_ ? "images/s" : "events/s"; }
   std::string shape_text() const {
     const char* type = batch_.dtype == DType::bf16 ? "bf16" : "f32";
@@ -81,19 +95,50 @@ class GeneratorBench {
   bool image_;
 };
 
+void bench_beside_memory(Report& report, const GeneratorEntry& entry) {
+  for (const LaunchSize& size : launch_sizes(entry.kind == SampleKind::image, report.device)) {
+    GeneratorBench bench(entry, {}, size, report.device);
+    const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
+    MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);
+    const auto samples = static_cast<double>(bench.samples());
+    report.add(measure(entry.name + " " + bench.shape_text(), bench.unit(), bench.work(),
+                       {"memory write of as many bytes", traffic.work(samples)}));
+  }
+}
+
+/// In one thread beside the plain loop, then in all threads beside one.
+void bench_beside_plain(Report& report, const GeneratorEntry& entry, const PlainLoop& plain) {
+  const bool image = entry.kind == SampleKind::image;
+  const LaunchSize size = {image ? 16 : 1 << 14, plain.side};
+  GeneratorBench one(entry, plain.settings, size, report.device, 1);
+  const std::string name =
+      entry.name + " " + one.shape_text() + (plain.what.empty() ? "" : ", " + plain.what);
+  std::vector<float> x(static_cast<std::size_t>(one.values()));
+  std::uint64_t made = 0;
+  const int together = image ? 1 : 1024;
+  const Work loop = {[&] {
+                       for (int i = 0; i < together; ++i) plain.make(0, made++, x);
+                     },
+                     static_cast<double>(together)};
+  report.add(compare(name + ", 1 thread", one.unit(), one.work(), {"a plain loop", loop}));
+
+  GeneratorBench all(entry, plain.settings, size, report.device);
+  if (all.threads() == 1) return;
+  report.add(compare(name + ", " + counted(all.threads(), "thread"), all.unit(), all.work(),
+                     {"1 thread", one.work()}));
+}
+
 }  // namespace
 
 void bench_generators(Report& report, const Filter& filter) {
+  std::vector<PlainLoop> plain;
   for (const GeneratorEntry& entry : generator_registry()) {
     if (!filter.matches(entry.name)) continue;
-    for (const LaunchSize& size : launch_sizes(entry.kind == SampleKind::image, report.device)) {
-      GeneratorBench bench(entry, size, report.device);
-      const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
-      MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);
-      const auto samples = static_cast<double>(bench.samples());
-      report.add(measure(entry.name + " " + bench.shape_text(), bench.unit(),
-                         {[&] { bench.run(); }, samples, [&] { bench.wait(); }},
-                         {"memory write of as many bytes", traffic.work(samples)}));
+    bench_beside_memory(report, entry);
+    if (report.device.is_cuda()) continue;
+    if (plain.empty()) plain = plain_loops();
+    for (const PlainLoop& loop : plain) {
+      if (loop.generator == entry.name) bench_beside_plain(report, entry, loop);
     }
   }
 }

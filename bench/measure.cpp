@@ -42,10 +42,16 @@ double warm_up(const Work& work) {
 
 }  // namespace
 
-Row measure(const std::string& name, const std::string& unit, const Work& work, const Bound& bound,
-            int repeats) {
-  const double row_once = warm_up(work), bound_once = warm_up(bound.work);
-  const double window = std::max({kShortest, row_once, bound_once});
+namespace {
+
+struct Pairs {
+  std::vector<double> rates, beside;  ///< of each window
+  ProcessorLoad load;
+};
+
+Pairs by_turns(const Work& work, const Work& beside, int repeats) {
+  const double work_once = warm_up(work), beside_once = warm_up(beside);
+  const double window = std::max({kShortest, work_once, beside_once});
   const auto times_of = [&](double once) {
     return std::max(1, static_cast<int>(std::round(window / std::max(once, 1e-9))));
   };
@@ -55,26 +61,56 @@ Row measure(const std::string& name, const std::string& unit, const Work& work, 
     std::vector<double> rates = {};
     void window() { rates.push_back(work.work * times / seconds_of(work, times)); }
   };
-  Timed row_part{work, times_of(row_once)}, bound_part{bound.work, times_of(bound_once)};
+  Timed work_part{work, times_of(work_once)}, beside_part{beside, times_of(beside_once)};
   const ProcessorTimes before = processor_times();
   for (int i = 0; i < repeats; ++i) {
-    Timed& first = i % 2 == 0 ? row_part : bound_part;
-    Timed& second = i % 2 == 0 ? bound_part : row_part;
+    Timed& first = i % 2 == 0 ? work_part : beside_part;
+    Timed& second = i % 2 == 0 ? beside_part : work_part;
     first.window();
     second.window();
   }
-  std::vector<RatePair> pairs;
-  for (std::size_t i = 0; i < row_part.rates.size(); ++i)
-    pairs.push_back({row_part.rates[i], bound_part.rates[i]});
-  const Spread spread = spread_of(row_part.rates);
+  return {std::move(work_part.rates), std::move(beside_part.rates),
+          load_between(before, processor_times())};
+}
+
+Row row_of(const std::string& name, const std::string& unit, const Pairs& pairs) {
+  const Spread spread = spread_of(pairs.rates);
   return {name,
           unit,
           spread.median,
           spread.spread,
-          repeats,
-          median_interval(row_part.rates),
-          Ceiling{bound.what, spread_of(bound_part.rates).median, median_interval(bound_part.rates),
-                  share_of_ceiling(pairs), load_between(before, processor_times())}};
+          static_cast<int>(pairs.rates.size()),
+          median_interval(pairs.rates)};
+}
+
+}  // namespace
+
+Row measure(const std::string& name, const std::string& unit, const Work& work, const Beside& bound,
+            int repeats) {
+  const Pairs measured = by_turns(work, bound.work, repeats);
+  std::vector<RatePair> pairs;
+  for (std::size_t i = 0; i < measured.rates.size(); ++i)
+    pairs.push_back({measured.rates[i], measured.beside[i]});
+  Row row = row_of(name, unit, measured);
+  row.ceiling = Ceiling{bound.what, spread_of(measured.beside).median,
+                        median_interval(measured.beside), share_of_ceiling(pairs), measured.load};
+  return row;
+}
+
+Row compare(const std::string& name, const std::string& unit, const Work& work, const Beside& rival,
+            int repeats) {
+  const Pairs measured = by_turns(work, rival.work, repeats);
+  std::vector<double> times;
+  for (std::size_t i = 0; i < measured.rates.size(); ++i)
+    times.push_back(measured.rates[i] / measured.beside[i]);
+  Row row = row_of(name, unit, measured);
+  row.rival = Rival{rival.what,
+                    spread_of(measured.beside).median,
+                    median_interval(measured.beside),
+                    spread_of(times).median,
+                    median_interval(times),
+                    measured.load};
+  return row;
 }
 
 MemoryTraffic::MemoryTraffic(Device device, Kind kind, std::size_t bytes)
@@ -147,6 +183,17 @@ std::string to_string(const Row& row) {
     text += fmt::format(" {} of {} {}, {}", to_string(row.ceiling->share, row.ceiling->load),
                         human_count(row.ceiling->rate), interval(row.ceiling->interval),
                         row.ceiling->what);
+  if (row.rival)
+    text +=
+        fmt::format(" {:.2f} times{} the {} {} of {}{}", row.rival->times,
+                    row.rival->times_interval
+                        ? fmt::format(" (95 %: {:.2f} to {:.2f})", row.rival->times_interval->low,
+                                      row.rival->times_interval->high)
+                        : "",
+                    human_count(row.rival->rate), interval(row.rival->interval), row.rival->what,
+                    row.rival->load.busy()
+                        ? fmt::format("; the machine was busy ({})", row.rival->load.to_string())
+                        : "");
   return text;
 }
 
@@ -162,6 +209,15 @@ nlohmann::json to_json(const Ceiling& ceiling) {
           {"processors", to_json(ceiling.load)}};
 }
 
+nlohmann::json to_json(const Rival& rival) {
+  return {{"what", rival.what},
+          {"rate", rival.rate},
+          {"interval", to_json(rival.interval)},
+          {"times", rival.times},
+          {"times_interval", to_json(rival.times_interval)},
+          {"processors", to_json(rival.load)}};
+}
+
 }  // namespace
 
 nlohmann::json to_json(const Report& report) {
@@ -171,6 +227,7 @@ nlohmann::json to_json(const Report& report) {
                             {"rate", row.rate},     {"interval", to_json(row.interval)},
                             {"spread", row.spread}, {"repeats", row.repeats}};
     if (row.ceiling) entry["ceiling"] = to_json(*row.ceiling);
+    if (row.rival) entry["rival"] = to_json(*row.rival);
     rows.push_back(std::move(entry));
   }
   return {{"version", kVersion},

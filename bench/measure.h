@@ -30,6 +30,16 @@ struct Ceiling {
   ProcessorLoad load = {};                ///< while both were measured
 };
 
+/// Another way to do the same work.
+struct Rival {
+  std::string what;                       ///< "a plain loop"
+  double rate = 0;                        ///< median, in the unit of the row
+  std::optional<Interval> interval = {};  ///< of the median
+  double times = 0;                       ///< by how many times the row is faster: median of pairs
+  std::optional<Interval> times_interval = {};
+  ProcessorLoad load = {};  ///< while both were measured
+};
+
 /// One line of a report.
 struct Row {
   std::string name;  ///< "shapes 224x224x3 f32"
@@ -39,6 +49,7 @@ struct Row {
   int repeats = 0;
   std::optional<Interval> interval = {};  ///< of the median
   std::optional<Ceiling> ceiling = {};
+  std::optional<Rival> rival = {};
 };
 
 struct Report {
@@ -59,8 +70,8 @@ struct Work {
   double work = 1;
   std::function<void()> wait = {};
 };
-/// What bounds a work: of the same unit.
-struct Bound {
+/// What a work is held against: of the same unit.
+struct Beside {
   std::string what;  ///< "memory write of as many bytes"
   Work work;
 };
@@ -68,7 +79,10 @@ struct Bound {
 /// Warms up both until two runs agree, then measures them by turns, `repeats` times each, each time
 /// for 20 ms at least, so that clock and scheduler do not matter, and as long as the other: what
 /// else runs on the machine meets both alike. Who goes first changes with each pair.
-Row measure(const std::string& name, const std::string& unit, const Work& work, const Bound& bound,
+Row measure(const std::string& name, const std::string& unit, const Work& work, const Beside& bound,
+            int repeats = 11);
+/// The same beside what bounds nothing.
+Row compare(const std::string& name, const std::string& unit, const Work& work, const Beside& rival,
             int repeats = 11);
 
 /// Writes a buffer, or copies one of two halves into the other, as our kernels do: every thread a

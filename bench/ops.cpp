@@ -82,7 +82,7 @@ class LargeProduct {
   }
 
   /// In GFLOP. Valid while this lives.
-  Bound bound() {
+  Beside bound() {
     const auto run = [this] {
       dense_->forward(bench_.stream, x_.data(), w_.data(), nullptr, y_.data(),
                       {scratch_.data(), dense_->workspace_bytes()});

@@ -1,0 +1,18 @@
+#include "bench/plain/plain.h"
+
+namespace wellspring::bench {
+
+// Sizes at which the publications draw, or are quoted: the fewest that show how cost grows.
+std::vector<PlainLoop> plain_loops() {
+  return {plain_dead_leaves("circle", 128),
+          plain_dead_leaves("circle", 256),
+          plain_dead_leaves("mixed", 128),
+          plain_dead_leaves("mixed", 256),
+          plain_ifs(224, 100000),
+          plain_rcdb(512),
+          plain_visual_atom(512),
+          plain_textures(128),
+          plain_spectrum(128)};
+}
+
+}  // namespace wellspring::bench
