@@ -53,8 +53,9 @@ int run(const Options& options) {
                              "without --filter all of them run and show their names"});
   }
   fmt::print(
-      "\nmedians, with their 95 % intervals; shares and times are medians, too, of pairs of windows in "
-      "which a row and what stands beside it met the same load\n");
+      "\nmedians, with their 95 % intervals; shares and times are medians, too, of pairs of "
+      "windows "
+      "in which a row and what stands beside it met the same load\n");
   if (!options.json.empty()) {
     OutputFile file(options.json, OutputFile::Mode::replace);
     file.write(bench::to_json(report).dump(2) + "\n");

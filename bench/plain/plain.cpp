@@ -12,7 +12,13 @@ std::vector<PlainLoop> plain_loops() {
           plain_rcdb(512),
           plain_visual_atom(512),
           plain_textures(128),
-          plain_spectrum(128)};
+          plain_spectrum(128),
+          plain_ee_mumu(),
+          plain_gaussian_linear(),
+          plain_two_moons(),
+          plain_lotka_volterra(),
+          plain_lorenz(),
+          plain_rambo()};
 }
 
 }  // namespace wellspring::bench
