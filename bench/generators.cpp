@@ -25,7 +25,8 @@ struct LaunchSize {
 /// First what the device makes most of: enough work for every core or multiprocessor, 224 pixels as
 /// vision users quote rates for. Then batches as training asks for them: configs/quickstart.yaml,
 /// and the usual one at 224 pixels.
-std::vector<LaunchSize> launch_sizes(bool images, Device device) {
+std::vector<LaunchSize> launch_sizes(bool images, Device device, const LaunchChoice& choice) {
+  if (choice.any()) return {{choice.batch.value_or(128), images ? choice.size.value_or(64) : 1}};
   if (!images) return {{device.is_cuda() ? 1 << 24 : 1 << 20, 1}, {1024, 1}};
   std::vector<LaunchSize> sizes = {{device.is_cuda() ? 8192 : 64, 224}, {128, 32}};
   if (device.is_cuda()) sizes.push_back({256, 224});
@@ -95,14 +96,15 @@ class GeneratorBench {
   bool image_;
 };
 
-void bench_beside_memory(Report& report, const GeneratorEntry& entry) {
-  for (const LaunchSize& size : launch_sizes(entry.kind == SampleKind::image, report.device)) {
-    GeneratorBench bench(entry, {}, size, report.device);
+void bench_beside_memory(Report& report, const GeneratorEntry& entry, const LaunchChoice& choice) {
+  for (const LaunchSize& size :
+       launch_sizes(entry.kind == SampleKind::image, report.device, choice)) {
+    GeneratorBench bench(entry, {}, size, report.device, choice.threads.value_or(0));
     const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
     MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);
     const auto samples = static_cast<double>(bench.samples());
     report.add(measure(entry.name + " " + bench.shape_text(), bench.unit(), bench.work(),
-                       {"memory write of as many bytes", traffic.work(samples)}));
+                       {"memory write of as many bytes", traffic.work(samples)}, choice.repeats));
   }
 }
 
@@ -130,12 +132,12 @@ void bench_beside_plain(Report& report, const GeneratorEntry& entry, const Plain
 
 }  // namespace
 
-void bench_generators(Report& report, const Filter& filter) {
+void bench_generators(Report& report, const Filter& filter, const LaunchChoice& choice) {
   std::vector<PlainLoop> plain;
   for (const GeneratorEntry& entry : generator_registry()) {
     if (!filter.matches(entry.name)) continue;
-    bench_beside_memory(report, entry);
-    if (report.device.is_cuda()) continue;
+    bench_beside_memory(report, entry, choice);
+    if (report.device.is_cuda() || choice.any()) continue;
     if (plain.empty()) plain = plain_loops();
     for (const PlainLoop& loop : plain) {
       if (loop.generator == entry.name) bench_beside_plain(report, entry, loop);

@@ -118,8 +118,18 @@ class Filter {
   std::function<bool(const std::string&)> matches_;
 };
 
+/// What is measured in place of the usual launches of generators, where anything of it is given.
+struct LaunchChoice {
+  std::optional<std::int64_t> batch = {};  ///< samples a launch
+  std::optional<int> size = {};            ///< side of images, pixels
+  std::optional<int> threads = {};         ///< of the CPU
+  int repeats = 11;                        ///< pairs of windows
+
+  bool any() const { return batch || size || threads; }
+};
+
 // The benchmark groups. Each appends the rows whose name matches.
-void bench_generators(Report& report, const Filter& filter);
+void bench_generators(Report& report, const Filter& filter, const LaunchChoice& choice = {});
 void bench_ops(Report& report, const Filter& filter);
 void bench_train(Report& report, const Filter& filter);
 

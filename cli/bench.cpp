@@ -2,12 +2,14 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "generators/generator.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,6 +23,7 @@ namespace {
 struct Options {
   std::string group = "all";
   std::string filter, json, device = "auto";
+  bench::LaunchChoice launch;
 };
 
 void print_header(Device device) {
@@ -40,14 +43,18 @@ int run(const Options& options) {
   const bench::Filter filter(options.filter);
   if (!options.json.empty()) require_creatable(options.json);
   print_header(report.device);
-  const auto group = [&](const char* name, void (*add)(bench::Report&, const bench::Filter&)) {
+  if (options.launch.any() && options.group != "generators") {
+    fail(ErrorKind::config, {"command line: --batch, --size and --threads are of generators", "",
+                             "write wellspring bench generators --batch ..."});
+  }
+  const auto group = [&](const char* name, const auto& add) {
     if (options.group != "all" && options.group != name) return;
     fmt::print("{}\n", paint(Colour::bold, name));
-    add(report, filter);
+    add();
   };
-  group("generators", bench::bench_generators);
-  group("ops", bench::bench_ops);
-  group("train", bench::bench_train);
+  group("generators", [&] { bench::bench_generators(report, filter, options.launch); });
+  group("ops", [&] { bench::bench_ops(report, filter); });
+  group("train", [&] { bench::bench_train(report, filter); });
   if (report.rows.empty()) {
     fail(ErrorKind::config, {fmt::format("no benchmark matches '{}'", options.filter), "",
                              "without --filter all of them run and show their names"});
@@ -75,6 +82,16 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--filter", options->filter, "only rows whose name matches (extended regex)");
   app->add_option("--json", options->json, "write the rows to this file, too");
   app->add_option("--device", options->device, "cpu, cuda, cuda:N or auto")->capture_default_str();
+  bench::LaunchChoice& launch = options->launch;
+  add_optional_whole(*app, "--batch", launch.batch, 1, 1 << 26,
+                     "of generators: samples a launch, in place of the usual launches");
+  add_optional_whole(*app, "--size", launch.size, 1, kLargestImageSide,
+                     "of generators: side of images in pixels, likewise (64 with --batch alone)");
+  add_optional_whole(*app, "--threads", launch.threads, 0, 1024,
+                     "of generators: CPU threads, likewise; 0: as `doctor` says");
+  add_whole_option(
+      *app, "--repeats", launch.repeats, 1, 1000,
+      "pairs of windows a generator's row is the median of; below 6 it has no interval");
   return {app, [options] { return run(*options); }};
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,14 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
 
 /// What a generator has to say about its tables, to standard error, a line each.
 void print_notes(const std::vector<std::string>& notes);
+
+/// One that may be left out.
+template <class Whole>
+CLI::Option* add_optional_whole(CLI::App& app, const std::string& name, std::optional<Whole>& value,
+                                double low, double high, const std::string& help) {
+  return detail::add_whole_option(
+      app, name, [&value](std::int64_t given) { value = static_cast<Whole>(given); }, low, high,
+      help);
+}
 
 }  // namespace wellspring::cli

@@ -19,15 +19,6 @@ namespace {
 
 constexpr int kDefaultSize = 64;  ///< pixels
 
-/// An option that may be left out.
-template <class Whole>
-void add_optional_whole(CLI::App& app, const std::string& name, std::optional<Whole>& value,
-                        double low, double high, const std::string& help) {
-  detail::add_whole_option(
-      app, name, [&value](std::int64_t given) { value = static_cast<Whole>(given); }, low, high,
-      help);
-}
-
 /// Spellings of settings that were, or that other programs have.
 void refuse_old_spellings(CLI::App& app) {
   for (const char* name : {"--param", "--set"}) {

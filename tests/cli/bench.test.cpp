@@ -71,7 +71,9 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("memory write"), std::string::npos) << outcome.out;
   const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
-  ASSERT_EQ(report.at("rows").size(), 2u);  // as many as the device likes, and a training batch
+  // As many as the device likes, a training batch, and beside a plain loop; then threads beside
+  // one.
+  ASSERT_GE(report.at("rows").size(), 3u);
   const auto& row = report.at("rows").at(0);
   EXPECT_EQ(row.at("unit"), "events/s");
   EXPECT_GT(row.at("rate"), 0);
@@ -80,8 +82,30 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),
                                row.at("ceiling").at("share_interval")})
     EXPECT_LE(interval.at(0), interval.at(1));
+  const auto& rival = report.at("rows").at(2).at("rival");
+  EXPECT_EQ(rival.at("what"), "a plain loop");
+  EXPECT_GT(rival.at("times"), 0);
+  EXPECT_NE(outcome.out.find("of a plain loop"), std::string::npos) << outcome.out;
   EXPECT_TRUE(report.contains("commit"));
   EXPECT_FALSE(report.at("machine").at("processor").get<std::string>().empty());
+}
+
+TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      wellspring({"bench", "generators", "--filter", "^shapes$", "--batch", "3", "--size", "17",
+                  "--threads", "1", "--repeats", "1", "--json", "rows.json"},
+                 folder.path());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
+  ASSERT_EQ(report.at("rows").size(), 1u) << outcome.out;
+  EXPECT_EQ(report.at("rows").at(0).at("name"), "shapes 17x17x3 f32 batch 3");
+  EXPECT_EQ(report.at("rows").at(0).at("repeats"), 1);
+
+  const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+  EXPECT_NE(refused.err.find("--batch, --size and --threads are of generators"), std::string::npos)
+      << refused.err;
 }
 
 TEST(Bench, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsMeasured) {
