@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <string_view>
+#include <sys/resource.h>
 
 namespace wellspring {
 namespace {
@@ -128,6 +130,24 @@ TEST(ImageCodec, RefusesDamage) {
   // The decoder is as good as new afterwards.
   EXPECT_EQ(decode(decoder, png), rgb);
   EXPECT_EQ(decode(decoder, jpeg).size(), rgb.size());
+}
+
+// libpng clears as much memory as such a chunk says it needs, before it reads any of it.
+TEST(ImageCodec, ChunksThatAreNoPixelsTakeNoMemory) {
+  const Bytes whole = encode_png(noise_rgb(64, 64, 1), 64, 64);
+  constexpr std::size_t kHeader = 8 + 25;  // signature and IHDR
+  const std::string_view claims("\x3e\0\0\6sPLTE", 9);  // a suggested palette of 992 MiB
+  Bytes bytes(whole.begin(), whole.begin() + kHeader);
+  bytes.insert(bytes.end(), claims.begin(), claims.end());
+  const auto peak = [] {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss;  // KiB
+  };
+  const auto before = peak();
+  ImageDecoder decoder;
+  EXPECT_THROW(decoder.header(bytes), ImageError);
+  EXPECT_LT(peak() - before, 100 * 1024);
 }
 
 }  // namespace
