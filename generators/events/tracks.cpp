@@ -108,26 +108,15 @@ const ParamTable<Tracks::Params>& Tracks::table() {
                    {"noise", "15000"},
                    {"items", "131072"}},
                   "about as many particles and hits as an event of the TrackML challenge")
-          .preset("coarse",
-                  {{"columns", "position"},
-                   {"tracks_low", "1"},
-                   {"tracks_high", "1"},
-                   {"eta_max", "0.5"},
-                   {"phi_max", "0.25"},
-                   {"vertex_z", "0"},
-                   {"vertex_xy", "0"},
-                   {"scattering", "off"},
-                   {"pixel_along", "5"},
-                   {"pixel_across", "5"},
-                   {"short_along", "5"},
-                   {"short_across", "5"},
-                   {"long_along", "5"},
-                   {"long_across", "5"},
-                   {"efficiency", "1"},
-                   {"noise", "0"},
-                   {"unit", "250"},
-                   {"items", "10"}},
-                  "one track in the barrel, measured to 5 mm, whose best fit is known");
+          .preset(
+              "coarse", {{"columns", "position"}, {"tracks_low", "1"},    {"tracks_high", "1"},
+                         {"pt_power", "2"},       {"pt_high", "1000"},    {"eta_max", "0.5"},
+                         {"phi_max", "0.25"},     {"vertex_z", "0"},      {"vertex_xy", "0"},
+                         {"scattering", "off"},   {"pixel_along", "10"},  {"pixel_across", "10"},
+                         {"short_along", "10"},   {"short_across", "10"}, {"long_along", "10"},
+                         {"long_across", "10"},   {"efficiency", "1"},    {"noise", "0"},
+                         {"unit", "250"},         {"items", "10"}},
+              "one track in the barrel, measured to 10 mm, of even q / pt: its best fit is known");
   return rows;
 }
 
