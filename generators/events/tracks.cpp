@@ -194,11 +194,15 @@ SampleInfo Tracks::describe(const Params& params) {
   }
   info.high = static_cast<float>(reach);
   info.low = -info.high;
-  // A particle has two blocks of its own, drawn thrice, and two a surface. A team makes all hits
-  // twice: to count, and to write them. And the event's, and the first particle's for its truth.
-  const std::int64_t hits = (2 + 2 * kSurfaces) * std::int64_t{params.tracks_high} +
-                            static_cast<std::int64_t>(most_noise_hits) + kNoiseLayers;
-  info.draws = {.scene = 2 * hits + 2 * std::int64_t{params.tracks_high} + 3};
+  // A way crosses at most every cylinder and one ring of each of 12 planes. A particle's own two
+  // blocks are drawn again for its truth; and the event has one. A team of several makes all hits
+  // twice: to count, and to write them.
+  constexpr int kPlanes = 12, kDead = 2, kMeasure = kPlanes + kMostCylinders - kDead;
+  const int own = params.columns == Columns::truth ? 4 : 2;
+  const int crossings = params.scattering == Scattering::off ? kMeasure : 2 * kMeasure + kDead;
+  info.draws = {.scene = 3 + (own + crossings) * std::int64_t{params.tracks_high} +
+                         static_cast<std::int64_t>(most_noise_hits) +
+                         (params.noise == 0 ? 0 : kNoiseLayers)};
   return info;
 }
 
