@@ -44,7 +44,9 @@ Command add_export(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   add_sample_options(*app, options->samples,
                      "how many samples; of what is held out all, where it is not given");
-  app->add_option("--out", options->out, "the file; its ending names the format: NAME.npz")
+  app->add_option("--out", options->out,
+                  "the file; its ending names the format: NAME.npz; NAME.trackml is a folder of "
+                  "tables, for hits of tracks")
       ->required();
   return {app, [options] { return run(*options); }};
 }

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/npy.h"
 #include "core/version.h"
+#include "generators/trackml.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -185,12 +186,13 @@ ExportReport export_samples(SampleFeed& feed, const std::filesystem::path& path,
                             const std::function<void(std::uint64_t)>& progress) {
   const std::string ending = path.extension().string();
   if (ending == ".npz") return write_npz(feed, path, progress);
+  if (ending == ".trackml") return export_trackml(feed, path, progress);
   fail(ErrorKind::config, {fmt::format("cannot export to '{}'", path.string()),
                            ending.empty() ? "the ending names the format, and there is none"
                                           : fmt::format("the ending names the format, and '{}' is "
                                                         "not one this version writes",
                                                         ending),
-                           "give a name that ends in .npz"});
+                           "give a name that ends in .npz or, for hits of tracks, .trackml"});
 }
 
 }  // namespace wellspring

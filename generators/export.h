@@ -22,6 +22,7 @@ struct ExportReport {
 /// [count] (index into `sources` of the metadata), sample [count] (its id there), and metadata [],
 /// a text of JSON with names, units, parameters, versions and seed. Sets are ragged: x [items of
 /// all, features], those of sample i from offsets[i] to offsets[i + 1], offsets [count + 1].
+/// `.trackml`: a folder of tables, trackml.h.
 /// `progress`: called with how many samples are written; what it throws ends the export. The file
 /// appears when it is complete. Errors: config for an unknown ending or more than a file holds,
 /// runtime when the file cannot be written, and what the feed throws.

@@ -1,0 +1,143 @@
+// Helices along z: charged particles in a solenoid's field, from one surface to the next in closed
+// form. In double, of + - * / and sqrt alone, so that the bits are equal on host and device. Used
+// by generator `tracks`; host and device.
+//
+// A particle at (x, y, z) moves across z along the unit vector u; with the arc length s across z it
+// turns by k s, to the left where k > 0, and z grows by cot per s. With h = tan(k s / 2) and
+// tau = 2 h / k the chord is tau cos(k s / 2) long and turned by k s / 2 against u, straight lines
+// (k = 0, tau = s) included.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+namespace wellspring::helix {
+
+/// GeV per T and mm: the radius of a circle is p_T / (kBend B).
+inline constexpr double kBend = 0.299792458e-3;
+
+WS_INLINE double root(double x) {
+#if WS_DEVICE_CODE
+  return __dsqrt_rn(x);
+#else
+  return __builtin_sqrt(x);
+#endif
+}
+
+/// Lengths in mm.
+struct State {
+  double x, y, z;
+  double ux, uy;  ///< direction across z, a unit vector
+  double cot;     ///< dz / ds
+  double k;       ///< d angle / ds: -charge kBend B / p_T
+};
+
+/// A way ahead of a state.
+struct Chord {
+  bool reached;
+  double arc;           ///< length across z; more than 0
+  double length;        ///< of the chord across z
+  double cosine, sine;  ///< of half of the angle that is turned
+};
+inline constexpr Chord kNowhere{false, 0, 0, 1, 0};
+
+/// arctan(h) / h to 2^-52: halved three times, then a series.
+WS_INLINE double arctan_ratio(double h) {
+  double ratio = 1;
+  WS_UNROLL(3)
+  for (int i = 0; i < 3; ++i) {
+    const double half = 1 / (1 + root(1 + h * h));
+    ratio *= 2 * half;
+    h *= half;  // at most 1, 0.42, 0.20
+  }
+  const double z = h * h;
+  double sum = 0;
+  WS_UNROLL(12)
+  for (int n = 12; n > 0; --n) sum = (1.0 / (2 * n + 1) - sum) * z;
+  return ratio * (1 - sum);
+}
+
+/// To the first crossing of the cylinder of radius `r` about the z axis, of states inside it; by
+/// less than half a turn.
+WS_INLINE Chord to_cylinder(const State& at, double r) {
+  const double along = at.x * at.ux + at.y * at.uy;
+  const double across = at.y * at.ux - at.x * at.uy;
+  const double gap = r * r - (at.x * at.x + at.y * at.y);
+  // A tau^2 + 2 along tau = gap; the root that has no difference in it.
+  const double a = 1 + at.k * across - 0.25 * at.k * at.k * gap;
+  const double square = along * along + a * gap;
+  if (!(square >= 0)) return kNowhere;
+  const double divisor = along + root(square);
+  if (!(divisor > 0) || !(gap > 0)) return kNowhere;
+  const double tau = gap / divisor, h = 0.5 * at.k * tau;
+  const double cosine = 1 / root(1 + h * h);
+  return {true, tau * arctan_ratio(h), tau * cosine, cosine, h * cosine};
+}
+
+/// To the plane at `z`; by less than half a turn.
+WS_INLINE Chord to_plane(const State& at, double z) {
+  constexpr double kPi = 0x1.921fb54442d18p+1;
+  const double height = z - at.z;
+  if (!(height * at.cot > 0)) return kNowhere;
+  const double arc = height / at.cot, half = 0.5 * at.k * arc;
+  if (!(2 * half < kPi && 2 * half > -kPi)) return kNowhere;
+  // sin(b) / b and cos(b) of b = half / 4, at most pi / 8, by their series; then doubled twice.
+  double b = 0.25 * half, sinc = 0, cosine = 0;
+  const double square = b * b;
+  WS_UNROLL(8)
+  for (int n = 8; n > 0; --n) {
+    sinc = (1 - sinc) * square * (1.0 / (2 * n * (2 * n + 1)));
+    cosine = (1 - cosine) * square * (1.0 / (2 * n * (2 * n - 1)));
+  }
+  sinc = 1 - sinc;
+  cosine = 1 - cosine;
+  for (int i = 0; i < 2; ++i) {
+    const double sine = b * sinc;
+    sinc *= cosine;
+    cosine = 1 - 2 * sine * sine;
+    b *= 2;
+  }
+  return {true, arc, arc * sinc, cosine, b * sinc};
+}
+
+WS_INLINE State moved(const State& at, const Chord& way) {
+  const double cosine = 1 - 2 * way.sine * way.sine, sine = 2 * way.sine * way.cosine;
+  State to = at;
+  to.x += way.length * (at.ux * way.cosine - at.uy * way.sine);
+  to.y += way.length * (at.uy * way.cosine + at.ux * way.sine);
+  to.z += way.arc * at.cot;
+  to.ux = at.ux * cosine - at.uy * sine;
+  to.uy = at.uy * cosine + at.ux * sine;
+  return to;
+}
+
+/// sin of the angle to the z axis.
+WS_INLINE double sine_to_axis(const State& at) {
+  return 1 / root(1 + at.cot * at.cot);
+}
+
+/// Turns the direction by the angles arctan(a), arctan(b) in two planes: across z, to the left, and
+/// away from the z axis. The momentum stays: `bend` is -charge kBend B / p.
+WS_INLINE State scattered(const State& at, double bend, double a, double b) {
+  const double s = sine_to_axis(at), c = at.cot * s;
+  const double forward = s + b * c;
+  const double across = root(forward * forward + a * a);
+  State to = at;
+  to.ux = (forward * at.ux - a * at.uy) / across;
+  to.uy = (forward * at.uy + a * at.ux) / across;
+  to.cot = (c - b * s) / across;
+  to.k = bend * root(1 + to.cot * to.cot);
+  return to;
+}
+
+/// Highland's width of either projected angle of multiple scattering, radians, in the form of the
+/// Particle Data Group (Phys. Rev. D 110 (2024) 030001, eq. 34.16): 13.6 MeV / (beta c p)
+/// sqrt(x / X0) (1 + 0.038 ln(x / (X0 beta^2))). `p` in GeV, `thickness` x / X0, unit charge.
+WS_INLINE float highland(float p, float beta, float thickness) {
+  if (!(thickness > 0)) return 0;
+  const float logarithm = math::log(thickness / (beta * beta));
+  const float factor = math::max(math::fma(0.038f, logarithm, 1.0f), 0.0f);
+  return 0.0136f / (beta * p) * math::sqrt(thickness) * factor;
+}
+
+}  // namespace wellspring::helix

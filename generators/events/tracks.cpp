@@ -1,0 +1,246 @@
+#include "generators/events/tracks.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+namespace wellspring {
+namespace {
+
+constexpr const char* kAcs = "as a variant of the ACTS generic detector has it";
+constexpr double kFarthest = 5.78;  ///< math::box_muller reaches no further
+
+double exponent_of(const Tracks::Params& params) {
+  const double exponent = 1 - params.pt_power;
+  return std::abs(exponent) < 1e-6 ? 0 : exponent;
+}
+
+/// mm^2 of all layers that measure.
+double area_of(const Tracker& tracker) {
+  double area = 0;
+  for (int i = 0; i < tracker.cylinders; ++i) {
+    const TrackerSurface& s = tracker.cylinder[i];
+    if (s.volume[0] != 0) area += 4 * std::numbers::pi * s.place * s.high;
+  }
+  for (int i = 0; i < tracker.discs; ++i) {
+    const TrackerSurface& s = tracker.disc[i];
+    area += 2 * std::numbers::pi * (s.high * s.high - s.low * s.low);
+  }
+  return area;
+}
+
+void expect_order(const char* low_name, double low, const char* high_name, double high) {
+  if (low <= high) return;
+  fail(ErrorKind::config,
+       {"tracks: " + std::string(low_name) + " is above " + high_name,
+        "particles are drawn between the two", "exchange them, or give both the same value"});
+}
+
+}  // namespace
+
+const ParamTable<Tracks::Params>& Tracks::table() {
+  static const auto rows =
+      ParamTable<Params>("tracks")
+          .choice(
+              "columns", &Params::columns,
+              {{"position", Columns::position}, {"hits", Columns::hits}, {"truth", Columns::truth}},
+              "what is told of a hit. position: x, y, z; hits: volume and layer, too; truth: "
+              "all that TrackML knows, not for training")
+          .integer("tracks_low", &Params::tracks_low, {1, kMostTracks}, "",
+                   "smallest number of particles; each number is a class, equally often")
+          .integer("tracks_high", &Params::tracks_high, {1, kMostTracks}, "", "largest number")
+          .integer("vertices", &Params::vertices, {1, kMostVertices}, "",
+                   "points that particles come from; each particle from any, equally often")
+          .real("vertex_z", &Params::vertex_z, {0, 100}, "mm",
+                "standard deviation of a vertex along the beam", "TrackML: about 55")
+          .real("vertex_xy", &Params::vertex_xy, {0, 1}, "mm",
+                "standard deviation of a vertex in each direction across the beam")
+          .real("pt_low", &Params::pt_low, {0.05, 1000}, "GeV", "smallest momentum across the beam")
+          .real("pt_high", &Params::pt_high, {0.05, 1000}, "GeV", "largest")
+          .real("pt_power", &Params::pt_power, {0, 8}, "",
+                "n of the density pt^-n; 0: flat, 1: flat in the logarithm")
+          .real("eta_max", &Params::eta_max, {0, 4}, "",
+                "pseudorapidity, flat between -eta_max and eta_max")
+          .real("phi_max", &Params::phi_max, {0, std::numbers::pi}, "rad",
+                "azimuth, flat between -phi_max and phi_max")
+          .real("mass", &Params::mass, {0, 10}, "GeV",
+                "of every particle, for its scattering; the charge is +-1, equally often",
+                "charged pion: Particle Data Group")
+          .real("field", &Params::field, {0, 4}, "T", "magnetic field, along z everywhere")
+          .choice("scattering", &Params::scattering,
+                  {{"highland", Scattering::highland}, {"off", Scattering::off}},
+                  "multiple scattering at every surface", "Particle Data Group 2024, eq. 34.16")
+          .real("pixel_thickness", &Params::pixel_thickness, {0, 0.2}, "",
+                "of a pixel layer, in radiation lengths", "1.15 mm of silicon")
+          .real("strip_thickness", &Params::strip_thickness, {0, 0.2}, "",
+                "of a strip layer, in radiation lengths", "1.25 mm of silicon")
+          .real("pixel_along", &Params::pixel_along, {0, 50}, "mm",
+                "standard deviation of a pixel measurement in r phi", "50 um / sqrt 12")
+          .real("pixel_across", &Params::pixel_across, {0, 50}, "mm",
+                "in z of a cylinder, in r of a disc", "56.25 um / sqrt 12")
+          .real("short_along", &Params::short_along, {0, 50}, "mm", "of short strips: in r phi",
+                std::string("80 um / sqrt 12, ") + kAcs)
+          .real("short_across", &Params::short_across, {0, 50}, "mm", "in z, or r",
+                std::string("1.2 mm / sqrt 12, ") + kAcs)
+          .real("long_along", &Params::long_along, {0, 50}, "mm", "of long strips: in r phi",
+                std::string("120 um / sqrt 12, ") + kAcs)
+          .real("long_across", &Params::long_across, {0, 50}, "mm", "in z, or r",
+                std::string("10.8 mm / sqrt 12, ") + kAcs)
+          .real("efficiency", &Params::efficiency, {0, 1}, "",
+                "chance that a crossing is measured, each by itself")
+          .real("noise", &Params::noise, {0, 100000}, "",
+                "mean number of hits of no particle, Poisson, even over the area of all layers")
+          .real("unit", &Params::unit, {1e-3, 1e4}, "mm", "what 1 means in positions in x")
+          .integer("items", &Params::items, {1, kMostItems}, "", "most hits kept")
+          .preset("trackml",
+                  {{"columns", "truth"},
+                   {"tracks_low", "10000"},
+                   {"tracks_high", "10000"},
+                   {"vertices", "200"},
+                   {"pt_low", "0.15"},
+                   {"pt_high", "100"},
+                   {"pt_power", "3"},
+                   {"eta_max", "3"},
+                   {"noise", "15000"},
+                   {"items", "131072"}},
+                  "about as many particles and hits as an event of the TrackML challenge")
+          .preset(
+              "coarse", {{"columns", "position"}, {"tracks_low", "1"},    {"tracks_high", "1"},
+                         {"pt_power", "2"},       {"pt_high", "1000"},    {"eta_max", "0.5"},
+                         {"phi_max", "0.25"},     {"vertex_z", "0"},      {"vertex_xy", "0"},
+                         {"scattering", "off"},   {"pixel_along", "10"},  {"pixel_across", "10"},
+                         {"short_along", "10"},   {"short_across", "10"}, {"long_along", "10"},
+                         {"long_across", "10"},   {"efficiency", "1"},    {"noise", "0"},
+                         {"unit", "250"},         {"items", "10"}},
+              "one track in the barrel, measured to 10 mm, of even q / pt: its best fit is known");
+  return rows;
+}
+
+Tracker Tracks::tracker_of(const Params& params) {
+  return generic_tracker({params.pixel_along, params.pixel_across, params.short_along,
+                          params.short_across, params.long_along, params.long_across,
+                          params.pixel_thickness, params.strip_thickness});
+}
+
+SampleInfo Tracks::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "tracks";
+  info.summary = "Hits of charged particles in a tracking detector; the class is their number";
+  info.reference =
+      "ACTS generic detector and TrackML: S. Amrouche et al., arXiv:1904.06778; V. Highland, Nucl. "
+      "Instrum. Meth. 129 (1975) 497";
+  for (int n = params.tracks_low; n <= params.tracks_high && n - params.tracks_low < kMostClasses;
+       ++n) {
+    info.classes.push_back(std::to_string(n) + (n == 1 ? " track" : " tracks"));
+  }
+  const std::string mm = params.unit == 1 ? "mm" : shortest(params.unit) + " mm";
+  info.features = {{"x", mm}, {"y", mm}, {"z", mm}};
+  if (params.columns != Columns::position)
+    info.features.insert(info.features.end(), {{"volume_id", ""}, {"layer_id", ""}});
+  if (params.columns == Columns::truth) {
+    info.features.insert(info.features.end(), {{"particle_id", ""},
+                                               {"tx", mm},
+                                               {"ty", mm},
+                                               {"tz", mm},
+                                               {"tpx", "GeV"},
+                                               {"tpy", "GeV"},
+                                               {"tpz", "GeV"},
+                                               {"weight", ""},
+                                               {"vx", mm},
+                                               {"vy", mm},
+                                               {"vz", mm},
+                                               {"px", "GeV"},
+                                               {"py", "GeV"},
+                                               {"pz", "GeV"},
+                                               {"q", ""}});
+  }
+  const auto most_noise_hits =
+      std::ceil(params.noise == 0 ? 0
+                                  : params.noise + 9 * std::sqrt(params.noise * kNoiseLayers) +
+                                        40 * kNoiseLayers);
+  const auto low = static_cast<float>(params.pt_low), high = static_cast<float>(params.pt_high);
+  const auto eta = static_cast<float>(params.eta_max);
+  const double phi = std::min(params.phi_max, std::numbers::pi);
+  const auto vertex = static_cast<float>(kFarthest * params.vertex_z);
+  const double sine = phi < std::numbers::pi / 2 ? std::sin(phi) : 1;
+  constexpr double kSlack = 1e-6;  // of sines and cosines
+  info.latents = {
+      {"tracks", "number of particles", "", static_cast<float>(params.tracks_low),
+       static_cast<float>(params.tracks_high)},
+      {"hits", "their number, kept or not", "", 0,
+       static_cast<float>(kSurfaces * params.tracks_high + most_noise_hits)},
+      {"noise_hits", "of them, those of no particle", "", 0, static_cast<float>(most_noise_hits)},
+      {"charge_over_pt", "of the first particle, as all that follow", "1/GeV", -1 / low, 1 / low},
+      {"pt", "momentum across the beam", "GeV", low, high},
+      {"eta", "pseudorapidity", "", -eta, eta},
+      {"cos_phi", "of the azimuth at the vertex", "", static_cast<float>(std::cos(phi) - kSlack),
+       1},
+      {"sin_phi", "", "", static_cast<float>(-sine - kSlack), static_cast<float>(sine + kSlack)},
+      {"vertex_z", "place of its vertex along the beam", "mm", -vertex, vertex},
+  };
+  info.latents[kSinPhi].help = "of the azimuth at the vertex";
+  const double error =
+      kFarthest * std::max({params.pixel_along, params.pixel_across, params.short_along,
+                            params.short_across, params.long_along, params.long_across});
+  double reach = (3000 + 2 * error) / params.unit;
+  if (params.columns != Columns::position) reach = std::max(reach, 18.0);
+  if (params.columns == Columns::truth) {
+    reach = std::max({reach, 1.001 * params.pt_high * std::cosh(params.eta_max),
+                      static_cast<double>(params.tracks_high)});
+  }
+  info.high = static_cast<float>(reach);
+  info.low = -info.high;
+  // A way crosses at most every cylinder and one ring of each of 12 planes. A particle's own two
+  // blocks are drawn again for its truth; and the event has one. A team of several makes all hits
+  // twice: to count, and to write them.
+  constexpr int kPlanes = 12, kDead = 2, kMeasure = kPlanes + kMostCylinders - kDead;
+  const int own = params.columns == Columns::truth ? 4 : 2;
+  const int crossings = params.scattering == Scattering::off ? kMeasure : 2 * kMeasure + kDead;
+  info.draws = {.scene = 3 + (own + crossings) * std::int64_t{params.tracks_high} +
+                         static_cast<std::int64_t>(most_noise_hits) +
+                         (params.noise == 0 ? 0 : kNoiseLayers)};
+  return info;
+}
+
+Tracks::Tracks(const Params& params)
+    : tracker_(tracker_of(params)),
+      field_(params.field),
+      per_unit_(1 / params.unit),
+      noise_density_(params.noise / area_of(tracker_)),
+      pt_low_(static_cast<float>(params.pt_low)),
+      pt_high_(static_cast<float>(params.pt_high)),
+      pt_exponent_(static_cast<float>(exponent_of(params))),
+      eta_max_(static_cast<float>(params.eta_max)),
+      phi_turns_(static_cast<float>(std::min(params.phi_max / (2 * std::numbers::pi), 0.5))),
+      mass_(static_cast<float>(params.mass)),
+      vertex_z_(static_cast<float>(params.vertex_z)),
+      vertex_xy_(static_cast<float>(params.vertex_xy)),
+      efficiency_(static_cast<float>(params.efficiency)),
+      tracks_low_(params.tracks_low),
+      tracks_high_(params.tracks_high),
+      items_(params.items),
+      features_(static_cast<int>(describe(params).features.size())),
+      members_(params.tracks_high <= 64 ? 64 : kMostMembers),
+      vertices_(static_cast<std::uint32_t>(params.vertices)),
+      columns_(params.columns),
+      scattering_(params.scattering) {
+  expect_order("tracks_low", params.tracks_low, "tracks_high", params.tracks_high);
+  expect_order("pt_low", params.pt_low, "pt_high", params.pt_high);
+  const double exponent = exponent_of(params);
+  const double ratio = std::log(params.pt_high / params.pt_low);
+  pt_span_ = static_cast<float>(exponent == 0 ? ratio : std::expm1(exponent * ratio));
+  if (params.tracks_high - params.tracks_low >= kMostClasses) {
+    fail(ErrorKind::config,
+         {"tracks: " + std::to_string(params.tracks_high - params.tracks_low + 1) +
+              " numbers of particles between tracks_low and tracks_high",
+          "each is a class, and there are " + std::to_string(kMostClasses) + " at most",
+          "raise tracks_low to " + std::to_string(params.tracks_high - kMostClasses + 1) +
+              ", or lower tracks_high"});
+  }
+}
+
+}  // namespace wellspring
