@@ -1,20 +1,16 @@
 // Gaussian blur of a batch of images, the part of augmentation that needs neighbours: two passes
 // behind emission, along rows and along columns, in planned memory. The second one ends the list:
-// colours behind the blur, normalisation, the erased square. Host and device.
+// colours behind the blur, normalisation, the erased box. Host and device.
 #pragma once
 
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/colour.h"
-#include "kernels/emission/emit_call.h"
-#include "kernels/emission/launcher.h"
+#include "kernels/emission/draw_augmentation.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/pixel_noise.h"
 #include "kernels/emission/pixel_run.h"
-#include "kernels/memory_plan.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 
 namespace wellspring {
 
@@ -166,62 +162,13 @@ struct BlurColumns {
       apply_colour(sample.seen, sample.seen.colour_before_blur, sample.seen.colour_count, sum.r,
                    sum.g, sum.b);
       normalise(sample.seen, sum.r, sum.g, sum.b);
-      erase_square(sample.seen, x, y, sum.r, sum.g, sum.b);
+      erase_box(sample.seen, x, y, sum.r, sum.g, sum.b);
+      fill_box(sample.seen, x, y, sum);
       const int count = shape.width - x < kRun ? shape.width - x : kRun;
       detail::store_run(sum, shape.channels, count,
                         out + b * shape.elements() + y * row_elements + x * shape.channels);
     }
   }
-};
-
-/// Memory and launches of the passes behind emission. A plan without a blur needs none: then
-/// emission writes to the batch, and finish() enqueues nothing.
-class AugmentationPasses {
- public:
-  /// `seed`: that of the emission. The plan names the sizes of its images.
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, SampleShape shape,
-            const AugmentationPlan& plan) {
-    plan_ = plan;
-    if (!plan.blurs()) return;
-    const auto values = static_cast<std::size_t>(rows * shape.elements());
-    first_ = memory.reserve<float>(group, "images before the blur", values);
-    second_ = memory.reserve<float>(group, "images blurred along rows", values);
-  }
-  /// Launches behind the emission pass.
-  int count() const { return plan_.blurs() ? 2 : 0; }
-
-  /// The batch that the emission pass fills.
-  BatchView target(BatchView batch) const {
-    if (!plan_.blurs()) return batch;
-    if (static_cast<std::int64_t>(first_.size()) < batch.size * batch.layout.elements()) {
-      throw std::logic_error("a batch of more rows than were planned");
-    }
-    batch.x = first_.data();
-    batch.dtype = DType::f32;
-    return batch;
-  }
-  /// Enqueues what is left to do. `call.seed` keys the augmentation, as in emission.
-  template <class Launcher>
-  void finish(const Launcher& launch, const EmitCall& call) const {
-    if (!plan_.blurs()) return;
-    const SampleShape shape = call.batch.layout.shape();
-    const Tiling tiling = detail::bands_for(launch.device(), shape);
-    const TeamShape team{detail::members_of(tiling),
-                         sizeof(detail::BlurredSample) + alignof(detail::BlurredSample)};
-    const std::int64_t teams = call.batch.size * tiling.count();
-    launch.league("blur along rows", teams, team,
-                  BlurRows{plan_, call.slots, call.source, call.seed, shape, tiling, first_.data(),
-                           second_.data()});
-    visit_float(call.batch.dtype, [&]<class T>(T) {
-      launch.league("blur along columns", teams, team,
-                    BlurColumns<T>{plan_, call.slots, call.source, call.seed, shape, tiling,
-                                   second_.data(), static_cast<T*>(call.batch.x)});
-    });
-  }
-
- private:
-  AugmentationPlan plan_;
-  Planned<float> first_, second_;
 };
 
 }  // namespace wellspring

@@ -1,5 +1,7 @@
 #include "kernels/emission/blur.h"
 
+#include "kernels/emission/augmentation_passes.h"
+#include "kernels/emission/draw_augmentation.h"
 #include "kernels/emission/stage.h"
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/augmentation.h"

@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "kernels/emission/draw_augmentation.h"
 #include "kernels/emission/byte_images.h"
 #include "kernels/emission/stage.h"
 #include "tests/kernels/emission_functors.h"

@@ -1,3 +1,4 @@
+#include "kernels/emission/draw_augmentation.h"
 #include "kernels/emission/latent_map.h"
 
 #include "tests/support/augmentation.h"
