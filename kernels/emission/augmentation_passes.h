@@ -4,6 +4,7 @@
 
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/blur.h"
+#include "kernels/emission/drawn_augmentations.h"
 #include "kernels/emission/emit_call.h"
 #include "kernels/emission/launcher.h"
 #include "kernels/emission/whole_image.h"
@@ -26,11 +27,15 @@ class AugmentationPasses {
     plan_ = plan;
     if (!plan.goes_on()) return;
     const auto values = static_cast<std::size_t>(rows * shape.elements());
+    drawn_ = memory.reserve<Augmentation>(group, "augmentations", static_cast<std::size_t>(rows));
     first_ = memory.reserve<float>(group, "images as emitted", values);
     second_ = memory.reserve<float>(group, "images between passes", values);
   }
   /// Launches behind the emission pass.
-  int count() const { return (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0); }
+  int count() const {
+    if (!plan_.goes_on()) return 0;
+    return 1 + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0);
+  }
 
   /// The batch that the emission pass fills.
   BatchView target(BatchView batch) const {
@@ -47,6 +52,8 @@ class AugmentationPasses {
   void finish(const Launcher& launch, const EmitCall& call) const {
     if (!plan_.goes_on()) return;
     const SampleShape shape = call.batch.layout.shape();
+    launch.map("augmentations of the passes", call.batch.size,
+               DrawAugmentations{plan_, call.slots, call.source, call.seed, drawn_.data()});
     visit_float(call.batch.dtype, [&]<class T>(T) {
       auto* const x = static_cast<T*>(call.batch.x);
       if (plan_.whole_images) finish_whole<T>(launch, call, shape, plan_.blurs() ? nullptr : x);
@@ -60,8 +67,8 @@ class AugmentationPasses {
     const TeamShape team{detail::kWholeImageMembers,
                          sizeof(detail::WholeImage) + alignof(detail::WholeImage)};
     launch.league("operations on whole images", call.batch.size, team,
-                  FinishWholeImages<T>{plan_, call.slots, call.source, call.seed, shape,
-                                       first_.data(), second_.data(), out});
+                  FinishWholeImages<T>{drawn_.data(), call.slots, call.source, shape, first_.data(),
+                                       second_.data(), out});
   }
   template <class T, class Launcher>
   void blur(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out) const {
@@ -70,14 +77,15 @@ class AugmentationPasses {
                          sizeof(detail::BlurredSample) + alignof(detail::BlurredSample)};
     const std::int64_t teams = call.batch.size * tiling.count();
     launch.league("blur along rows", teams, team,
-                  BlurRows{plan_, call.slots, call.source, call.seed, shape, tiling, first_.data(),
-                           second_.data()});
+                  BlurRows{drawn_.data(), plan_.blur_radius, call.slots, call.source, shape, tiling,
+                           first_.data(), second_.data()});
     launch.league("blur along columns", teams, team,
-                  BlurColumns<T>{plan_, call.slots, call.source, call.seed, shape, tiling,
-                                 second_.data(), out});
+                  BlurColumns<T>{drawn_.data(), plan_.blur_radius, call.slots, call.source, shape,
+                                 tiling, second_.data(), out});
   }
 
   AugmentationPlan plan_;
+  Planned<Augmentation> drawn_;
   Planned<float> first_, second_;
 };
 

@@ -5,7 +5,7 @@
 
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/colour.h"
-#include "kernels/emission/draw_augmentation.h"
+#include "kernels/emission/drawn_augmentations.h"
 #include "kernels/emission/paint.h"
 #include "kernels/emission/pixel_noise.h"
 #include "kernels/emission/pixel_run.h"
@@ -29,20 +29,20 @@ struct BlurredSample {
 /// All members. The weights of torchvision.transforms.GaussianBlur: the density at whole pixels,
 /// divided by their sum. A sample that is not blurred has one weight.
 template <class Team>
-WS_INLINE const BlurredSample& draw_blur(Team& team, const AugmentationPlan& plan, SampleRng rng) {
+WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn, int radius) {
   auto* const sample = team.template scratch<BlurredSample>(1);
+  copy_augmentation(team, drawn, sample->seen);
   if (team.rank() == 0) {
-    sample->seen = draw_augmentation(plan, rng);
     const float sigma = sample->seen.blur_sigma;
     float sum = 1;
     sample->weight[0] = 1;
-    for (int k = 1; k <= plan.blur_radius; ++k) {
+    for (int k = 1; k <= radius; ++k) {
       const float distance = static_cast<float>(k) / (sigma > 0 ? sigma : 1.f);
       const float weight = sigma > 0 ? math::exp(-0.5f * distance * distance) : 0.f;
       sample->weight[k] = weight;
       sum += 2 * weight;
     }
-    for (int k = 0; k <= plan.blur_radius; ++k) sample->weight[k] /= sum;
+    for (int k = 0; k <= radius; ++k) sample->weight[k] /= sum;
   }
   team.sync();
   return *sample;
@@ -88,10 +88,10 @@ WS_INLINE void clear(ColourRun<N>& colour) {
 
 /// Team functor: one band of rows of a sample, blurred along its rows.
 struct BlurRows {
-  AugmentationPlan plan;
+  const Augmentation* drawn;  ///< [rows]
+  int radius;                 ///< of the plan
   const Slot* slots;
   std::uint32_t source;
-  std::uint64_t seed;
   SampleShape shape;
   Tiling tiling;
   const float* in;  ///< [rows, shape]
@@ -100,10 +100,9 @@ struct BlurRows {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / tiling.count();
-    const Slot slot = slots[b];
-    if (slot.source != source) return;  // the same for every member
-    const detail::BlurredSample& sample = detail::draw_blur(team, plan, {seed, slot.ordinal});
-    const int radius = sample.seen.blur_sigma > 0 ? plan.blur_radius : 0;
+    if (slots[b].source != source) return;  // the same for every member
+    const detail::BlurredSample& sample = detail::fetch_blur(team, drawn + b, radius);
+    const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
@@ -114,7 +113,7 @@ struct BlurRows {
       ColourRun<kRun> sum;
       detail::clear(sum);
       int column[kRun];
-      for (int k = -radius; k <= radius; ++k) {
+      for (int k = -reach; k <= reach; ++k) {
         detail::columns_of_run<kRun>(x, k, shape.width, column);
         detail::add_pixels<kRun>(in + at, column, shape.channels, sample.weight[k < 0 ? -k : k],
                                  sum);
@@ -128,10 +127,10 @@ struct BlurRows {
 /// Team functor: one band of rows of a sample, blurred along its columns and finished.
 template <class T>
 struct BlurColumns {
-  AugmentationPlan plan;
+  const Augmentation* drawn;  ///< [rows]
+  int radius;                 ///< of the plan
   const Slot* slots;
   std::uint32_t source;
-  std::uint64_t seed;
   SampleShape shape;
   Tiling tiling;
   const float* in;  ///< [rows, shape]
@@ -140,10 +139,9 @@ struct BlurColumns {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / tiling.count();
-    const Slot slot = slots[b];
-    if (slot.source != source) return;  // the same for every member
-    const detail::BlurredSample& sample = detail::draw_blur(team, plan, {seed, slot.ordinal});
-    const int radius = sample.seen.blur_sigma > 0 ? plan.blur_radius : 0;
+    if (slots[b].source != source) return;  // the same for every member
+    const detail::BlurredSample& sample = detail::fetch_blur(team, drawn + b, radius);
+    const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
     const float* const image = in + b * shape.elements();
@@ -155,7 +153,7 @@ struct BlurColumns {
       detail::clear(sum);
       int column[kRun];
       detail::columns_of_run<kRun>(x, 0, shape.width, column);
-      for (int k = -radius; k <= radius; ++k) {
+      for (int k = -reach; k <= reach; ++k) {
         detail::add_pixels<kRun>(image + detail::mirrored(y + k, shape.height) * row_elements,
                                  column, shape.channels, sample.weight[k < 0 ? -k : k], sum);
       }

@@ -7,7 +7,7 @@
 
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/colour.h"
-#include "kernels/emission/draw_augmentation.h"
+#include "kernels/emission/drawn_augmentations.h"
 #include "kernels/emission/pixel_noise.h"
 #include "kernels/emission/pixel_run.h"
 #include "kernels/macros.h"
@@ -74,10 +74,9 @@ WS_HD inline void make_equalising_table(std::uint32_t (&table)[256], std::uint32
 /// blur follows, to what it reads.
 template <class T>
 struct FinishWholeImages {
-  AugmentationPlan plan;
+  const Augmentation* drawn;  ///< [rows]
   const Slot* slots;
   std::uint32_t source;
-  std::uint64_t seed;
   SampleShape shape;
   float* images;  ///< [rows, shape]; what emission wrote, and what a blur reads
   float* spare;   ///< [rows, shape]
@@ -85,11 +84,9 @@ struct FinishWholeImages {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
-    const Slot slot = slots[b];
-    if (slot.source != source) return;  // the same for every member
+    if (slots[b].source != source) return;  // the same for every member
     auto* const shared = team.template scratch<detail::WholeImage>(1);
-    if (team.rank() == 0) shared->seen = draw_augmentation(plan, {seed, slot.ordinal});
-    team.sync();
+    detail::copy_augmentation(team, drawn + b, shared->seen);
     const Augmentation& seen = shared->seen;
     const std::int64_t first = b * shape.elements();
     float *from = images + first, *free = spare + first;
