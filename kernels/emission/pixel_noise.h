@@ -32,6 +32,9 @@ WS_INLINE void pixel_normals(const std::uint32_t (&key)[2], int x, int y, float 
 template <class Visit>
 WS_INLINE void for_noise(const std::uint32_t (&key)[2], int x, int y, int from, int to,
                          const Visit& visit) {
+#if WS_DEVICE_CODE
+#pragma unroll 1  // long code, rarely run
+#endif
   for (int i = from; i < to; ++i) {
     float normal[3];
     pixel_normals(key, x + i, y, normal);

@@ -91,8 +91,8 @@ struct FinishWholeImages {
     const std::int64_t first = b * shape.elements();
     float *from = images + first, *free = spare + first;
     int step = seen.colour_at_emission;
-    while (step < seen.colour_before_blur) {
-      const ColourStep whole = seen.colour[step];
+    while (step < seen.colour_before_blur || out != nullptr) {
+      const ColourStep whole = step < seen.colour_before_blur ? seen.colour[step] : ColourStep{};
       int next = step + 1;
       while (next < seen.colour_before_blur && !takes_a_pass(seen.colour[next].op)) ++next;
       measure(team, whole.op, from, *shared);
@@ -105,11 +105,9 @@ struct FinishWholeImages {
       from = to;
       step = next;
     }
-    if (out != nullptr) {
-      apply(team, *shared, {}, 0, 0, from, out + first, true);
-    } else if (from != images + first) {
-      apply(team, *shared, {}, 0, 0, from, images + first, false);
-    }
+    if (from == images + first) return;
+    for (std::int64_t i = team.rank(); i < shape.elements(); i += team.size())
+      images[first + i] = from[i];
   }
 
  private:
@@ -117,7 +115,7 @@ struct FinishWholeImages {
   template <class Team>
   WS_INLINE void measure(Team& team, AugmentOp op, const float* from,
                          detail::WholeImage& shared) const {
-    if (op == AugmentOp::sharpen || op == AugmentOp::noise) return;
+    if (op == AugmentOp::none || op == AugmentOp::sharpen || op == AugmentOp::noise) return;
     for (int i = team.rank(); i < 3 * 256; i += team.size()) shared.table[i / 256][i % 256] = 0;
     if (team.rank() == 0) {
       shared.sum = 0;

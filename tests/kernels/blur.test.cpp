@@ -139,7 +139,7 @@ TEST(Blur, ListsOfGeometryAndColourTakeOnePass) {
                           "grey, solarise, erase: 4]"),
             0);
   EXPECT_EQ(passes_behind("augment: [flip_x, blur: {kernel: 3}]"), 3);
-  EXPECT_EQ(passes_behind("augment: [posterise: 4, affine, erase_box, contrast: 0.3]"), 0);
+  EXPECT_EQ(passes_behind("augment: [posterise: 4, affine, contrast: 0.3, erase_box]"), 0);
   EXPECT_EQ(passes_behind("augment: [contrast: {strength: 0.3, about: mean}]"), 2);
   EXPECT_EQ(passes_behind("augment: [rand_augment, noise, blur: {kernel: 3}]"), 4);
   EXPECT_EQ(passes_behind("augment: [erase_box: {fill: noise}]"), 2);
