@@ -1,3 +1,4 @@
+// Longer than 500 lines: the table of all operations, with what is refused of a list.
 #include "kernels/emission/augmentation_ops.h"
 
 #include "core/counted.h"
