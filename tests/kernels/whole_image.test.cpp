@@ -405,8 +405,9 @@ TEST(Augmentation, ErasedBoxesHaveTheirAreasAndLieWithin) {
   EXPECT_GT(*std::ranges::min_element(ratios), 0.28);
   // Filled with numbers as wide as normalised values, whatever the normalisation.
   Emitted emit;
-  const auto seen =
-      emit("augment: [erase_box: {fill: noise, probability: 1}]\nnormalise: {mean: [10], std: [0.1]}", {7});
+  const auto seen = emit(
+      "augment: [erase_box: {fill: noise, probability: 1}]\nnormalise: {mean: [10], std: [0.1]}",
+      {7});
   std::vector<double> filled;
   for (const float v : seen)
     if (v > -20) filled.push_back(v);
