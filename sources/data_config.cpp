@@ -75,7 +75,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     spec.params = read_format_settings(node, spec.format);
   }
   if (is_event(spec)) {
-    for (const char* const key : {"augment", "normalise", "padding"})
+    for (const char* const key : {"augment", "normalise", "padding", "interpolation"})
       if (node.has(key))
         node.refuse(fmt::format("{} beside events", key), "only images are augmented");
     return source;
@@ -288,7 +288,7 @@ namespace {
 
 /// What `place` ("data", "data.sources[]") says about how images are looked at.
 void append_looking(std::vector<ConfigSection>& sections, const std::string& place) {
-  std::vector<ParamRow> rows = padding_table().rows();
+  std::vector<ParamRow> rows = reading_table().rows();
   ParamRow list;
   list.name = "augment";
   list.type = ParamType::text_list;

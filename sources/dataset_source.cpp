@@ -193,10 +193,10 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
     EmitCall call = {slots, index, context_.seed, plan, batch, {}};
-    if (plan.blurs()) call.batch = passes_.target(batch);
+    if (plan.goes_on()) call.batch = passes_.target(batch);
     stage_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
     call.batch = batch;
-    if (plan.blurs()) passes_.finish(StreamLauncher{stream}, call);
+    if (plan.goes_on()) passes_.finish(StreamLauncher{stream}, call);
     return;
   }
   visit_float(batch.dtype, [&]<class T>(T) {

@@ -2,7 +2,7 @@
 // Made from the configuration by make_source; host only.
 #pragma once
 
-#include "kernels/emission/blur.h"
+#include "kernels/emission/augmentation_passes.h"
 #include "kernels/emission/stage.h"
 #include "sources/dataset.h"
 #include "sources/row_ring.h"

@@ -36,7 +36,7 @@ struct StoredImages {
   WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen, Truth<0>& truth) const {
     truth.label = rows.labels[key.slot.sample];
     return {rows.bytes + rows.row_of(key.slot) * static_cast<std::uint64_t>(shape.elements()),
-            seen.padding, seen.on_grid};
+            seen.padding, seen.on_grid, seen.interpolation};
   }
 
   template <int N>

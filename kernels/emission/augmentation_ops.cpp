@@ -1,3 +1,4 @@
+// Longer than 500 lines: the table of all operations, with what is refused of a list.
 #include "kernels/emission/augmentation_ops.h"
 
 #include "core/counted.h"
@@ -95,6 +96,75 @@ std::vector<AugmentEntry> geometry_entries() {
                 "largest way of a corner, along x and along y; from 2/3 on the four corners could "
                 "enclose a dent")));
   entries.back().defaults.probability = 0.5;
+  entries.push_back(geometry(
+      AugmentOp::affine, "affine", "angle",
+      "turned, moved by whole pixels, made larger or smaller and sheared, about the centre",
+      "torchvision.transforms.RandomAffine",
+      table_of("affine")
+          .real("angle", &AugmentParams::angle, {0, 180}, "degree",
+                "largest turn, either way; uniform")
+          .real_list("translate", &AugmentParams::translate, {0, 1}, "image side",
+                     "largest distance along x and along y, uniform and then rounded to pixels")
+          .real_list("scale", &AugmentParams::zoom, {0.05, 20}, "",
+                     "of the content, uniform between the two")
+          .real_list("shear", &AugmentParams::shear, {0, 60}, "degree",
+                     "largest shear along x and along y, either way; uniform")));
+  return entries;
+}
+
+AugmentEntry needs_image(AugmentOp op, const std::string& name, std::string main,
+                         std::string summary, std::string source, Table table) {
+  AugmentEntry entry = {op,
+                        name,
+                        AugmentStage::whole,
+                        std::move(main),
+                        std::move(summary),
+                        std::move(source),
+                        std::move(table),
+                        {}};
+  entry.defaults.probability = 0.5;
+  return entry;
+}
+
+std::vector<AugmentEntry> whole_entries() {
+  std::vector<AugmentEntry> entries;
+  entries.push_back(needs_image(AugmentOp::autocontrast, "autocontrast", "probability",
+                                "the least value of each channel becomes 0, the largest 1",
+                                "torchvision.transforms.RandomAutocontrast",
+                                table_of("autocontrast")));
+  entries.push_back(needs_image(AugmentOp::equalise, "equalise", "probability",
+                                "256 levels of each channel, moved until all are as frequent",
+                                "torchvision.transforms.RandomEqualize", table_of("equalise")));
+  entries.push_back(needs_image(AugmentOp::sharpen, "sharpen", "factor",
+                                "differences from the smoothed image times a factor",
+                                "torchvision.transforms.RandomAdjustSharpness",
+                                table_of("sharpen")
+                                    .real("factor", &AugmentParams::factor, {0, 10}, "",
+                                          "0 smooths, 1 changes nothing, 2 sharpens")
+                                    .required()));
+  entries.push_back(
+      needs_image(AugmentOp::noise, "noise", "deviation",
+                  "normal noise, independent from pixel to pixel and channel to channel",
+                  "torchvision.transforms.v2.GaussianNoise",
+                  table_of("noise").real("deviation", &AugmentParams::deviation, {0, 10}, "",
+                                         "standard deviation; values lie in [0, 1]")));
+  entries.back().defaults.probability = 1;
+  AugmentEntry several = needs_image(
+      AugmentOp::rand_augment, "rand_augment", "magnitude",
+      "operations drawn for every sample anew among 14: geometry of them first, then colours",
+      "torchvision.transforms.v2.RandAugment; Cubuk et al., NeurIPS 2020",
+      table_of("rand_augment")
+          .integer("operations", &AugmentParams::operations, {0, kMostRandOperations}, "",
+                   "how many, with replacement; torchvision's num_ops")
+          .real("magnitude", &AugmentParams::magnitude, {0, 30}, "of 30",
+                "how much: 0 least, 30 most")
+          .real(
+              "deviation", &AugmentParams::deviation, {0, 30}, "of 30",
+              "standard deviation of each operation's own magnitude; 0 is torchvision's, 0.5 that "
+              "of DeiT"));
+  several.defaults.probability = 1;
+  several.defaults.deviation = 0;
+  entries.push_back(std::move(several));
   return entries;
 }
 
@@ -103,6 +173,11 @@ std::vector<AugmentEntry> colour_entries() {
   entries.push_back(jitter(AugmentOp::brightness, "brightness", "colours times a factor"));
   entries.push_back(
       jitter(AugmentOp::contrast, "contrast", "differences from middle grey, 0.5, times a factor"));
+  entries.back().table.choice("about", &AugmentParams::about,
+                              {{"middle", ContrastCentre::middle}, {"mean", ContrastCentre::mean}},
+                              "what stays as it is: 0.5, or the mean of the image's luma, as "
+                              "torchvision has it, in another "
+                              "pass");
   entries.push_back(jitter(AugmentOp::saturation, "saturation",
                            "differences from the pixel's own grey times a factor"));
   entries.push_back({AugmentOp::hue,
@@ -136,12 +211,25 @@ std::vector<AugmentEntry> colour_entries() {
                                "from where on values are turned over"),
                      {}});
   entries.back().defaults.probability = 0.5;
+  entries.push_back({AugmentOp::posterise,
+                     "posterise",
+                     AugmentStage::colour,
+                     "bits",
+                     "values rounded down to few levels",
+                     "torchvision.transforms.RandomPosterize",
+                     table_of("posterise")
+                         .integer("bits", &AugmentParams::bits, {1, 8}, "",
+                                  "that are kept of each value; 8 changes nothing")
+                         .required(),
+                     {}});
+  entries.back().defaults.probability = 0.5;
   return entries;
 }
 
 std::vector<AugmentEntry> make_table() {
   std::vector<AugmentEntry> entries = geometry_entries();
   for (AugmentEntry& entry : colour_entries()) entries.push_back(std::move(entry));
+  for (AugmentEntry& entry : whole_entries()) entries.push_back(std::move(entry));
   entries.push_back(
       {AugmentOp::blur,
        "blur",
@@ -167,6 +255,24 @@ std::vector<AugmentEntry> make_table() {
                                   "of the square, which may hang over the border")
                          .required(),
                      {}});
+  entries.push_back({AugmentOp::erase_box,
+                     "erase_box",
+                     AugmentStage::erase,
+                     "probability",
+                     "a box of random area and ratio within the image, erased",
+                     "torchvision.transforms.v2.RandomErasing; Zhong et al., AAAI 2020",
+                     table_of("erase_box")
+                         .real_list("scale", &AugmentParams::scale, {1e-4, 1}, "of the area",
+                                    "area of the box, uniform between the two")
+                         .real_list("ratio", &AugmentParams::ratio, {0.01, 100}, "height / width",
+                                    "of the box, log-uniform between the two")
+                         .choice("fill", &AugmentParams::fill,
+                                 {{"mean", ErasedFill::mean}, {"noise", ErasedFill::noise}},
+                                 "the mean, or a normal number a value; after normalisation"),
+                     {}});
+  entries.back().defaults.probability = 0.5;
+  entries.back().defaults.scale = {0.02, 0.33};
+  entries.back().defaults.ratio = {0.3, 3.3};
   return entries;
 }
 
@@ -189,13 +295,25 @@ void expect_range(const AugmentSetting& setting, const char* name,
   }
 }
 
+void expect_axes(const AugmentSetting& setting, const char* name,
+                 const std::vector<double>& values) {
+  if (values.size() == 2) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}.{} has {}", where(setting), name, counted(values.size(), "value")),
+        "there is one for each axis", "give [along x, along y]"});
+}
+
 void check_setting(const AugmentSetting& setting) {
   const AugmentParams& p = setting.params;
-  if (setting.op == AugmentOp::crop_resize) {
+  if (setting.op == AugmentOp::crop_resize || setting.op == AugmentOp::erase_box) {
     expect_range(setting, "scale", p.scale);
     expect_range(setting, "ratio", p.ratio);
   } else if (setting.op == AugmentOp::zoom) {
     expect_range(setting, "scale", p.zoom);
+  } else if (setting.op == AugmentOp::affine) {
+    expect_range(setting, "scale", p.zoom);
+    expect_axes(setting, "translate", p.translate);
+    expect_axes(setting, "shear", p.shear);
   } else if (setting.op == AugmentOp::blur) {
     expect_range(setting, "sigma", p.sigma);
     if (p.kernel != 0 && p.kernel % 2 == 0) {
@@ -205,20 +323,30 @@ void check_setting(const AugmentSetting& setting) {
   }
 }
 
-/// What an operation of a later stage says to one of an earlier stage behind it.
+/// What an operation of a later stage says to one of an earlier stage behind it. Pointwise colours
+/// may stand anywhere in front of the erased box.
 void expect_order(const AugmentSetting& before, const AugmentSetting& setting) {
-  const AugmentEntry& first = augmentation_entry(before.op);
-  const AugmentEntry& entry = augmentation_entry(setting.op);
-  if (first.stage <= entry.stage ||
-      (first.stage == AugmentStage::colour && entry.stage == AugmentStage::geometry)) {
-    return;
+  const AugmentStage first = stage_of(before), second = stage_of(setting);
+  const bool pointwise = first == AugmentStage::colour || second == AugmentStage::colour;
+  if (first == AugmentStage::erase ? second == first : (pointwise || first <= second)) return;
+  const char* why = "what is moved is read once, before its neighbours are known";
+  if (first == AugmentStage::erase) {
+    why = "what is erased is filled last, with what the network sees";
+  } else if (second == AugmentStage::whole) {
+    why = "the blur ends the passes over an image";
   }
-  if (first.stage == AugmentStage::neighbours && entry.stage == AugmentStage::colour) return;
-  const char* const why = first.stage == AugmentStage::erase
-                              ? "the erased square is the mean of what the network sees"
-                              : "what is moved is read once, before its neighbours are known";
-  fail(ErrorKind::config, {fmt::format("{} stands behind {}", where(setting), first.name), why,
-                           fmt::format("move {} in front of {}", entry.name, first.name)});
+  const std::string &name = augmentation_entry(setting.op).name,
+                    &other = augmentation_entry(before.op).name;
+  fail(ErrorKind::config, {fmt::format("{} stands behind {}", where(setting), other), why,
+                           fmt::format("move {} in front of {}", name, other)});
+}
+
+/// One box is erased.
+void expect_one_erasure(const AugmentSetting& before, const AugmentSetting& setting) {
+  if (stage_of(before) != AugmentStage::erase || stage_of(setting) != AugmentStage::erase) return;
+  fail(ErrorKind::config,
+       {fmt::format("{} beside {}", where(setting), augmentation_entry(before.op).name),
+        "one box of a sample is erased", "remove one of the two"});
 }
 
 double channel(const std::vector<double>& values, std::size_t c, const char* name,
@@ -324,11 +452,22 @@ const ParamTable<Normalisation>& normalisation_table() {
   return table;
 }
 
-const ParamTable<Augmentations>& padding_table() {
-  static const auto table = ParamTable<Augmentations>("augment").choice(
-      "padding", &Augmentations::padding, {{"zero", Padding::zero}, {"edge", Padding::edge}},
-      "what stored images show beyond their border");
+const ParamTable<Augmentations>& reading_table() {
+  static const auto table =
+      ParamTable<Augmentations>("augment")
+          .choice("padding", &Augmentations::padding,
+                  {{"zero", Padding::zero}, {"edge", Padding::edge}},
+                  "what stored images show beyond their border")
+          .choice("interpolation", &Augmentations::interpolation,
+                  {{"bilinear", Interpolation::bilinear}, {"bicubic", Interpolation::bicubic}},
+                  "how stored images are read between their pixels");
   return table;
+}
+
+AugmentStage stage_of(const AugmentSetting& setting) {
+  const bool mean =
+      setting.op == AugmentOp::contrast && setting.params.about == ContrastCentre::mean;
+  return mean ? AugmentStage::whole : augmentation_entry(setting.op).stage;
 }
 
 Augmentations Augmentations::without_list() const {
@@ -349,8 +488,9 @@ void read_augmentations(const ConfigNode& node, Augmentations& values) {
       values.list.push_back(read_operation(element));
   }
   node.section("normalise").read(normalisation_table(), values.normalisation);
-  node.read(padding_table(), values);
-  if (node.has("augment") || node.has("normalise") || node.has("padding"))
+  node.read(reading_table(), values);
+  if (node.has("augment") || node.has("normalise") || node.has("padding") ||
+      node.has("interpolation"))
     values.place = node.place();
   check_augmentations(values);
 }
@@ -366,7 +506,7 @@ void write_augmentations(ConfigWriter& writer, const Augmentations& values) {
     }
   });
   writer.section("normalise", [&] { writer.table(normalisation_table(), values.normalisation); });
-  writer.table(padding_table(), values);
+  writer.table(reading_table(), values);
 }
 
 void check_augmentations(const Augmentations& values) {
@@ -380,6 +520,7 @@ void check_augmentations(const Augmentations& values) {
                                  "widen the range of the first one"});
       }
       expect_order(values.list[j], setting);
+      expect_one_erasure(values.list[j], setting);
     }
   }
   channel(values.normalisation.mean, 0, "mean", values.place);

@@ -21,6 +21,14 @@
 
 namespace wellspring {
 
+/// What contrast leaves as it is.
+enum class ContrastCentre : std::uint8_t {
+  middle,  ///< 0.5: in the same pass as everything else
+  mean,    ///< that of the image, as torchvision has it: another pass
+};
+/// What an erased box is filled with, after normalisation.
+enum class ErasedFill : std::uint8_t { mean, noise };
+
 /// The parameters of all operations; each reads its own. Ranges are [from, to].
 struct AugmentParams {
   double probability = 1;
@@ -28,18 +36,28 @@ struct AugmentParams {
   std::vector<double> ratio = {0.75, 4. / 3};
   double fraction = 0.125;  ///< shift
   std::vector<double> zoom = {1, 1};
-  double angle = 0;                      ///< rotate, degrees
-  double distortion = 0.5;               ///< perspective
-  double strength = 0;                   ///< brightness, contrast, saturation, hue
-  double threshold = 0.5;                ///< solarise
-  std::vector<double> sigma = {0.1, 2};  ///< blur
+  double angle = 0;                               ///< rotate, affine; degrees
+  std::vector<double> translate = {0, 0};         ///< affine, along x and along y
+  std::vector<double> shear = {0, 0};             ///< affine, degrees, along x and along y
+  double distortion = 0.5;                        ///< perspective
+  double strength = 0;                            ///< brightness, contrast, saturation, hue
+  ContrastCentre about = ContrastCentre::middle;  ///< contrast
+  double threshold = 0.5;                         ///< solarise
+  int bits = 8;                                   ///< posterise
+  double factor = 1;                              ///< sharpen
+  double deviation = 0.1;                         ///< noise, rand_augment
+  std::vector<double> sigma = {0.1, 2};           ///< blur
   int kernel = 0;
-  int side = 0;  ///< erase
+  int side = 0;                        ///< erase
+  ErasedFill fill = ErasedFill::mean;  ///< erase_box
+  int operations = 2;                  ///< rand_augment
+  double magnitude = 9;
 };
 
 /// What an operation needs, and with it its place in the list: geometry and colour in any order,
-/// then, or between colours, neighbours; then erase.
-enum class AugmentStage : std::uint8_t { geometry, colour, neighbours, erase };
+/// colours that take a pass over whole images behind all geometry; then, or between pointwise
+/// colours, neighbours; then erase.
+enum class AugmentStage : std::uint8_t { geometry, colour, whole, neighbours, erase };
 
 /// One row of the table of operations.
 struct AugmentEntry {
@@ -74,23 +92,28 @@ struct Normalisation {
 };
 const ParamTable<Normalisation>& normalisation_table();
 
-/// The list of a source, its normalisation, and what lies beyond the border of stored images.
+/// The list of a source, its normalisation, and what is seen between the pixels of stored images
+/// and beyond their border.
 struct Augmentations {
   std::vector<AugmentSetting> list;
   Normalisation normalisation;
   Padding padding = Padding::zero;
+  Interpolation interpolation = Interpolation::bilinear;
   Place place;
 
   /// The same without the list: how held-out samples are looked at.
   Augmentations without_list() const;
 };
-/// Row `padding`.
-const ParamTable<Augmentations>& padding_table();
+/// Rows `padding` and `interpolation`.
+const ParamTable<Augmentations>& reading_table();
 
-/// Reads the keys `augment`, `normalise` and `padding` of `node` over what `values` holds; a list
-/// replaces a list as a whole. Errors (config), each with its place: an operation that does not
-/// exist, a parameter out of range, an operation twice, an order that cannot be kept, the key
-/// `view` of former versions.
+/// The stage of an operation as it is configured.
+AugmentStage stage_of(const AugmentSetting& setting);
+
+/// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` over what
+/// `values` holds; a list replaces a list as a whole. Errors (config), each with its place: an
+/// operation that does not exist, a parameter out of range, an operation twice, an order that
+/// cannot be kept, the key `view` of former versions.
 void read_augmentations(const ConfigNode& node, Augmentations& values);
 /// Writes the same keys.
 void write_augmentations(ConfigWriter& writer, const Augmentations& values);

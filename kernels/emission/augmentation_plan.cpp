@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 namespace wellspring {
 namespace {
@@ -18,9 +19,9 @@ float whole_pixels(double fraction, int size) {
   return static_cast<float>(std::abs(product - nearest) < 1e-6 ? nearest : std::floor(product));
 }
 
-void set(AugmentStep& step, double v0, double v1 = 0, double v2 = 0, double v3 = 0) {
-  const double values[4] = {v0, v1, v2, v3};
-  for (int i = 0; i < 4; ++i) step.value[i] = static_cast<float>(values[i]);
+void set(AugmentStep& step, std::initializer_list<double> values) {
+  int i = 0;
+  for (const double value : values) step.value[i++] = static_cast<float>(value);
 }
 
 AugmentStep plan_step(const AugmentSetting& setting, FrameSize frame) {
@@ -30,17 +31,17 @@ AugmentStep plan_step(const AugmentSetting& setting, FrameSize frame) {
   step.probability = static_cast<float>(p.probability);
   switch (setting.op) {
     case AugmentOp::crop_resize:
-      set(step, p.scale[0], p.scale[1], std::log(p.ratio[0]), std::log(p.ratio[1]));
+      set(step, {p.scale[0], p.scale[1], std::log(p.ratio[0]), std::log(p.ratio[1])});
       break;
     case AugmentOp::shift:
       step.value[0] = whole_pixels(p.fraction, frame.width);
       step.value[1] = whole_pixels(p.fraction, frame.height);
       break;
     case AugmentOp::zoom:
-      set(step, p.zoom[0], std::log(p.zoom[1] / p.zoom[0]));
+      set(step, {p.zoom[0], std::log(p.zoom[1] / p.zoom[0])});
       break;
     case AugmentOp::rotate:
-      set(step, p.angle / 360);
+      set(step, {p.angle / 360});
       break;
     case AugmentOp::perspective:  // as torchvision: half a side in whole pixels, times distortion
       step.value[0] = whole_pixels(p.distortion, frame.width / 2);
@@ -49,23 +50,47 @@ AugmentStep plan_step(const AugmentSetting& setting, FrameSize frame) {
     case AugmentOp::brightness:
     case AugmentOp::contrast:
     case AugmentOp::saturation:
-      set(step, std::max(0., 1 - p.strength), 1 + p.strength);
+      set(step, {std::max(0., 1 - p.strength), 1 + p.strength,
+                 p.about == ContrastCentre::mean ? 1. : 0.});
       break;
     case AugmentOp::hue:
-      set(step, p.strength);
+      set(step, {p.strength});
       break;
     case AugmentOp::solarise:
-      set(step, p.threshold);
+      set(step, {p.threshold});
       break;
     case AugmentOp::blur:
-      set(step, p.sigma[0], p.sigma[1]);
+      set(step, {p.sigma[0], p.sigma[1]});
       break;
     case AugmentOp::erase:
-      set(step, p.side);
+      set(step, {static_cast<double>(p.side)});
+      break;
+    case AugmentOp::erase_box:
+      set(step, {p.scale[0], p.scale[1], std::log(p.ratio[0]), std::log(p.ratio[1]),
+                 p.fill == ErasedFill::noise ? 1. : 0.});
+      break;
+    case AugmentOp::affine:
+      set(step, {p.angle / 360, p.translate[0] * frame.width, p.translate[1] * frame.height,
+                 p.zoom[0], p.zoom[1], p.shear[0] / 360, p.shear[1] / 360});
+      break;
+    case AugmentOp::posterise:
+      set(step, {static_cast<double>(p.bits)});
+      break;
+    case AugmentOp::sharpen:
+      set(step, {p.factor});
+      break;
+    case AugmentOp::noise:
+      set(step, {p.deviation});
+      break;
+    case AugmentOp::rand_augment:
+      set(step, {static_cast<double>(p.operations), p.magnitude, p.deviation});
       break;
     case AugmentOp::flip_x:
     case AugmentOp::flip_y:
     case AugmentOp::grey:
+    case AugmentOp::autocontrast:
+    case AugmentOp::equalise:
+    case AugmentOp::contrast_about_mean:
     case AugmentOp::none:
       break;
   }
@@ -94,6 +119,7 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
   plan.source = source;
   plan.out = out;
   plan.padding = values.padding;
+  plan.interpolation = values.interpolation;
   const Normalisation& n = values.normalisation;
   for (std::size_t c = 0; c < 3; ++c) {
     plan.mean[c] = static_cast<float>(n.mean[n.mean.size() == 3 ? c : 0]);
@@ -103,11 +129,16 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
   bool blurred = false;
   for (const AugmentSetting& setting : values.list) {
     const AugmentStep step = plan_step(setting, frame);
-    switch (augmentation_entry(setting.op).stage) {
+    const AugmentStage stage = stage_of(setting);
+    plan.whole_images |= stage == AugmentStage::whole || (setting.op == AugmentOp::erase_box &&
+                                                          setting.params.fill == ErasedFill::noise);
+    if (stage == AugmentStage::geometry || setting.op == AugmentOp::rand_augment)
+      plan.geometry[plan.geometry_count++] = step;
+    switch (stage) {
       case AugmentStage::geometry:
-        plan.geometry[plan.geometry_count++] = step;
         break;
       case AugmentStage::colour:
+      case AugmentStage::whole:
         plan.colour[plan.colour_count++] = step;
         if (!blurred) plan.colour_before_blur = plan.colour_count;
         break;
@@ -128,10 +159,14 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {
   for (const AugmentSetting& setting : values.list) {
     const AugmentEntry& entry = augmentation_entry(setting.op);
+    const bool several = setting.op == AugmentOp::rand_augment;  // geometry, affine, and colours
+    const bool moves = several || entry.stage == AugmentStage::geometry;
+    const bool colours =
+        several || entry.stage == AugmentStage::colour || entry.stage == AugmentStage::whole;
     const bool stays = role == LatentRole::fixed || role == LatentRole::colour;
     const bool bends = setting.op == AugmentOp::perspective && !stays;
-    const bool lost = (role == LatentRole::unmapped && entry.stage == AugmentStage::geometry) ||
-                      (role == LatentRole::colour && entry.stage == AugmentStage::colour);
+    const bool lost =
+        (role == LatentRole::unmapped && moves) || (role == LatentRole::colour && colours);
     if (!bends && !lost) continue;
     fail(ErrorKind::config, {fmt::format("{}augment.{} beside the regression of {}",
                                          setting.place.prefix(), entry.name, what),

@@ -1,20 +1,16 @@
 // Gaussian blur of a batch of images, the part of augmentation that needs neighbours: two passes
 // behind emission, along rows and along columns, in planned memory. The second one ends the list:
-// colours behind the blur, normalisation, the erased square. Host and device.
+// colours behind the blur, normalisation, the erased box. Host and device.
 #pragma once
 
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/colour.h"
-#include "kernels/emission/emit_call.h"
-#include "kernels/emission/launcher.h"
+#include "kernels/emission/drawn_augmentations.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/pixel_noise.h"
 #include "kernels/emission/pixel_run.h"
-#include "kernels/memory_plan.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 
 namespace wellspring {
 
@@ -33,20 +29,20 @@ struct BlurredSample {
 /// All members. The weights of torchvision.transforms.GaussianBlur: the density at whole pixels,
 /// divided by their sum. A sample that is not blurred has one weight.
 template <class Team>
-WS_INLINE const BlurredSample& draw_blur(Team& team, const AugmentationPlan& plan, SampleRng rng) {
+WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn, int radius) {
   auto* const sample = team.template scratch<BlurredSample>(1);
+  copy_augmentation(team, drawn, sample->seen);
   if (team.rank() == 0) {
-    sample->seen = draw_augmentation(plan, rng);
     const float sigma = sample->seen.blur_sigma;
     float sum = 1;
     sample->weight[0] = 1;
-    for (int k = 1; k <= plan.blur_radius; ++k) {
+    for (int k = 1; k <= radius; ++k) {
       const float distance = static_cast<float>(k) / (sigma > 0 ? sigma : 1.f);
       const float weight = sigma > 0 ? math::exp(-0.5f * distance * distance) : 0.f;
       sample->weight[k] = weight;
       sum += 2 * weight;
     }
-    for (int k = 0; k <= plan.blur_radius; ++k) sample->weight[k] /= sum;
+    for (int k = 0; k <= radius; ++k) sample->weight[k] /= sum;
   }
   team.sync();
   return *sample;
@@ -92,10 +88,10 @@ WS_INLINE void clear(ColourRun<N>& colour) {
 
 /// Team functor: one band of rows of a sample, blurred along its rows.
 struct BlurRows {
-  AugmentationPlan plan;
+  const Augmentation* drawn;  ///< [rows]
+  int radius;                 ///< of the plan
   const Slot* slots;
   std::uint32_t source;
-  std::uint64_t seed;
   SampleShape shape;
   Tiling tiling;
   const float* in;  ///< [rows, shape]
@@ -104,10 +100,9 @@ struct BlurRows {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / tiling.count();
-    const Slot slot = slots[b];
-    if (slot.source != source) return;  // the same for every member
-    const detail::BlurredSample& sample = detail::draw_blur(team, plan, {seed, slot.ordinal});
-    const int radius = sample.seen.blur_sigma > 0 ? plan.blur_radius : 0;
+    if (slots[b].source != source) return;  // the same for every member
+    const detail::BlurredSample& sample = detail::fetch_blur(team, drawn + b, radius);
+    const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
@@ -118,7 +113,7 @@ struct BlurRows {
       ColourRun<kRun> sum;
       detail::clear(sum);
       int column[kRun];
-      for (int k = -radius; k <= radius; ++k) {
+      for (int k = -reach; k <= reach; ++k) {
         detail::columns_of_run<kRun>(x, k, shape.width, column);
         detail::add_pixels<kRun>(in + at, column, shape.channels, sample.weight[k < 0 ? -k : k],
                                  sum);
@@ -132,10 +127,10 @@ struct BlurRows {
 /// Team functor: one band of rows of a sample, blurred along its columns and finished.
 template <class T>
 struct BlurColumns {
-  AugmentationPlan plan;
+  const Augmentation* drawn;  ///< [rows]
+  int radius;                 ///< of the plan
   const Slot* slots;
   std::uint32_t source;
-  std::uint64_t seed;
   SampleShape shape;
   Tiling tiling;
   const float* in;  ///< [rows, shape]
@@ -144,10 +139,9 @@ struct BlurColumns {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / tiling.count();
-    const Slot slot = slots[b];
-    if (slot.source != source) return;  // the same for every member
-    const detail::BlurredSample& sample = detail::draw_blur(team, plan, {seed, slot.ordinal});
-    const int radius = sample.seen.blur_sigma > 0 ? plan.blur_radius : 0;
+    if (slots[b].source != source) return;  // the same for every member
+    const detail::BlurredSample& sample = detail::fetch_blur(team, drawn + b, radius);
+    const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
     const float* const image = in + b * shape.elements();
@@ -159,69 +153,20 @@ struct BlurColumns {
       detail::clear(sum);
       int column[kRun];
       detail::columns_of_run<kRun>(x, 0, shape.width, column);
-      for (int k = -radius; k <= radius; ++k) {
+      for (int k = -reach; k <= reach; ++k) {
         detail::add_pixels<kRun>(image + detail::mirrored(y + k, shape.height) * row_elements,
                                  column, shape.channels, sample.weight[k < 0 ? -k : k], sum);
       }
       apply_colour(sample.seen, sample.seen.colour_before_blur, sample.seen.colour_count, sum.r,
                    sum.g, sum.b);
       normalise(sample.seen, sum.r, sum.g, sum.b);
-      erase_square(sample.seen, x, y, sum.r, sum.g, sum.b);
+      erase_box(sample.seen, x, y, sum.r, sum.g, sum.b);
+      fill_box(sample.seen, x, y, sum);
       const int count = shape.width - x < kRun ? shape.width - x : kRun;
       detail::store_run(sum, shape.channels, count,
                         out + b * shape.elements() + y * row_elements + x * shape.channels);
     }
   }
-};
-
-/// Memory and launches of the passes behind emission. A plan without a blur needs none: then
-/// emission writes to the batch, and finish() enqueues nothing.
-class AugmentationPasses {
- public:
-  /// `seed`: that of the emission. The plan names the sizes of its images.
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, SampleShape shape,
-            const AugmentationPlan& plan) {
-    plan_ = plan;
-    if (!plan.blurs()) return;
-    const auto values = static_cast<std::size_t>(rows * shape.elements());
-    first_ = memory.reserve<float>(group, "images before the blur", values);
-    second_ = memory.reserve<float>(group, "images blurred along rows", values);
-  }
-  /// Launches behind the emission pass.
-  int count() const { return plan_.blurs() ? 2 : 0; }
-
-  /// The batch that the emission pass fills.
-  BatchView target(BatchView batch) const {
-    if (!plan_.blurs()) return batch;
-    if (static_cast<std::int64_t>(first_.size()) < batch.size * batch.layout.elements()) {
-      throw std::logic_error("a batch of more rows than were planned");
-    }
-    batch.x = first_.data();
-    batch.dtype = DType::f32;
-    return batch;
-  }
-  /// Enqueues what is left to do. `call.seed` keys the augmentation, as in emission.
-  template <class Launcher>
-  void finish(const Launcher& launch, const EmitCall& call) const {
-    if (!plan_.blurs()) return;
-    const SampleShape shape = call.batch.layout.shape();
-    const Tiling tiling = detail::bands_for(launch.device(), shape);
-    const TeamShape team{detail::members_of(tiling),
-                         sizeof(detail::BlurredSample) + alignof(detail::BlurredSample)};
-    const std::int64_t teams = call.batch.size * tiling.count();
-    launch.league("blur along rows", teams, team,
-                  BlurRows{plan_, call.slots, call.source, call.seed, shape, tiling, first_.data(),
-                           second_.data()});
-    visit_float(call.batch.dtype, [&]<class T>(T) {
-      launch.league("blur along columns", teams, team,
-                    BlurColumns<T>{plan_, call.slots, call.source, call.seed, shape, tiling,
-                                   second_.data(), static_cast<T*>(call.batch.x)});
-    });
-  }
-
- private:
-  AugmentationPlan plan_;
-  Planned<float> first_, second_;
 };
 
 }  // namespace wellspring

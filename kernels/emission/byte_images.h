@@ -25,7 +25,10 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
 /// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255;
 /// flips and whole-pixel shifts copy them exactly. Other geometry reads bilinearly, or, where a
 /// pixel of the sample covers more than one of the image, the mean over the square it covers: at a
-/// footprint of 1 the two are the same, so there is no seam between them.
+/// footprint of 1 the two are the same, so there is no seam between them. Bicubic interpolation is
+/// R. Keys, "Cubic convolution interpolation for digital image processing", IEEE Trans. ASSP 29,
+/// 1981, with his slope of -1/2; shrinking, its kernel is as much wider (as torchvision's resize
+/// with antialias=True), and values that leave [0, 1] are clamped.
 struct ByteImages {
   static constexpr int kLatents = 0;
 
@@ -38,12 +41,14 @@ struct ByteImages {
     const std::uint8_t* pixels;
     Padding padding;
     bool on_grid;
+    Interpolation interpolation = Interpolation::bilinear;
   };
 
   WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen, Truth<0>& truth) const {
     const std::uint64_t i = index == ImageIndex::sample ? key.slot.sample : key.slot.row;
     truth.label = labels[i];
-    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), seen.padding, seen.on_grid};
+    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), seen.padding, seen.on_grid,
+            seen.interpolation};
   }
 
   template <int N>
@@ -52,6 +57,8 @@ struct ByteImages {
       for (int i = 0; i < N; ++i) {
         colour.set(i, texel(scene, floor_int(run.x[i]), floor_int(run.y[i])));
       }
+    } else if (scene.interpolation == Interpolation::bicubic) {
+      for (int i = 0; i < N; ++i) colour.set(i, bicubic(scene, run.x[i], run.y[i], run.footprint));
     } else if (run.footprint > 1) {
       for (int i = 0; i < N; ++i) colour.set(i, mean(scene, run.x[i], run.y[i], run.footprint));
     } else {
@@ -70,6 +77,33 @@ struct ByteImages {
     const Rgb top = lerp(texel(scene, ix, iy), texel(scene, ix + 1, iy), u);
     const Rgb bottom = lerp(texel(scene, ix, iy + 1), texel(scene, ix + 1, iy + 1), u);
     return lerp(top, bottom, v);
+  }
+
+  WS_INLINE static float cubic(float distance) {
+    const float d = math::abs(distance);
+    if (d >= 2) return 0;
+    if (d >= 1) return math::fma(math::fma(math::fma(-0.5f, d, 2.5f), d, -4.f), d, 2.f);
+    return math::fma(math::fma(1.5f, d, -2.5f), d * d, 1.f);
+  }
+  WS_INLINE Rgb bicubic(const Scene& scene, float x, float y, float footprint) const {
+    const float scale = math::max(footprint, 1.f), inverse = 1 / scale, reach = 2 * scale;
+    const int first_x = floor_int(x - reach + 0.5f), end_x = floor_int(x + reach + 0.5f);
+    const int first_y = floor_int(y - reach + 0.5f), end_y = floor_int(y + reach + 0.5f);
+    Rgb sum;
+    float whole = 0;
+    for (int iy = first_y; iy < end_y; ++iy) {
+      const float down = cubic((static_cast<float>(iy) + 0.5f - y) * inverse);
+      for (int ix = first_x; ix < end_x; ++ix) {
+        const float weight = down * cubic((static_cast<float>(ix) + 0.5f - x) * inverse);
+        const Rgb c = texel(scene, ix, iy);
+        sum.r = math::fma(weight, c.r, sum.r);
+        sum.g = math::fma(weight, c.g, sum.g);
+        sum.b = math::fma(weight, c.b, sum.b);
+        whole += weight;
+      }
+    }
+    return {math::clamp(sum.r / whole, 0.f, 1.f), math::clamp(sum.g / whole, 0.f, 1.f),
+            math::clamp(sum.b / whole, 0.f, 1.f)};
   }
 
   /// The mean over the square of side `side` about (x, y), whose own sides are those of the image:

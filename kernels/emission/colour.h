@@ -1,5 +1,5 @@
 // Colour operations on runs of pixels, as drawn into an Augmentation: torchvision's semantics, with
-// its clamp to [0, 1] after every one of them; then normalisation and the erased square. Host and
+// its clamp to [0, 1] after every one of them; then normalisation and the erased box. Host and
 // device.
 #pragma once
 
@@ -43,6 +43,11 @@ WS_INLINE void shift_hue(float shift, float (&r)[N], float (&g)[N], float (&b)[N
     g[i] = math::min(math::fma(range, green, low), high);
     b[i] = math::min(math::fma(range, blue, low), high);
   }
+}
+
+/// floor(v levels) / levels, the whole range in so many steps: torchvision's posterize of floats.
+WS_INLINE float posterise(float v, float levels) {
+  return math::clamp(math::floor(v * levels), 0.f, levels - 1) / levels;
 }
 
 template <int N>
@@ -95,6 +100,14 @@ WS_INLINE void apply_colour_step(const ColourStep& step, float (&r)[N], float (&
         b[i] = b[i] < factor ? b[i] : 1 - b[i];
       }
       break;
+    case AugmentOp::posterise:
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        r[i] = posterise(r[i], factor);
+        g[i] = posterise(g[i], factor);
+        b[i] = posterise(b[i], factor);
+      }
+      break;
     default:
       break;
   }
@@ -102,7 +115,8 @@ WS_INLINE void apply_colour_step(const ColourStep& step, float (&r)[N], float (&
 
 }  // namespace detail
 
-/// Applies the drawn colour operations number `from` to `to` - 1, in order, to colours in [0, 1].
+/// Applies the drawn colour operations number `from` to `to` - 1, in order, to colours in [0, 1];
+/// those that take another pass are in whole_image.h.
 template <int N>
 WS_INLINE void apply_colour(const Augmentation& a, int from, int to, float (&r)[N], float (&g)[N],
                             float (&b)[N]) {
@@ -119,11 +133,11 @@ WS_INLINE void normalise(const Augmentation& a, float (&r)[N], float (&g)[N], fl
   }
 }
 
-/// Sets the part of the erased square in the run that begins at output pixel (x, y) to 0: to the
-/// mean, since it comes after normalisation.
+/// Sets the part of the erased box in the run that begins at output pixel (x, y) to 0: to the mean,
+/// since it comes after normalisation.
 template <int N>
-WS_INLINE void erase_square(const Augmentation& a, int x, int y, float (&r)[N], float (&g)[N],
-                            float (&b)[N]) {
+WS_INLINE void erase_box(const Augmentation& a, int x, int y, float (&r)[N], float (&g)[N],
+                         float (&b)[N]) {
   if (y < a.erase_y0 || y >= a.erase_y1) return;
   WS_LANES
   for (int i = 0; i < N; ++i) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels/emission/augmentation.h"
+#include "kernels/emission/draw_augmentation.h"
 #include "kernels/emission/emit_call.h"
 #include "kernels/emission/latent_map.h"
 #include "kernels/emission/launcher.h"

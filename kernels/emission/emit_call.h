@@ -14,8 +14,8 @@ struct EmitCall {
   const Slot* slots = nullptr;  ///< [batch.size], in memory of the stream's device
   std::uint32_t source = 0;
   std::uint64_t seed = 0;         ///< keys all random numbers
-  AugmentationPlan augmentation;  ///< of images; the default for events and sets. Where it blurs,
-                                  ///< x gets the colours in front of the blur: see blur.h
+  AugmentationPlan augmentation;  ///< of images; the default for events and sets. Where passes
+                                  ///< follow, x gets what they begin with: augmentation_passes.h
   BatchView batch;
   LatentRoles roles;  ///< how the latents move with the picture; set by the generator itself
 };

@@ -37,13 +37,13 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& seen, const PixelTile& tile,
 }
 
 /// What the emission pass does to the colours of the N pixels from (x, y) on: everything, or what
-/// comes in front of the blur.
+/// comes in front of the passes behind it.
 template <int N>
 WS_INLINE void apply_augmentation(const Augmentation& seen, int x, int y, ColourRun<N>& colour) {
-  apply_colour(seen, 0, seen.colour_before_blur, colour.r, colour.g, colour.b);
+  apply_colour(seen, 0, seen.colour_at_emission, colour.r, colour.g, colour.b);
   if (seen.unfinished) return;
   normalise(seen, colour.r, colour.g, colour.b);
-  erase_square(seen, x, y, colour.r, colour.g, colour.b);
+  erase_box(seen, x, y, colour.r, colour.g, colour.b);
 }
 
 }  // namespace wellspring::detail

@@ -1,6 +1,6 @@
-#include "kernels/emission/augmentation.h"
-
 #include "tests/support/augmentation.h"
+
+#include "kernels/emission/draw_augmentation.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>

@@ -53,7 +53,7 @@ TEST(AugmentationOps, NamesAndNumbersAreUnique) {
     EXPECT_TRUE(has_main) << entry.name;
     EXPECT_EQ(&augmentation_entry(entry.op), &entry);
   }
-  EXPECT_EQ(names.size(), 15u);
+  EXPECT_EQ(names.size(), 23u);
 }
 
 TEST(AugmentationOps, AListIsReadInItsOrder) {
@@ -141,8 +141,29 @@ TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
   expect_refused("augment: {flip_x: 1}", "a.yaml:1", "augment");
   expect_refused("augment:\n  - blur: {kernel: 4}\n", "a.yaml:2", "odd");
   expect_refused("augment:\n  - blur: [8, 16]\n", "a.yaml:2", "48 pixels");
+  expect_refused("augment:\n  - affine: {shear: [3]}\n", "a.yaml:2", "along x, along y");
+  expect_refused("augment:\n  - erase_box: {scale: [0.3, 0.1]}\n", "a.yaml:2", "smaller one first");
+  expect_refused("augment:\n  - rand_augment: {operations: 5}\n", "a.yaml:2", "5");
+  expect_refused("augment:\n  - posterise\n", "a.yaml:2", "bits");
   expect_refused("normalise: {mean: [0.1, 0.2]}", "a.yaml", "2 values");
   expect_refused("normalise: {std: [0]}", "a.yaml:1", "std");
+}
+
+TEST(AugmentationOps, ARandAugmentStandsForGeometryAndColours) {
+  const AugmentationPlan plan = plan_augmentation(
+      read("augment: [crop_resize, rand_augment: {operations: 3, magnitude: 12}, grey: 0.2]"),
+      {64, 64}, {32, 32});
+  EXPECT_EQ(plan.geometry_count, 2);
+  EXPECT_EQ(plan.geometry[1].op, AugmentOp::rand_augment);
+  EXPECT_EQ(plan.colour_count, 2);
+  EXPECT_EQ(plan.colour[0].value[0], 3);
+  EXPECT_EQ(plan.colour[0].value[1], 12);
+  EXPECT_EQ(plan.colour[0].value[2], 0);
+  EXPECT_TRUE(plan.whole_images);
+  EXPECT_FALSE(
+      plan_augmentation(read("augment: [contrast: 0.4, erase_box]"), {9, 9}, {9, 9}).whole_images);
+  EXPECT_TRUE(
+      plan_augmentation(read("augment: [erase_box: {fill: noise}]"), {9, 9}, {9, 9}).whole_images);
 }
 
 TEST(AugmentationOps, WhatMixesSamplesBelongsElsewhere) {
@@ -154,6 +175,15 @@ TEST(AugmentationOps, WhatMixesSamplesBelongsElsewhere) {
 TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
   expect_refused("augment:\n  - blur\n  - rotate: 10\n", "a.yaml:3", "in front of blur");
   expect_refused("augment:\n  - erase: 4\n  - grey\n", "a.yaml:3", "in front of erase");
+  expect_refused("augment:\n  - equalise\n  - rotate: 10\n", "a.yaml:3", "in front of equalise");
+  expect_refused("augment:\n  - rand_augment\n  - crop_resize\n", "a.yaml:3",
+                 "in front of rand_augment");
+  expect_refused("augment:\n  - contrast: {strength: 1, about: mean}\n  - flip_x\n", "a.yaml:3",
+                 "in front of contrast");
+  expect_refused("augment:\n  - blur\n  - sharpen: 2\n", "a.yaml:3", "in front of blur");
+  expect_refused("augment:\n  - erase: 4\n  - erase_box\n", "a.yaml:3", "remove one");
+  read("augment: [contrast: 0.3, flip_x]");
+  read("augment: [grey, sharpen: 2, hue: 0.1, equalise, rand_augment, blur, solarise, erase_box]");
   // Colours may stand before, between and behind geometry, and behind the blur.
   read("augment: [grey: 1, flip_x: 1, hue: 0.1, rotate: 10, blur: [1, 2], solarise: 0.5]");
 }
@@ -180,6 +210,12 @@ TEST(AugmentationOps, RegressionIsRefusedWhereTruthCannotFollow) {
   EXPECT_FALSE(refuses("[grey, erase: 4]", LatentRole::unmapped));
   EXPECT_TRUE(refuses("[hue: 0.1]", LatentRole::colour));
   EXPECT_FALSE(refuses("[flip_x, perspective, erase: 4]", LatentRole::colour));
+  EXPECT_FALSE(refuses("[affine, rand_augment]", LatentRole::angle));
+  EXPECT_TRUE(refuses("[affine]", LatentRole::unmapped));
+  EXPECT_TRUE(refuses("[rand_augment]", LatentRole::unmapped));
+  EXPECT_TRUE(refuses("[rand_augment]", LatentRole::colour));
+  EXPECT_TRUE(refuses("[equalise]", LatentRole::colour));
+  EXPECT_FALSE(refuses("[equalise, noise]", LatentRole::position_x));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "kernels/emission/blur.h"
 
+#include "kernels/emission/augmentation_passes.h"
+#include "kernels/emission/draw_augmentation.h"
 #include "kernels/emission/stage.h"
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/augmentation.h"
@@ -136,7 +138,11 @@ TEST(Blur, ListsOfGeometryAndColourTakeOnePass) {
   EXPECT_EQ(passes_behind("augment: [crop_resize, flip_x, perspective, brightness: 0.4, hue: 0.1, "
                           "grey, solarise, erase: 4]"),
             0);
-  EXPECT_EQ(passes_behind("augment: [flip_x, blur: {kernel: 3}]"), 2);
+  EXPECT_EQ(passes_behind("augment: [flip_x, blur: {kernel: 3}]"), 3);
+  EXPECT_EQ(passes_behind("augment: [posterise: 4, affine, contrast: 0.3, erase_box]"), 0);
+  EXPECT_EQ(passes_behind("augment: [contrast: {strength: 0.3, about: mean}]"), 2);
+  EXPECT_EQ(passes_behind("augment: [rand_augment, noise, blur: {kernel: 3}]"), 4);
+  EXPECT_EQ(passes_behind("augment: [erase_box: {fill: noise}]"), 2);
 }
 
 }  // namespace

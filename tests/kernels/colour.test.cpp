@@ -150,12 +150,12 @@ TEST(Colour, NormalisationAndErasureComeLast) {
   normalise(a, r, g, b);
   EXPECT_EQ(r[3], 1.f);
   EXPECT_EQ(g[3], 1.f);
-  erase_square(a, 10, 5, r, g, b);
+  erase_box(a, 10, 5, r, g, b);
   EXPECT_EQ(r[0], 1.f);
   EXPECT_EQ(r[1], 0.f);
   EXPECT_EQ(b[2], 0.f);
   EXPECT_EQ(r[3], 1.f);
-  erase_square(a, 13, 6, r, g, b);
+  erase_box(a, 13, 6, r, g, b);
   EXPECT_EQ(r[0], 1.f);
 }
 

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "kernels/emission/byte_images.h"
+#include "kernels/emission/draw_augmentation.h"
 #include "kernels/emission/stage.h"
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/augmentation.h"

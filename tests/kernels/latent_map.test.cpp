@@ -1,5 +1,6 @@
 #include "kernels/emission/latent_map.h"
 
+#include "kernels/emission/draw_augmentation.h"
 #include "tests/support/augmentation.h"
 
 #include <gtest/gtest.h>
@@ -152,17 +153,21 @@ TEST(LatentMapExact, WhatIsNoWaveStaysNone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Operations, LatentMap,
-    testing::Values(Case{"[]", {128, 128}, {128, 128}}, Case{"[flip_x: 1]", {128, 128}, {128, 128}},
-                    Case{"[flip_y: 1]", {128, 128}, {128, 128}},
-                    Case{"[flip_x: 0.5, flip_y: 0.5]", {128, 128}, {128, 128}},
-                    Case{"[shift: 0.1]", {128, 128}, {128, 128}},
-                    Case{"[rotate: 180]", {128, 128}, {128, 128}},
-                    Case{"[zoom: [0.7, 1.3]]", {128, 128}, {128, 128}},
-                    Case{"[crop_resize: {scale: [0.5, 1], ratio: [1, 1]}]", {200, 200}, {128, 128}},
-                    Case{"[crop_resize: {scale: [0.7, 1]}]", {160, 160}, {128, 128}},
-                    Case{"[flip_x: 0.5, rotate: 60, zoom: [0.8, 1.2], shift: 0.05, flip_y: 0.5]",
-                         {128, 128},
-                         {128, 128}}));
+    testing::Values(
+        Case{"[]", {128, 128}, {128, 128}}, Case{"[flip_x: 1]", {128, 128}, {128, 128}},
+        Case{"[flip_y: 1]", {128, 128}, {128, 128}},
+        Case{"[flip_x: 0.5, flip_y: 0.5]", {128, 128}, {128, 128}},
+        Case{"[shift: 0.1]", {128, 128}, {128, 128}}, Case{"[rotate: 180]", {128, 128}, {128, 128}},
+        Case{"[zoom: [0.7, 1.3]]", {128, 128}, {128, 128}},
+        Case{"[crop_resize: {scale: [0.5, 1], ratio: [1, 1]}]", {200, 200}, {128, 128}},
+        Case{"[crop_resize: {scale: [0.7, 1]}]", {160, 160}, {128, 128}},
+        Case{"[flip_x: 0.5, rotate: 60, zoom: [0.8, 1.2], shift: 0.05, flip_y: 0.5]",
+             {128, 128},
+             {128, 128}},
+        Case{"[affine: {angle: 30, translate: [0.03, 0.05], scale: [0.9, 1.1], shear: [9, 6]}, "
+             "rand_augment: {magnitude: 6}]",
+             {128, 128},
+             {128, 128}}));
 
 TEST(LatentMapExact, IdentityKeepsTheBits) {
   const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
