@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/params.h"
 #include "generators/images/leaf.h"
+#include "generators/images/leaf_by_leaf.h"
 #include "generators/images/leaf_places.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
@@ -100,19 +101,21 @@ struct DeadLeaves {
     float edge_x0, edge_y0, edge_x1, edge_y1;  ///< beyond these the border repeats
   };
 
-  /// Which leaf each pixel of a tile shows.
+  /// What each pixel of a tile shows: a leaf, or, of a thread alone, a slot of colours.
   struct Prepared {
-    const std::uint32_t* winner;
+    const std::uint32_t* front;
+    int pitch;          ///< of its rows
+    const Rgb* colour;  ///< nullptr: `front` has numbers of leaves
   };
 
   static constexpr int kMostLeaves = 1 << 24;
   static constexpr int kTile = 32;
   static constexpr int kBatch = 128;  ///< leaves in scratch at a time
 
-  TileNeeds tile_needs() const {
-    return {kTile, sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kMasks * kWords +
-                       sizeof(std::uint64_t) * 2 + sizeof(std::uint32_t) * kTile * kTile +
-                       64};  // 64: alignment of the four blocks
+  TileNeeds tile_needs() const { return {kTile, kScratchBytes}; }
+  /// Each leaf is placed once a tile.
+  TileNeeds host_tile_needs() const {
+    return {LeafByLeaf::kSide, kScratchBytes + LeafByLeaf::scratch_bytes()};
   }
 
   explicit DeadLeaves(const Params& params) : params_(params) {
@@ -152,37 +155,49 @@ struct DeadLeaves {
   template <class Team>
   WS_HD Prepared prepare(Team& team, const Scene& scene, const Augmentation& seen_as,
                          PixelTile tile) const {
+    if constexpr (LoneTeam<Team>) {
+      if (seen_in_image(scene, seen_as, tile)) {
+        const LeafByLeafScratch scratch = LeafByLeaf::scratch_of(team);
+        LeafByLeaf(scene.law, seen_as, tile, scratch).lay(background());
+        return {scratch.slot, LeafByLeaf::kSide, scratch.colour};
+      }
+    }
+#if WS_DEVICE_CODE
+    constexpr int side = kTile;
+#else
+    const int side = tile.width > kTile || tile.height > kTile ? LeafByLeaf::kSide : kTile;
+#endif
     Scratch scratch;
     scratch.leaves = team.template scratch<Leaf>(kBatch);
     scratch.masks = team.template scratch<std::uint32_t>(2 * kMasks * kWords);
     scratch.open = team.template scratch<std::uint64_t>(2);
-    scratch.winner = team.template scratch<std::uint32_t>(kTile * kTile);
-    for (int i = team.rank(); i < kTile * kTile; i += team.size()) {
-      scratch.winner[i] = i % kTile < tile.width ? background() : 0;  // beyond: not open
+    std::uint32_t* const winner = team.template scratch<std::uint32_t>(side * side);
+    scratch.pitch = side;
+    for (int i = team.rank(); i < side * side; i += team.size()) {
+      winner[i] = i % side < tile.width ? background() : 0;  // beyond: not open
     }
-    if (team.rank() == 0) clear(scratch, 0);
-    team.sync();
-
-    const SourceBox whole = looked_up(scene, seen_as, tile.x0, tile.y0, tile.width, tile.height);
-    const int level = scene.law.level_of(whole);
-    if (level == LeafPlaces::kPlane) {
-      search<true>(team, scene, seen_as, tile, whole, level, scratch);
-    } else {
-      search<false>(team, scene, seen_as, tile, whole, level, scratch);
+    for (int y = 0; y < tile.height; y += kTile) {
+      for (int x = 0; x < tile.width; x += kTile) {
+        scratch.winner = winner + y * side + x;
+        find_fronts(team, scene, seen_as, tile.part(x, y, kTile), scratch);
+      }
     }
-    return {scratch.winner};
+    return {winner, side, nullptr};
   }
 
   template <int N>
   WS_INLINE void shade(const Scene& scene, const Prepared& prepared, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
+    const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
+    if (prepared.colour != nullptr) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) colour.set(i, prepared.colour[front[i]]);
+      return;
+    }
     WS_LANES
     for (int i = 0; i < N; ++i) {
-      const std::uint32_t leaf = prepared.winner[run.row * kTile + run.column + i];
-      const Philox4 w = scene.law.rng.block(Purpose::texture, leaf);
-      colour.r[i] = unit_float(w.word[0]);
-      colour.g[i] = unit_float(w.word[1]);
-      colour.b[i] = unit_float(w.word[2]);
+      const Philox4 w = scene.law.rng.block(Purpose::texture, front[i]);
+      colour.set(i, {unit_float(w.word[0]), unit_float(w.word[1]), unit_float(w.word[2])});
     }
   }
 
@@ -190,6 +205,10 @@ struct DeadLeaves {
   static constexpr int kWords = kBatch / 32;
   /// A batch's masks: which leaves may be seen, and which meet each of the bounded regions.
   static constexpr int kMasks = 1 + LeafPlaces::kRegions;
+  /// Leaves, masks, open cells and winners of a tile, and the alignment of the four.
+  static constexpr std::size_t kScratchBytes =
+      sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kMasks * kWords +
+      sizeof(std::uint64_t) * 2 + sizeof(std::uint32_t) * kTile * kTile + 64;
   /// Pixels by which a bounding circle is taken larger than it is, so that rounding in the exact
   /// tests never decides: what is passed over would not have covered anything.
   static constexpr float kSlack = 0.0625f;
@@ -204,8 +223,9 @@ struct DeadLeaves {
   struct Scratch {
     Leaf* leaves;
     std::uint32_t* masks;
-    std::uint64_t* open;  ///< cells with pixels that are not covered yet
-    std::uint32_t* winner;
+    std::uint64_t* open;    ///< cells with pixels that are not covered yet
+    std::uint32_t* winner;  ///< of the part of the tile that is searched
+    int pitch;
 
     WS_INLINE std::uint32_t* seen(int turn) const { return masks + turn * kMasks * kWords; }
     WS_INLINE std::uint32_t* met(int turn, int level) const {
@@ -289,6 +309,33 @@ struct DeadLeaves {
     return false;
   }
 
+  /// Whether no pixel of the tile looks beyond the image, nor through a perspective.
+  WS_INLINE static bool seen_in_image(const Scene& scene, const Augmentation& seen_as,
+                                      const PixelTile& tile) {
+    const SourceBox centres =
+        source_box(seen_as, static_cast<float>(tile.x0) + 0.5f, static_cast<float>(tile.y0) + 0.5f,
+                   static_cast<float>(tile.width - 1), static_cast<float>(tile.height - 1));
+    const bool unclamped = centres.x0 >= scene.edge_x0 && centres.x1 <= scene.edge_x1 &&
+                           centres.y0 >= scene.edge_y0 && centres.y1 <= scene.edge_y1;
+    return !seen_as.projective && unclamped && scene.law.level_of(centres) == 0;
+  }
+
+  /// Finds the front leaves of a part of the tile, at most kTile pixels wide and high.
+  template <class Team>
+  WS_INLINE void find_fronts(Team& team, const Scene& scene, const Augmentation& seen_as,
+                             const PixelTile& part, const Scratch& scratch) const {
+    if (team.rank() == 0) clear(scratch, 0);
+    team.sync();  // winners and masks are as they begin
+    const SourceBox whole = looked_up(scene, seen_as, part.x0, part.y0, part.width, part.height);
+    const int level = scene.law.level_of(whole);
+    if (level == LeafPlaces::kPlane) {
+      search<true>(team, scene, seen_as, part, whole, level, scratch);
+    } else {
+      search<false>(team, scene, seen_as, part, whole, level, scratch);
+    }
+    team.sync();
+  }
+
   /// Goes through the sequence of the level, a batch at a time, until no cell of the tile is open
   /// or the image has had its most leaves.
   template <bool OnPlane, class Team>
@@ -369,7 +416,7 @@ struct DeadLeaves {
       if ((cells >> cell & kOfRun) == 0) continue;
       PixelRun<kRun> run = detail::place_run<kRun>(seen_as, tile, tile.x0 + column, tile.y0 + row);
       open |= cover_run<OnPlane>(scene, scratch.leaves, scratch.seen(turn), run,
-                                 scratch.winner + row * kTile + column)
+                                 scratch.winner + row * scratch.pitch + column)
               << cell;
     }
     return open;

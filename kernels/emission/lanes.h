@@ -9,12 +9,12 @@
 
 #if WS_DEVICE_CODE
 #define WS_LANES _Pragma("unroll")
-#define WS_LANES_SUM(n) _Pragma("unroll")
+#define WS_LANES_SUM(...) _Pragma("unroll")
 #elif defined(__CUDACC__)
 #define WS_LANES
-#define WS_LANES_SUM(n)
+#define WS_LANES_SUM(...)
 #else
 #define WS_LANES _Pragma("omp simd")
-#define WS_LANES_SUM(n) WS_LANES_TEXT(omp simd reduction(+ : n))
-#define WS_LANES_TEXT(text) _Pragma(#text)
+#define WS_LANES_SUM(...) WS_LANES_TEXT(omp simd reduction(+ : __VA_ARGS__))
+#define WS_LANES_TEXT(...) _Pragma(#__VA_ARGS__)
 #endif

@@ -63,6 +63,12 @@ struct ColourRun {
 /// A rectangle of output pixels, made by one team.
 struct PixelTile {
   int x0 = 0, y0 = 0, width = 0, height = 0;
+
+  /// Its square of `side` pixels from (x, y) on, seen from its corner, as far as it reaches.
+  WS_INLINE constexpr PixelTile part(int x, int y, int side) const {
+    return {x0 + x, y0 + y, width - x < side ? width - x : side,
+            height - y < side ? height - y : side};
+  }
 };
 
 /// How an image is cut into tiles.

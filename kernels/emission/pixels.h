@@ -85,7 +85,7 @@ class PixelStage {
             const EmitCall& call) const {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
     const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
-    const TeamShape team{detail::members_of(tiling), scratch_bytes(image)};
+    const TeamShape team{detail::members_of(tiling), scratch_bytes(image, launch.device())};
     visit_float(call.batch.dtype, [&]<class T>(T) {
       launch.league(name, call.batch.size * tiling.count(), team,
                     PaintImages<F, T>{image, call.slots, call.source, drawn, call.batch, tiling});
@@ -95,15 +95,15 @@ class PixelStage {
   /// Square tiles where the functor asks for them, otherwise bands.
   static Tiling tiles(const F& image, SampleShape shape, Device device) {
     if constexpr (PreparesTiles<F>) {
-      const int side = image.tile_needs().side;
+      const int side = tile_needs_of(image, !device.is_cuda()).side;
       return Tiling::of(shape, side, side);
     } else {
       return detail::bands_for(device, shape);
     }
   }
-  static std::size_t scratch_bytes(const F& image) {
+  static std::size_t scratch_bytes(const F& image, Device device) {
     std::size_t bytes = detail::drawn_scratch<F>();
-    if constexpr (PreparesTiles<F>) bytes += image.tile_needs().scratch_bytes;
+    if constexpr (PreparesTiles<F>) bytes += tile_needs_of(image, !device.is_cuda()).scratch_bytes;
     return bytes;
   }
 

@@ -7,6 +7,10 @@
 //     template <int N>
 //     void shade(const Scene&, const Prepared&, const PixelRun<N>&, ColourRun<N>&) const;
 //
+// and where a thread alone does better with larger tiles than a team
+//
+//     TileNeeds host_tile_needs() const;
+//
 // Results must not depend on how the image is cut into tiles. Host and device.
 #pragma once
 
@@ -24,5 +28,13 @@ template <class F>
 concept PreparesTiles = requires(const F& image) {
   image.tile_needs();
 };
+
+template <class F>
+TileNeeds tile_needs_of(const F& image, bool on_host) {
+  if constexpr (requires { image.host_tile_needs(); }) {
+    if (on_host) return image.host_tile_needs();
+  }
+  return image.tile_needs();
+}
 
 }  // namespace wellspring

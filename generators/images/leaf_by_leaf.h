@@ -1,0 +1,193 @@
+// Dead leaves as a thread alone paints them: front to back, each leaf on the open pixels of its own
+// box, where a team of a device holds all leaves against each of its pixels. Both give every pixel
+// the first leaf that covers it, by the same arithmetic. Called by generator `dead_leaves`; host
+// and device.
+#pragma once
+
+#include "generators/images/leaf.h"
+#include "generators/images/leaf_places.h"
+#include "kernels/emission/augmentation.h"
+#include "kernels/emission/looking.h"
+#include "kernels/emission/pixel_run.h"
+#include "kernels/math.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace wellspring {
+
+/// Where a thread alone works: in its scratch.
+struct LeafByLeafScratch {
+  std::uint32_t* slot;       ///< [rows][kSide] whose colour each pixel has
+  Rgb* colour;               ///< [slots]
+  std::uint32_t* open_runs;  ///< [rows] a bit each run of a row
+  float *x, *y;              ///< [kSide] where columns and rows are looked up, if they stay such
+};
+
+class LeafByLeaf {
+ public:
+  static constexpr int kRun = 16;    ///< pixels that are tested at once
+  static constexpr int kSide = 64;  ///< of the largest tile, pixels
+  /// Colours of a tile: of the background, which is that of open pixels, and of a leaf a pixel.
+  static constexpr int kSlots = kSide * kSide + 1;
+
+  static constexpr std::size_t scratch_bytes() {
+    return sizeof(std::uint32_t) * (kSide * kSide + kSide) + sizeof(Rgb) * kSlots +
+           sizeof(float) * 2 * kSide + 80;  // alignment of the five blocks
+  }
+  template <class Team>
+  WS_INLINE static LeafByLeafScratch scratch_of(Team& team) {
+    return {team.template scratch<std::uint32_t>(kSide * kSide), team.template scratch<Rgb>(kSlots),
+            team.template scratch<std::uint32_t>(kSide), team.template scratch<float>(kSide),
+            team.template scratch<float>(kSide)};
+  }
+
+  /// Pixels of the tile are looked up in the image alone, and through no perspective.
+  WS_INLINE LeafByLeaf(const LeafPlaces& law, const Augmentation& seen, const PixelTile& tile,
+                       const LeafByLeafScratch& scratch)
+      : law_(law), seen_(seen), tile_(tile), to_(scratch) {
+    // From source points to output points: the inverse of augmentation's matrix.
+    const float determinant = seen.m00 * seen.m11 - seen.m01 * seen.m10;
+    xx_ = seen.m11 / determinant;
+    xy_ = -seen.m01 / determinant;
+    yx_ = -seen.m10 / determinant;
+    yy_ = seen.m00 / determinant;
+    stretch_x_ = math::sqrt(math::fma(xx_, xx_, xy_ * xy_));
+    stretch_y_ = math::sqrt(math::fma(yx_, yx_, yy_ * yy_));
+  }
+
+  /// Lays leaves until no pixel is open, but no more than `most`; leaf number `most` lies behind.
+  WS_INLINE void lay(std::uint32_t most) {
+    to_.colour[kOpen] = colour_of(most);
+    begin();
+    if (seen_.m01 == 0 && seen_.m10 == 0) {
+      place_columns_and_rows();
+      lay_leaves<true>(most);
+    } else {
+      lay_leaves<false>(most);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kOpen = 0;  ///< slot of pixels that no leaf covers yet
+  /// Output pixels that a leaf may cover: rows from y0 to before y1, a bit each run of them.
+  struct Box {
+    int y0, y1;
+    std::uint32_t runs;
+  };
+  /// Pixels by which boxes are taken larger, so that rounding never decides.
+  static constexpr float kSlack = 0.0625f;
+
+  WS_INLINE Rgb colour_of(std::uint32_t leaf) const {
+    const Philox4 w = law_.rng.block(Purpose::texture, leaf);
+    return {unit_float(w.word[0]), unit_float(w.word[1]), unit_float(w.word[2])};
+  }
+
+  WS_INLINE void begin() const {
+    const int runs = (tile_.width + kRun - 1) / kRun;
+    for (int row = 0; row < tile_.height; ++row) {
+      to_.open_runs[row] = (1u << runs) - 1;
+      std::uint32_t* const slot = to_.slot + row * kSide;
+      for (int i = 0; i < runs * kRun; ++i) slot[i] = i < tile_.width ? kOpen : kOpen + 1;
+    }
+  }
+  /// Lanes of place_run() do not depend on where their run begins.
+  WS_INLINE void place_columns_and_rows() const {
+    for (int x = 0; x < tile_.width; x += kRun) {
+      const PixelRun<kRun> run = detail::place_run<kRun>(seen_, tile_, tile_.x0 + x, tile_.y0);
+      for (int i = 0; i < kRun; ++i) to_.x[x + i] = run.x[i];
+    }
+    for (int y = 0; y < tile_.height; ++y)
+      to_.y[y] = detail::place_run<1>(seen_, tile_, tile_.x0, tile_.y0 + y).y[0];
+  }
+
+  template <bool Upright>
+  WS_INLINE void lay_leaves(std::uint32_t most) const {
+    int open_rows = tile_.height;
+    std::uint32_t slot = kOpen + 1;
+    for (std::uint32_t n = 0; n < most && open_rows > 0; ++n) {
+      Leaf leaf = law_.place(0, n);
+      const Box box = box_of(leaf);
+      bool is_cut = false;
+      int taken = 0;
+      for (int row = box.y0; row < box.y1; ++row) {
+        for (std::uint32_t runs = to_.open_runs[row] & box.runs; runs != 0; runs &= runs - 1) {
+          if (!is_cut) law_.cut(leaf);
+          is_cut = true;
+          const int run = std::countr_zero(runs);
+          const Taken at_once = leaf.kind == LeafKind::circle
+                                    ? take<Upright>(leaf, row, run, slot, Leaf::InCircle{})
+                                    : take<Upright>(leaf, row, run, slot, Leaf::InPolygon{});
+          taken += at_once.taken;
+          if (at_once.left > 0) continue;
+          to_.open_runs[row] &= ~(1u << run);
+          if (to_.open_runs[row] == 0) --open_rows;
+        }
+      }
+      if (taken > 0) to_.colour[slot++] = colour_of(n);
+    }
+  }
+
+  WS_INLINE Box box_of(const Leaf& leaf) const {
+    const float dx = leaf.x - seen_.origin_x, dy = leaf.y - seen_.origin_y;
+    const float x = math::fma(xx_, dx, xy_ * dy) + seen_.centre_x - static_cast<float>(tile_.x0);
+    const float y = math::fma(yx_, dx, yy_ * dy) + seen_.centre_y - static_cast<float>(tile_.y0);
+    const float reach_x = math::fma(leaf.radius, stretch_x_, 0.5f + kSlack);
+    const float reach_y = math::fma(leaf.radius, stretch_y_, 0.5f + kSlack);
+    const auto width = static_cast<float>(tile_.width), height = static_cast<float>(tile_.height);
+    const int x0 = static_cast<int>(math::clamp(x - reach_x, 0, width));
+    const int x1 = static_cast<int>(math::clamp(x + reach_x, 0, width));
+    Box box;
+    box.y0 = static_cast<int>(math::clamp(y - reach_y, 0, height));
+    box.y1 = static_cast<int>(math::clamp(y + reach_y + 1, 0, height));
+    box.runs = (2u << (x1 / kRun)) - (1u << (x0 / kRun));
+    return box;
+  }
+
+  struct Taken {
+    int taken, left;  ///< pixels of a run: now of the leaf, and open still
+  };
+  /// Gives the leaf the open pixels of a run that it covers.
+  template <bool Upright, class Covers>
+  WS_INLINE Taken take(const Leaf& whole, int row, int run, std::uint32_t leaf_slot,
+                       const Covers& covers) const {
+    const Leaf leaf = whole;  // nothing that is stored below changes it
+    std::uint32_t* const slot = to_.slot + row * kSide + run * kRun;
+    float x[kRun], y[kRun];
+    if constexpr (Upright) {
+      WS_LANES
+      for (int i = 0; i < kRun; ++i) {
+        x[i] = to_.x[run * kRun + i];
+        y[i] = to_.y[row];
+      }
+    } else {
+      const PixelRun<kRun> at =
+          detail::place_run<kRun>(seen_, tile_, tile_.x0 + run * kRun, tile_.y0 + row);
+      WS_LANES
+      for (int i = 0; i < kRun; ++i) {
+        x[i] = at.x[i];
+        y[i] = at.y[i];
+      }
+    }
+    int open = 0, left = 0;
+    WS_LANES_SUM(open, left)
+    for (int i = 0; i < kRun; ++i) {
+      const bool hit = covers(leaf, x[i] - leaf.x, y[i] - leaf.y);
+      const bool was_open = slot[i] == kOpen;
+      slot[i] = hit & was_open ? leaf_slot : slot[i];
+      open += was_open ? 1 : 0;
+      left += was_open & !hit ? 1 : 0;
+    }
+    return {open - left, left};
+  }
+
+  const LeafPlaces& law_;
+  const Augmentation& seen_;
+  PixelTile tile_;
+  LeafByLeafScratch to_;
+  float xx_, xy_, yx_, yy_;      ///< output pixels a source pixel
+  float stretch_x_, stretch_y_;  ///< half sides of a circle's box, of radius 1
+};
+
+}  // namespace wellspring
