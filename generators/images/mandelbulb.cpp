@@ -1,0 +1,147 @@
+#include "generators/images/mandelbulb.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace wellspring {
+
+const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
+  static const char* const kChiche = "Chiche et al., CVPR 2024";
+  constexpr int kLeast = mandelbulb::kLeastPower, kMost = mandelbulb::kMostPower;
+  static const auto rows =
+      ParamTable<Params>("mandelbulb")
+          .choice("form", &Params::form,
+                  {{"variations", Form::variations}, {"classic", Form::classic}},
+                  "variations: each coordinate of a power is sine or cosine of one angle, by a "
+                  "rule; classic: the Mandelbulb itself, which has no rules",
+                  "Chiche et al., CVPR 2024; White and Nylander, 2009")
+          .integer("power_low", &Params::power_low, {kLeast, kMost}, "",
+                   "least power; a class is a power and a rule", kChiche)
+          .integer("power_high", &Params::power_high, {kLeast, kMost}, "", "greatest power",
+                   kChiche)
+          .integer("rules", &Params::rules, {1, kRules}, "",
+                   "how many of the published rules are used, in their order", kChiche)
+          .integer("second_rules", &Params::second_rules, {0, kSecondRules}, "",
+                   "0: one formula; else two take turns, the second of any of the powers and this "
+                   "many of the rules 32, 109, 222, 434; a class is both",
+                   kChiche)
+          .real("latitude", &Params::latitude, {0, 90}, "degrees",
+                "largest of the camera's, uniform between it and its negative", kChiche)
+          .choice("light", &Params::light, {{"random", Light::random}, {"fixed", Light::fixed}},
+                  "random: from around the camera, anew for each sample; fixed: from (-1, 1, 1) "
+                  "of the solid's axes",
+                  "fixed: Chiche et al., CVPR 2024")
+          .flag("shadow", &Params::shadow, "whether the solid casts shadows on itself")
+          .choice("background", &Params::background,
+                  {{"white", Background::white}, {"black", Background::black}},
+                  "colour of what is behind", "white: Chiche et al., CVPR 2024")
+          .choice("palette", &Params::palette,
+                  {{"colour", Palette::colour}, {"grey", Palette::grey}, {"depth", Palette::depth}},
+                  "three colours of each sample's own, mixed; the same in grey; or how near a "
+                  "point is, from 1 to 1/4, on 0")
+          .integer("rays", &Params::rays, {1, 4}, "",
+                   "along either side of a pixel: 2 sends 4 a pixel and takes their mean",
+                   "2: Chiche et al., CVPR 2024")
+          .real("precision", &Params::precision, {0.05, 2}, "pixels",
+                "how near to the solid a ray stops, and over what lengths its slope is measured",
+                "0.3 of 512 pixels: Chiche et al., CVPR 2024")
+          .real("pace", &Params::pace, {0.1, 1}, "",
+                "share of the estimated distance to the solid that a ray goes at once; the larger, "
+                "the more rays pass through thin parts",
+                "1: Chiche et al., CVPR 2024")
+          .integer("iterations", &Params::iterations, {1, 100}, "",
+                   "most powers of an orbit; one that is still near then does not escape",
+                   "100: Chiche et al., CVPR 2024")
+          .integer("steps", &Params::steps, {8, 1000}, "",
+                   "most steps of a ray; one that goes on then has met the solid",
+                   "1000: Chiche et al., CVPR 2024")
+          .preset("mandelbulbvar-1k",
+                  {{"light", "fixed"},
+                   {"rays", "2"},
+                   {"pace", "1"},
+                   {"iterations", "100"},
+                   {"steps", "1000"}},
+                  "1037 classes: 17 powers, 61 rules; its light, rays and limits")
+          .preset("mandelbulbvar-hybrid",
+                  {{"power_high", "12"},
+                   {"rules", "44"},
+                   {"second_rules", "4"},
+                   {"latitude", "30"},
+                   {"light", "fixed"},
+                   {"rays", "2"},
+                   {"pace", "1"},
+                   {"iterations", "100"},
+                   {"steps", "1000"}},
+                  "21296 pairs, much as the 20328 of MandelbulbVAR-Hybrid-21k")
+          .preset("mandelbulb-8", {{"form", "classic"}, {"power_low", "8"}, {"power_high", "8"}},
+                  "the Mandelbulb; one class");
+  return rows;
+}
+
+SampleInfo Mandelbulb::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "mandelbulb";
+  info.summary = "Solids of powers of space, seen from anywhere; the class is power and rule";
+  info.reference = "Chiche, Horikawa, Fujita, MandelbulbVAR, CVPR 2024";
+  const bool classic = params.form == Form::classic;
+  const int classes = classes_of(params);
+  const auto name = [&](const Kind& kind, int which) {
+    return classic ? fmt::format("power{}", kind.power[which])
+                   : fmt::format("power{}-rule{}", kind.power[which], kind.rule[which]);
+  };
+  for (int label = 0; label < classes; ++label) {
+    const Kind kind = kind_of(params, label);
+    info.classes.push_back(params.second_rules == 0 ? name(kind, 0)
+                                                    : name(kind, 0) + "_" + name(kind, 1));
+  }
+  const auto low = static_cast<float>(params.power_low);
+  const auto high = static_cast<float>(params.power_high);
+  const float most = classic ? 0.f : 511.f, north = params.latitude / 360 * math::kTau;
+  info.latents = {
+      {"power", "of the formula, or of the first of two", "", low, high},
+      {"rule", "its rule; 0 of the classic form", "", 0, most},
+      {"second_power", "of the second formula; the first's where there is none", "", low, high},
+      {"second_rule", "its rule", "", 0, most},
+      {"latitude", "of the camera about the solid, from the plane of x and y", "rad", -north, north,
+       LatentRole::unmapped},
+      {"longitude", "of the camera, from x to y", "rad", 0, math::kTau, LatentRole::unmapped},
+      {"light", "where the light comes from in the picture, from the right counterclockwise", "rad",
+       0, math::kTau, LatentRole::direction},
+      {"light_height", "cosine of the angle between light and camera; below 0 it is behind", "", -1,
+       1}};
+  const char* const traps[] = {"near the plane z = 0",
+                               "near the origin by the sum of |x|, |y|, |z|", "near the origin"};
+  const char* const channels[] = {"red", "green", "blue"};
+  for (int i = 0; i < 3; ++i) {
+    for (const char* const channel : channels) {
+      info.latents.push_back(
+          {fmt::format("colour{}_{}", i, channel[0]),
+           fmt::format("colour that fades where orbits come {}: {}", traps[i], channel), "", 0, 1,
+           LatentRole::colour});
+    }
+  }
+  info.draws.scene = 1 + 1 + 3;  // the label, four words of the scene, nine of colours
+  return info;
+}
+
+Mandelbulb::Mandelbulb(const Params& params) : params_(params) {
+  if (params.power_low > params.power_high) {
+    fail(ErrorKind::config,
+         {fmt::format("mandelbulb: power_low = {} is larger than power_high = {}", params.power_low,
+                      params.power_high),
+          "classes are the powers from one to the other",
+          fmt::format("give power_low: {} or less, or power_high: {} or more", params.power_high,
+                      params.power_low)});
+  }
+  if (params.form == Form::classic && params.second_rules > 0) {
+    fail(ErrorKind::config,
+         {fmt::format("mandelbulb: second_rules = {} of the classic form", params.second_rules),
+          "it has no rules, and hybrids are of variations",
+          "give second_rules: 0, or form: variations"});
+  }
+}
+
+}  // namespace wellspring

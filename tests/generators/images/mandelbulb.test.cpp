@@ -1,0 +1,263 @@
+#include "generators/images/mandelbulb.h"
+
+#include "tests/generators/collect.h"
+#include "tests/support/error_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using mandelbulb::Bulb;
+using mandelbulb::Formula;
+using mandelbulb::Points;
+using test::expect_parts;
+using test::message_of;
+
+enum Latent : std::size_t {
+  kPower,
+  kRule,
+  kPower2,
+  kRule2,
+  kLatitude,
+  kLongitude,
+  kLight,
+  kHeight
+};
+
+Bulb bulb_of(int power, int rule, int power2, int rule2, int iterations) {
+  return {{Formula::of(power, rule), Formula::of(power2, rule2)}, false, iterations, 1};
+}
+
+struct Point {
+  double x, y, z;
+  double norm() const { return std::sqrt(x * x + y * y + z * z); }
+};
+
+/// A power by the published words: acos, atan2, pow, and bits from the highest.
+Point power_of(Point p, int power, int rule) {
+  const double r = p.norm(), theta = power * std::acos(p.z / r), phi = power * std::atan2(p.y, p.x);
+  const auto part = [&](int shift) {
+    const double angle = (rule >> (shift + 1) & 1) != 0 ? theta : phi;
+    const double value = (rule >> (shift + 2) & 1) != 0 ? std::sin(angle) : std::cos(angle);
+    return std::pow(r, power) * ((rule >> shift & 1) != 0 ? -value : value);
+  };
+  return {part(6), part(3), part(0)};
+}
+
+// Angles: the first complex numbers are right to 3 roundings, n times that in their power, and each
+// of at most 8 products adds 3; r^n: as many. With n <= 18, 2 (3 n + 24) 2^-24 < 1e-5, of r^n.
+TEST(Mandelbulb, PowersAreThoseOfTheFormula) {
+  RngStream numbers({3, 0}, Purpose::scene);
+  for (int i = 0; i < 2000; ++i) {
+    const int power = 2 + static_cast<int>(numbers.integer(17));
+    const int rule = static_cast<int>(numbers.integer(512));
+    const auto coordinate = [&] { return numbers.uniform(-0.55f, 0.55f); };
+    const Points<1> at = {{coordinate()}, {coordinate()}, {coordinate()}};
+    const Point c = {at.x[0], at.y[0], at.z[0]};
+    float distance[1];
+    mandelbulb::Traps<1> traps;
+    mandelbulb::estimate<true>(bulb_of(power, rule, power, rule, 1), at, distance, traps);
+    const Point p = power_of(c, power, rule), z = {p.x + c.x, p.y + c.y, p.z + c.z};
+    const double rn = std::pow(c.norm(), power), allowed = 1e-5 * rn + 4e-7;
+    ASSERT_NEAR(traps.level[0], std::abs(z.z), allowed) << power << ' ' << rule;
+    ASSERT_NEAR(traps.norm[0], z.norm(), 2 * allowed) << power << ' ' << rule;
+    ASSERT_NEAR(traps.taxicab[0], (std::abs(z.x) + std::abs(z.y) + std::abs(z.z)) / 1.5,
+                2 * allowed);
+    // d(r log r) = (1 + log r) dr, at most 20 times the error of z for r > e^-19.
+    const double growth = power * rn / c.norm() + 1;
+    ASSERT_NEAR(distance[0], 0.5 * z.norm() * std::log(z.norm()) / growth,
+                (40 * allowed + 1e-5 * z.norm()) / growth);
+  }
+}
+
+// Radii below 0.6 shrink by every power, so that errors do not grow: the order of two formulae.
+TEST(Mandelbulb, FormulaeTakeTurns) {
+  RngStream numbers({4, 0}, Purpose::scene);
+  for (int i = 0; i < 200; ++i) {
+    const int first = 6 + static_cast<int>(numbers.integer(5)), rule = 107, second = 5, rule2 = 32;
+    const auto coordinate = [&] { return numbers.uniform(-0.35f, 0.35f); };
+    const Points<1> at = {{coordinate()}, {coordinate()}, {coordinate()}};
+    const Point c = {at.x[0], at.y[0], at.z[0]};
+    float distance[1];
+    mandelbulb::estimate(bulb_of(first, rule, second, rule2, 3), at, distance);
+    Point z = c;
+    double growth = 1;
+    for (int k = 0; k < 3; ++k) {
+      const int power = k == 1 ? second : first;
+      growth = power * std::pow(z.norm(), power - 1) * growth + 1;
+      z = power_of(z, power, k == 1 ? rule2 : rule);
+      z = {z.x + c.x, z.y + c.y, z.z + c.z};
+    }
+    ASSERT_NEAR(distance[0], 0.5 * z.norm() * std::log(z.norm()) / growth, 2e-4);
+  }
+}
+
+// Coordinates of a power are at most r^n, its norm sqrt(3) r^n. With rho^(n-1) = 1 / (n sqrt 3) a
+// point of radius rho (1 - 1/n) goes to at most rho (1 / n + 1 - 1 / n): orbits stay within rho
+// < 1.
+TEST(Mandelbulb, TheMiddleIsInside) {
+  RngStream numbers({5, 0}, Purpose::scene);
+  for (int i = 0; i < 1000; ++i) {
+    const int power = 2 + static_cast<int>(numbers.integer(17));
+    const int rule = static_cast<int>(numbers.integer(512));
+    const float within = std::pow(1 / (power * 1.7320508f), 1.f / (power - 1)) * (1 - 1.f / power);
+    const float z = numbers.uniform(-1, 1), across = std::sqrt(1 - z * z), turn = numbers.uniform();
+    const float r = 0.999f * within * numbers.uniform();
+    const Points<1> at = {
+        {r * across * math::cos_turns(turn)}, {r * across * math::sin_turns(turn)}, {r * z}};
+    float distance[1];
+    mandelbulb::estimate(bulb_of(power, rule, power, rule, 100), at, distance);
+    ASSERT_LE(distance[0], 0) << power << ' ' << rule << ' ' << r;
+  }
+  const Points<1> origin = {{0}, {0}, {0}};
+  float distance[1];
+  mandelbulb::estimate(bulb_of(2, 107, 2, 107, 100), origin, distance);
+  EXPECT_LE(distance[0], 0);
+}
+
+/// Row `y` of a sample, by runs of N pixels.
+template <int N>
+std::vector<float> row_of(const Mandelbulb& image, const Mandelbulb::Scene& scene, int size,
+                          int y) {
+  std::vector<float> row;
+  for (int x = 0; x < size; x += N) {
+    PixelRun<N> run;
+    run.footprint = 1;
+    for (int i = 0; i < N; ++i) {
+      run.x[i] = static_cast<float>(x + i) + 0.5f;
+      run.y[i] = static_cast<float>(y) + 0.5f;
+    }
+    ColourRun<N> colour;
+    image.shade(scene, run, colour);
+    for (int i = 0; i < N; ++i) row.insert(row.end(), {colour.r[i], colour.g[i], colour.b[i]});
+  }
+  return row;
+}
+
+// A device makes a pixel a thread, a host eight at once.
+TEST(Mandelbulb, PixelsDoNotDependOnTheirNeighbours) {
+  constexpr int kSize = 32;
+  Mandelbulb::Params params;
+  params.iterations = 6;
+  for (std::uint64_t id = 0; id < 6; ++id) {
+    params.rays = id == 0 ? 2 : 1;
+    const Mandelbulb image(params);
+    Truth<Mandelbulb::kLatents> truth;
+    const auto scene = image.draw({{6, id}, {}, {kSize, kSize, 3}}, truth);
+    for (int y = 3; y < kSize; y += 6) {
+      const auto one = row_of<1>(image, scene, kSize, y), many = row_of<32>(image, scene, kSize, y);
+      ASSERT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << id;
+    }
+  }
+}
+
+TEST(Mandelbulb, ClassesArePowersAndRules) {
+  const auto classes_of = [](const std::vector<ParamSetting>& settings) {
+    return make_generator("mandelbulb", 16, settings)->info().classes;
+  };
+  const auto all = classes_of({});
+  EXPECT_EQ(all.size(), 1037u);
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 1037u);
+  EXPECT_EQ(all.front(), "power2-rule107");
+  EXPECT_EQ(all[61 * 6 + 20], "power8-rule42");
+  EXPECT_EQ(all.back(), "power18-rule297");
+  const auto pairs = classes_of({{"preset", "mandelbulbvar-hybrid", {}}});
+  EXPECT_EQ(pairs.size(), 21296u);
+  EXPECT_EQ(std::set<std::string>(pairs.begin(), pairs.end()).size(), 21296u);
+  EXPECT_EQ(pairs[((3 * 44 + 1) * 11 + 2) * 4 + 3], "power5-rule106_power4-rule434");
+  EXPECT_EQ(classes_of({{"form", "classic", {}}}).size(), 17u);
+}
+
+TEST(Mandelbulb, LatentsAreThoseOfTheClassAndWithinTheirLimits) {
+  const auto generator =
+      make_generator("mandelbulb", 1,
+                     {{"second_rules", "3", {}}, {"latitude", "20", {}}, {"power_high", "6", {}}});
+  const auto samples = test::collect(*generator, {7, 0, 400});
+  std::set<int> quadrants;
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    const auto whole = [&](Latent l) {
+      return std::to_string(static_cast<int>(samples.latent(i, l)));
+    };
+    ASSERT_EQ(generator->info().classes[static_cast<std::size_t>(samples.label[i])],
+              "power" + whole(kPower) + "-rule" + whole(kRule) + "_power" + whole(kPower2) +
+                  "-rule" + whole(kRule2));
+    ASSERT_LE(std::abs(samples.latent(i, kLatitude)), 20 * 3.1415927f / 180);
+    ASSERT_TRUE(samples.latent(i, kHeight) >= 0.3f && samples.latent(i, kHeight) <= 0.9f);
+    quadrants.insert(static_cast<int>(samples.latent(i, kLongitude) / 1.5707964f));
+  }
+  EXPECT_EQ(quadrants, (std::set<int>{0, 1, 2, 3}));
+}
+
+// The ray through the middle of the image meets the origin. Beyond radius 2^(1/7) an orbit of the
+// classic form escapes: |z|^8 - |c| > |c|.
+TEST(Mandelbulb, SolidsAreWhereTheyMustBe) {
+  constexpr int kSize = 33, kMiddle = kSize / 2;
+  const std::vector<ParamSetting> black = {
+      {"palette", "depth", {}}, {"steps", "300", {}}, {"pace", "0.5", {}}};
+  const auto shallow = make_generator("mandelbulb", kSize, black);
+  const auto samples = test::collect(*shallow, {8, 0, 40});
+  for (std::size_t i = 0; i < samples.count(); ++i) {
+    ASSERT_GE(samples.image(i)[3 * (kMiddle * kSize + kMiddle)], 0.25f) << i;
+  }
+  auto settings = black;
+  settings.push_back({"preset", "mandelbulb-8", {}});
+  const auto classic = make_generator("mandelbulb", kSize, settings);
+  const auto bulbs = test::collect(*classic, {9, 0, 4});
+  for (std::size_t i = 0; i < bulbs.count(); ++i) {
+    double nearest = 0;
+    for (int y = 0; y < kSize; ++y) {
+      for (int x = 0; x < kSize; ++x) {
+        const float depth = bulbs.image(i)[3 * (y * kSize + x)];
+        const double away = std::hypot(x - kMiddle, y - kMiddle) / kSize;
+        const double passes = 2.5 * away / std::hypot(1, away);  // the origin at this distance
+        // A ray stops 0.3 of a pixel, below 0.03, off the solid.
+        if (passes > std::pow(2, 1.0 / 7) + 0.03) {
+          ASSERT_EQ(depth, 0) << x << ' ' << y;
+        }
+        // rho (1 - 1/8), rho^7 = 1/8, is 0.65: see TheMiddleIsInside, for norms of r^8.
+        if (passes < 0.6) {
+          ASSERT_GE(depth, 0.25f) << x << ' ' << y;
+        }
+        nearest = std::max(nearest, static_cast<double>(depth));
+      }
+    }
+    // 1 is at 1, 1.5 off the origin, and 1/4 at 4.
+    EXPECT_LE(nearest, 1 - 0.25 * (1.5 - std::pow(2, 1.0 / 7) - 0.03));
+  }
+}
+
+TEST(Mandelbulb, ShadowsOnlyDarken) {
+  std::size_t darker = 0;
+  const auto lit =
+      make_generator("mandelbulb", 24, {{"shadow", "off", {}}, {"iterations", "5", {}}});
+  const auto both =
+      make_generator("mandelbulb", 24, {{"shadow", "on", {}}, {"iterations", "5", {}}});
+  const auto one = test::collect(*lit, {10, 0, 24}), two = test::collect(*both, {10, 0, 24});
+  for (std::size_t i = 0; i < one.x.size(); ++i) {
+    ASSERT_LE(two.x[i], one.x[i]);
+    darker += two.x[i] < one.x[i] ? 1 : 0;
+  }
+  EXPECT_GT(darker, one.x.size() / 50);
+}
+
+TEST(Mandelbulb, RefusesWhatCannotBe) {
+  const auto refused = [](const std::vector<ParamSetting>& settings) {
+    return message_of(ErrorKind::config, [&] { make_generator("mandelbulb", 16, settings); });
+  };
+  expect_parts(refused({{"power_low", "9", {}}, {"power_high", "5", {}}}),
+               {"power_low = 9", "power_high = 5", "power_low: 5 or less"});
+  expect_parts(refused({{"form", "classic", {}}, {"second_rules", "2", {}}}),
+               {"second_rules = 2", "no rules", "second_rules: 0"});
+}
+
+}  // namespace
+}  // namespace wellspring
