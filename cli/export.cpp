@@ -40,19 +40,22 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_export(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("export", "write samples as NumPy or HDF5 arrays, with the truth beside them");
+  CLI::App* app = parent.add_subcommand(
+      "export", "write samples as NumPy or HDF5 arrays, with the truth beside them");
   auto options = std::make_shared<Options>();
   add_sample_options(*app, options->samples,
                      "how many samples; of what is held out all, where it is not given");
-  app->add_option("--out", options->out, "the file; its ending names the format: NAME.npz (NumPy), NAME.h5 or NAME.hdf5 (HDF5)")
+  app->add_option(
+         "--out", options->out,
+         "the file; its ending names the format: NAME.npz (NumPy), NAME.h5 or NAME.hdf5 (HDF5)")
       ->required();
   std::string layouts;
   for (const ExportLayout& layout : export_layouts()) {
     layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);
     if (!layout.generator.empty()) layouts += " (default of " + layout.generator + ")";
   }
-  app->add_option("--layout", options->layout, "of HDF5 files, what stands for the values: " + layouts);
+  app->add_option("--layout", options->layout,
+                  "of HDF5 files, what stands for the values: " + layouts);
   return {app, [options] { return run(*options); }};
 }
 

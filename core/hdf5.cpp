@@ -7,11 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #define H5_USE_110_API  // which later ones have, too
-#include <hdf5.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <hdf5.h>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
@@ -30,7 +29,7 @@ class Session {
                                  H5PLset_loading_state(0) >= 0;  // no code from elsewhere
     if (!prepared) fail(ErrorKind::runtime, {"the HDF5 library does not start"});
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // of this thread, where the library has threads
-    errno = 0;  // what is there later is of this session
+    errno = 0;                                    // what is there later is of this session
   }
 
  private:
@@ -194,8 +193,8 @@ Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : file_(path), path_(p
   const detail::Hdf5Handle access = file_access();
   // The other driver wants to know the name of the file, which has none.
   H5Pset_fapl_stdio(access.id());
-  hdf5_ = detail::Hdf5Handle(H5Fcreate(file_.file().reopen_path().c_str(), H5F_ACC_TRUNC,
-                                       H5P_DEFAULT, access.id()));
+  hdf5_ = detail::Hdf5Handle(
+      H5Fcreate(file_.file().reopen_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
   if (!hdf5_) refuse("create");
 }
 
@@ -324,10 +323,9 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
   const Selection selection(shape_, first, count);
   if (H5Dread(dataset_.id(), type, selection.memory.id(), selection.file.id(), H5P_DEFAULT, out) <
       0) {
-    fail(ErrorKind::data,
-         {fmt::format("{}: '{}': cannot read {} {} to {}", path_.string(), name_,
-                      count == 1 ? "row" : "rows", first, first + count - 1),
-          last_reason(), "the file is damaged: make or copy it again"});
+    fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} {} to {}", path_.string(), name_,
+                                       count == 1 ? "row" : "rows", first, first + count - 1),
+                           last_reason(), "the file is damaged: make or copy it again"});
   }
 }
 
@@ -351,15 +349,13 @@ std::optional<std::string> Hdf5Array::text_attribute(const std::string& name) co
   const detail::Hdf5Handle attribute(H5Aopen(dataset_.id(), name.c_str(), H5P_DEFAULT));
   if (!attribute) return std::nullopt;
   const detail::Hdf5Handle type(H5Aget_type(attribute.id())), space(H5Aget_space(attribute.id()));
-  return read_text_with(type.id(), space.id(), kLongestHdf5Attribute, [&](hid_t as, void* out) {
-    return H5Aread(attribute.id(), as, out);
-  });
+  return read_text_with(type.id(), space.id(), kLongestHdf5Attribute,
+                        [&](hid_t as, void* out) { return H5Aread(attribute.id(), as, out); });
 }
 
 void Hdf5File::refuse(const std::string& name, const std::string& problem, const std::string& why,
                       const std::string& advice) const {
-  fail(ErrorKind::data,
-       {fmt::format("{}: '{}' {}", path_.string(), name, problem), why, advice});
+  fail(ErrorKind::data, {fmt::format("{}: '{}' {}", path_.string(), name, problem), why, advice});
 }
 
 Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
@@ -417,7 +413,8 @@ std::size_t cache_bytes(const detail::Hdf5Handle& creation, const std::vector<st
   constexpr double kLeast = 0x1p20, kMost = 0x1p29;
   std::vector<hsize_t> chunk(shape.size());
   const int rank = static_cast<int>(shape.size());
-  if (H5Pget_chunk(creation.id(), rank, chunk.data()) != rank) return static_cast<std::size_t>(kLeast);
+  if (H5Pget_chunk(creation.id(), rank, chunk.data()) != rank)
+    return static_cast<std::size_t>(kLeast);
   double bytes = 2.0 * static_cast<double>(element_bytes) * static_cast<double>(chunk[0]);
   for (std::size_t i = 1; i < shape.size(); ++i) {
     const auto whole = static_cast<double>(std::max<hsize_t>(1, chunk[i]));
@@ -498,10 +495,9 @@ std::string Hdf5File::text(const std::string& name) const {
   const Session session;
   const detail::Hdf5Handle dataset = open_dataset(name);
   const detail::Hdf5Handle type(H5Dget_type(dataset.id())), space(H5Dget_space(dataset.id()));
-  const auto text =
-      read_text_with(type.id(), space.id(), size_, [&](hid_t as, void* out) {
-        return H5Dread(dataset.id(), as, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-      });
+  const auto text = read_text_with(type.id(), space.id(), size_, [&](hid_t as, void* out) {
+    return H5Dread(dataset.id(), as, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
+  });
   if (!text) refuse(name, "is no text that can be read", last_reason(), "store one UTF-8 text");
   return *text;
 }

@@ -53,8 +53,8 @@ inline constexpr std::size_t kLongestHdf5Attribute = 60000;
 
 /// A file that is written array by array and appears at `commit`, as AtomicFile. Arrays are C
 /// ordered, little-endian, not compressed; no dates are stored, so that equal arrays make equal
-/// files. What memory it takes does not depend on the arrays' sizes. Errors (runtime): the path, and
-/// the system's reason.
+/// files. What memory it takes does not depend on the arrays' sizes. Errors (runtime): the path,
+/// and the system's reason.
 class Hdf5Writer {
  public:
   using Array = std::size_t;
@@ -98,7 +98,7 @@ class Hdf5Array {
 
   const std::string& name() const { return name_; }
   Numbers numbers() const { return numbers_; }
-  int bits() const { return bits_; }       ///< of a number: 8, 16, 32 or 64
+  int bits() const { return bits_; }  ///< of a number: 8, 16, 32 or 64
   bool is_signed() const { return signed_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
   /// Numbers of a row of the first extent.

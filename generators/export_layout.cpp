@@ -175,15 +175,17 @@ class JetNetArrays final : public ValueArrays {
     if (info == nullptr || layout_.kind != SampleKind::set ||
         !are(info->features, {"E", "px", "py", "pz"}) ||
         !are(info->globals, {"jet_E", "jet_px", "jet_py", "jet_pz"})) {
-      refuse(name, "it has jets: sets of one source with items E, px, py, pz and the momentum of "
-                   "the jet beside them");
+      refuse(name,
+             "it has jets: sets of one source with items E, px, py, pz and the momentum of "
+             "the jet beside them");
     }
     const auto gev = gev_in(info->globals.front().unit);
     if (!gev) refuse(name, "momenta are in '" + info->globals.front().unit + "', not in GeV");
     gev_ = *gev;
     const nlohmann::ordered_json identity = feed.identity();
     if (identity.contains("parameters") && identity["parameters"].value("frame", "lab") != "lab")
-      refuse(name, "particles are seen from the jet's frame, and the layout has them beside the jet");
+      refuse(name,
+             "particles are seen from the jet's frame, and the layout has them beside the jet");
   }
   void open(ArrayFile& file) override {
     particles_ = file.open("particle_features", {ElementType::f32, {rows_, layout_.items, 4}},
@@ -222,7 +224,8 @@ class JetNetArrays final : public ValueArrays {
   static void append_particles(std::span<const float> items, const Momentum& jet,
                                std::vector<float>& out) {
     std::vector<Momentum> parts;
-    for (std::size_t i = 0; i < items.size(); i += 4) parts.push_back(momentum(items.subspan(i, 4)));
+    for (std::size_t i = 0; i < items.size(); i += 4)
+      parts.push_back(momentum(items.subspan(i, 4)));
     std::ranges::stable_sort(parts, std::ranges::greater(), &Momentum::transverse);
     for (const Momentum& part : parts) {
       const double phi = std::remainder(part.phi() - jet.phi(), 2 * std::acos(-1.0));

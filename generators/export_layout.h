@@ -1,6 +1,6 @@
 // How the values of samples lie in an exported file: as the columns they are, or as a community's
-// files have them. Truth lies beside them as columns in either case. Called by export and the command
-// line; host only.
+// files have them. Truth lies beside them as columns in either case. Called by export and the
+// command line; host only.
 #pragma once
 
 #include "generators/array_file.h"

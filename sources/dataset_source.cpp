@@ -88,9 +88,8 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   labels_ = plan.reserve<std::int32_t>("data", "labels of " + name(),
                                        static_cast<std::size_t>(data_->size()));
   if (!latent_names_.empty()) {
-    latents_ =
-        plan.reserve<float>("data", "latents of " + name(),
-                            static_cast<std::size_t>(data_->size()) * latent_names_.size());
+    latents_ = plan.reserve<float>("data", "latents of " + name(),
+                                   static_cast<std::size_t>(data_->size()) * latent_names_.size());
   }
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();

@@ -14,7 +14,7 @@ struct StoredRows {
   const std::int32_t* labels = nullptr;  ///< [rows], by sample id in either case
   const float* latents = nullptr;        ///< [rows, latent_count], likewise; null: none
   std::int32_t latent_count = 0;
-  std::uint64_t period = 0;              ///< of a ring; 0: bytes holds every row, by sample id
+  std::uint64_t period = 0;  ///< of a ring; 0: bytes holds every row, by sample id
   /// [period] Where a rank sees a part of every batch only: the row in which the n-th sample of the
   /// source lies, at n % period. Null: row n % period.
   const std::int32_t* places = nullptr;

@@ -29,9 +29,7 @@ std::optional<RowLayout> row_layout_of(ElementType type, const std::vector<std::
 }
 
 ArrayRows::ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class)
-    : path_(path),
-      canonical_(std::filesystem::weakly_canonical(path)),
-      limit_(limit_per_class) {}
+    : path_(path), canonical_(std::filesystem::weakly_canonical(path)), limit_(limit_per_class) {}
 
 std::string ArrayRows::location(std::int64_t row) const {
   return fmt::format("{}: row {}", path_.string(), stored(row));
@@ -60,9 +58,9 @@ std::string ArrayRows::size_advice(int /*size*/) const {
 void ArrayRows::require_finite(std::int64_t row, const float* values) const {
   for (std::int64_t i = 0; i < layout_.sample.elements(); ++i) {
     if (std::isfinite(values[i])) continue;
-    fail(ErrorKind::data, {fmt::format("{}: feature {} is {}", location(row), i, values[i]),
-                           "a network that has seen it never recovers",
-                           "leave the row out, or replace the value"});
+    fail(ErrorKind::data,
+         {fmt::format("{}: feature {} is {}", location(row), i, values[i]),
+          "a network that has seen it never recovers", "leave the row out, or replace the value"});
   }
 }
 
@@ -91,9 +89,9 @@ void ArrayRows::name_classes(const ClassNaming& naming, const std::vector<std::s
   if (named > 0) {
     if (naming.classes == 0 || naming.classes == named) return;
     const std::string who = naming.names.empty() ? source : naming.names.string();
-    fail(ErrorKind::data, {fmt::format("{}: names {}", who, counted(named, "class", "classes")),
-                           fmt::format("classes: says {}", naming.classes),
-                           "correct one of the two"});
+    fail(ErrorKind::data,
+         {fmt::format("{}: names {}", who, counted(named, "class", "classes")),
+          fmt::format("classes: says {}", naming.classes), "correct one of the two"});
   }
   constexpr std::int64_t kMostByLabel = std::int64_t{1} << 20;
   const std::int64_t count =

@@ -35,8 +35,7 @@ void export_to(const fs::path& path, const std::string& generator, const Setting
 std::vector<double> values(const fs::path& path, const std::string& name) {
   const Hdf5File file(path);
   const Hdf5Array array = file.array(name);
-  std::vector<double> all(
-      static_cast<std::size_t>(array.shape()[0] * array.row_elements()));
+  std::vector<double> all(static_cast<std::size_t>(array.shape()[0] * array.row_elements()));
   if (!all.empty()) array.read(0, array.shape()[0], all.data());
   return all;
 }
@@ -103,9 +102,9 @@ TEST(ExportLayout, ShowersAreThoseOfTheChallengeWhateverTheUnit) {
   }
 }
 
-// Momenta of npz beside features, which were rounded to f32 once: relative 2^-24 and, of differences
-// of angles below pi and of eta below 16, 2^-21. Jets of 400 GeV and 80 GeV mass: E^2 - p^2 of f32
-// loses (E / m)^2 = 25 times 2^-23 at most, the square root half of that.
+// Momenta of npz beside features, which were rounded to f32 once: relative 2^-24 and, of
+// differences of angles below pi and of eta below 16, 2^-21. Jets of 400 GeV and 80 GeV mass: E^2 -
+// p^2 of f32 loses (E / m)^2 = 25 times 2^-23 at most, the square root half of that.
 TEST(ExportLayout, JetsAreThoseOfJetNet) {
   const test::TemporaryFolder folder;
   export_to(folder / "a.h5", "ginkgo", {});
@@ -120,7 +119,8 @@ TEST(ExportLayout, JetsAreThoseOfJetNet) {
   EXPECT_EQ(file.array("particle_features").shape().at(2), 4);
   EXPECT_EQ(file.array("jet_features").shape(), (std::vector<std::int64_t>{23, 4}));
   EXPECT_EQ(file.array("jet_features").text_attribute("units"), "GeV, 1, GeV, 1");
-  const auto unit = nlohmann::json::parse(file.text("metadata"))["parameters"]["unit"].get<double>();
+  const auto unit =
+      nlohmann::json::parse(file.text("metadata"))["parameters"]["unit"].get<double>();
   for (std::size_t j = 0; j < 23; ++j) {
     const double* const jet = &globals[4 * j];
     const double pt = std::sqrt(jet[1] * jet[1] + jet[2] * jet[2]);

@@ -46,7 +46,7 @@ const ParamTable<Hdf5Settings>& hdf5_table() {
                    {"columns", Layout::columns},
                    {"calochallenge", Layout::calochallenge}},
                   "columns: an array of rows; calochallenge: incident_energies and showers, MeV; "
-                  "auto: calochallenge where both are there and the array is not")
+                  "auto: calochallenge where both are there, but no x, and no array is named")
           .text("array", &Hdf5Settings::array, "of columns: name of the array of rows")
           .text("labels", &Hdf5Settings::labels,
                 "array of class indices, one a row; where it is not there all rows have one label")
@@ -80,9 +80,9 @@ nlohmann::json exported_source(const Hdf5File& file) {
   if (!file.has("metadata")) return nullptr;
   const auto data = nlohmann::json::parse(file.text("metadata"), nullptr, false);
   if (data.is_discarded()) {
-    fail(ErrorKind::data, {file.path().string() + ": 'metadata' is no JSON",
-                           "it says what the columns of the file are",
-                           "remove it, or export the file again"});
+    fail(ErrorKind::data,
+         {file.path().string() + ": 'metadata' is no JSON",
+          "it says what the columns of the file are", "remove it, or export the file again"});
   }
   const auto sources = data.is_object() ? data.find("sources") : data.end();
   if (sources == data.end() || !sources->is_array() || sources->size() != 1 ||
@@ -167,7 +167,7 @@ class Hdf5Rows final : public ArrayRows {
 
   bool calo_layout(const Hdf5Settings& settings) const {
     if (settings.layout != Layout::automatic) return settings.layout == Layout::calochallenge;
-    if (file_.has(settings.array)) return false;
+    if (file_.has(settings.array) || settings.array != Hdf5Settings{}.array) return false;
     if (file_.has(kShowers) && file_.has(kEnergies)) return true;
     fail(ErrorKind::data,
          {fmt::format("{}: neither an array '{}' nor '{}' and '{}'", path().string(),
@@ -295,8 +295,8 @@ class Hdf5Rows final : public ArrayRows {
     std::vector<double> energies(static_cast<std::size_t>(stored_rows()));
     array.read(0, stored_rows(), energies.data());
     const double low = 1000 * settings.energy_low;
-    const double high = settings.energy_high > 0 ? 1000 * settings.energy_high
-                                                 : std::numeric_limits<float>::max();
+    const double high =
+        settings.energy_high > 0 ? 1000 * settings.energy_high : std::numeric_limits<float>::max();
     for (std::size_t row = 0; row < energies.size(); ++row) {
       const double energy = energies[row];
       if (!(energy > 0) || !std::isfinite(energy)) {
@@ -352,7 +352,8 @@ DatasetFormat hdf5_format() {
       "[rows, height, width, 1 or 3] (images), label [rows] of whole numbers where there is one, "
       "and of exported events what they were drawn with (latents). calochallenge: "
       "incident_energies [rows, 1] and showers [rows, voxels], MeV; the latent is energy. "
-      "Compressed arrays are read a chunk at a time: streamed in any order they cost a chunk a row.",
+      "Compressed arrays are read a chunk at a time: streamed in any order they cost a chunk a "
+      "row.",
       hdf5_table().rows(),
       [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },
       [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {

@@ -1,6 +1,7 @@
 // Format `hdf5`: what export writes comes back bit for bit, community files drop in, and what does
 // not fit is refused with its place.
 #include "core/hdf5.h"
+
 #include "core/npy.h"
 #include "generators/export.h"
 #include "sources/files/format.h"
