@@ -110,11 +110,11 @@ detail::Hdf5Handle file_access() {
   return access;
 }
 
-/// UTF-8 of this many bytes, at least one.
+/// UTF-8 of this many bytes, at least one, or of any number (H5T_VARIABLE).
 detail::Hdf5Handle text_type(std::size_t size) {
   detail::Hdf5Handle type(H5Tcopy(H5T_C_S1));
   H5Tset_size(type.id(), std::max<std::size_t>(1, size));
-  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  if (size != H5T_VARIABLE) H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
   H5Tset_cset(type.id(), H5T_CSET_UTF8);
   return type;
 }
@@ -130,17 +130,11 @@ bool write_attribute(hid_t object, const std::string& name, const Hdf5Writer::Va
     return write(H5T_STD_I64LE, H5T_NATIVE_INT64, whole);
   if (const auto* real = std::get_if<double>(&value))
     return write(H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, real);
-  std::string text = std::get<std::string>(value);
+  const std::string& text = std::get<std::string>(value);
   if (text.size() > kLongestHdf5Attribute) throw std::logic_error("a text of an attribute is long");
-  const detail::Hdf5Handle type = text_type(text.size());
-  text.resize(std::max<std::size_t>(1, text.size()));
-  return write(type.id(), type.id(), text.data());
-}
-
-/// The text of `size` bytes that lies at an address as `type` says, up to its first zero.
-std::string text_until_zero(std::string text) {
-  if (const std::size_t zero = text.find('\0'); zero != std::string::npos) text.resize(zero);
-  return text;
+  const detail::Hdf5Handle type = text_type(H5T_VARIABLE);  // what h5py reads as str
+  const char* const characters = text.c_str();
+  return write(type.id(), type.id(), &characters);
 }
 
 /// A text as an attribute (H5Aread) or a data set has it; nothing where it is none or is longer
@@ -163,7 +157,7 @@ std::optional<std::string> read_text_with(hid_t type, hid_t space, std::uint64_t
   if (size == 0 || size > most) return std::nullopt;
   std::string text(size, '\0');
   if (read(type, static_cast<void*>(text.data())) < 0) return std::nullopt;
-  return text_until_zero(std::move(text));
+  return text.substr(0, text.find('\0'));
 }
 
 }  // namespace
@@ -323,8 +317,8 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
   const Selection selection(shape_, first, count);
   if (H5Dread(dataset_.id(), type, selection.memory.id(), selection.file.id(), H5P_DEFAULT, out) <
       0) {
-    fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} {} to {}", path_.string(), name_,
-                                       count == 1 ? "row" : "rows", first, first + count - 1),
+    fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} from row {}", path_.string(),
+                                       name_, counted(count, "row"), first),
                            last_reason(), "the file is damaged: make or copy it again"});
   }
 }

@@ -56,7 +56,7 @@ class Hdf5(unittest.TestCase):
                 file["showers"][:], (plain["x"].astype(np.float64) * 1000).astype(np.float32))
             np.testing.assert_array_equal(
                 file["incident_energies"][:, 0], plain["latents"][:, 0].astype(np.float64) * 1000)
-            self.assertEqual(file["showers"].attrs["units"], b"MeV".decode())
+            self.assertEqual(file["showers"].attrs["units"], "MeV")
             self.assertEqual(file.attrs["generator"], "calo_gflash")
             self.assertEqual(file.attrs["seed"], 4)
             self.assertEqual((file.attrs["first"], file.attrs["count"]), (0, 30))
@@ -140,7 +140,7 @@ class Hdf5(unittest.TestCase):
             CONFIG.format(path=self.path / "bad.h5", keys="storage: resident"))
         done = self.run_program("export", "run.yaml", "--count", "40", "--out", "back.npz")
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("cannot read row", done.stderr)
+        self.assertIn("cannot read 1 row from row", done.stderr)
 
 
 if __name__ == "__main__":
