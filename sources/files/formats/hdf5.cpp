@@ -59,9 +59,10 @@ const ParamTable<Hdf5Settings>& hdf5_table() {
                 "empty: as the export named them, or 0, 1, 2...")
           .choice("unit", &Hdf5Settings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
                   "of calochallenge: unit that rows and the latent energy are brought to")
-          .real("energy_low", &Hdf5Settings::energy_low, {0, 1e9}, "GeV",
-                "of calochallenge: least incident energy, as a generator mixed with it has; 0: "
-                "that of the file")
+          .real(
+              "energy_low", &Hdf5Settings::energy_low, {0, 1e9}, "GeV",
+              "of calochallenge: least incident energy, as the latent of a generator mixed with it "
+              "has; 0: that of the file")
           .real("energy_high", &Hdf5Settings::energy_high, {0, 1e9}, "GeV",
                 "and the largest; 0: that of the file");
   return table;
