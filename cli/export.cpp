@@ -1,10 +1,11 @@
-// `wellspring export`: samples as NumPy arrays, with the truth beside them.
+// `wellspring export`: samples as files of arrays, with the truth beside them.
 #include "generators/export.h"
 
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
 #include "core/text.h"
+#include "generators/export_layout.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,14 +18,14 @@ namespace {
 
 struct Options {
   SampleOptions samples;
-  std::string out;
+  std::string out, layout;
 };
 
 int run(const Options& options) {
   const auto feed = open_samples(options.samples, [](SampleKind) { return 0; });
   ExportReport report;
   const bool done = watch("export", *feed, [&](const auto& progress) {
-    report = export_samples(*feed, options.out, progress);
+    report = export_samples(*feed, options.out, {options.layout, progress});
   });
   if (!done) return kInterrupted;
   if (report.overflow.samples > 0) {
@@ -39,15 +40,22 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_export(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("export", "write samples as NumPy arrays, with the truth beside them");
+  CLI::App* app = parent.add_subcommand(
+      "export", "write samples as NumPy or HDF5 arrays, with the truth beside them");
   auto options = std::make_shared<Options>();
   add_sample_options(*app, options->samples,
                      "how many samples; of what is held out all, where it is not given");
   app->add_option("--out", options->out,
-                  "the file; its ending names the format: NAME.npz; NAME.trackml is a folder of "
-                  "tables, for hits of tracks")
+                  "the file; its ending names the format: NAME.npz (NumPy), NAME.h5 or NAME.hdf5 "
+                  "(HDF5); NAME.trackml is a folder of tables, for hits of tracks")
       ->required();
+  std::string layouts;
+  for (const ExportLayout& layout : export_layouts()) {
+    layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);
+    if (!layout.generator.empty()) layouts += " (default of " + layout.generator + ")";
+  }
+  app->add_option("--layout", options->layout,
+                  "of HDF5 files, what stands for the values: " + layouts);
   return {app, [options] { return run(*options); }};
 }
 

@@ -13,10 +13,28 @@ find_package(PNG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
 
+# HDF5, as an archive where that links: the shared library of Debian brings thirty others (curl, Kerberos,
+# LDAP), which cost every start of the program some 40 ms.
+pkg_search_module(hdf5 REQUIRED hdf5-serial hdf5)
+find_library(HDF5_ARCHIVE NAMES libhdf5_serial.a libhdf5.a HINTS ${hdf5_LIBRARY_DIRS})
+set(hdf5_libraries ${hdf5_LINK_LIBRARIES})
+if(HDF5_ARCHIVE)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_INCLUDES ${hdf5_INCLUDE_DIRS})
+  set(CMAKE_REQUIRED_LIBRARIES "${HDF5_ARCHIVE}" sz ZLIB::ZLIB m ${CMAKE_DL_LIBS} Threads::Threads)
+  check_cxx_source_compiles("#include <hdf5.h>
+                             int main() { return H5open(); }" HDF5_ARCHIVE_LINKS)
+  if(HDF5_ARCHIVE_LINKS)
+    set(hdf5_libraries ${CMAKE_REQUIRED_LIBRARIES})
+  endif()
+  unset(CMAKE_REQUIRED_INCLUDES)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+endif()
+
 add_library(wellspring_dependencies INTERFACE)
 target_link_libraries(wellspring_dependencies INTERFACE
   Threads::Threads OpenMP::OpenMP_CXX fmt::fmt yaml-cpp nlohmann_json::nlohmann_json
-  DNNL::dnnl ZLIB::ZLIB OpenSSL::Crypto PNG::PNG PkgConfig::turbojpeg)
+  DNNL::dnnl ZLIB::ZLIB OpenSSL::Crypto PNG::PNG PkgConfig::turbojpeg ${hdf5_libraries})
 
 if(WELLSPRING_HAS_CUDA_TOOLKIT)
   find_package(CUDAToolkit REQUIRED)

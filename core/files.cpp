@@ -341,10 +341,15 @@ void OutputFile::sync() const {
   if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_write(path_, "sync", errno);
 }
 
+fs::path OutputFile::reopen_path() const {
+  const fs::path self = fmt::format("/proc/self/fd/{}", descriptor_);
+  return fs::exists(self) ? self : path_;  // without /proc the file has its name
+}
+
 bool OutputFile::publish(const fs::path& name) {
   sync();
   // As open(2) says under O_TMPFILE; the way without /proc needs a privilege.
-  const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
+  const fs::path self = reopen_path();
   if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
   if (errno != EEXIST) fail_write(name, "create", errno);
   return false;

@@ -81,6 +81,8 @@ class OutputFile : public ByteSink {
   void finish();
 
   const std::filesystem::path& path() const { return path_; }
+  /// A path by which a library can open this very file while it is open here, named or not.
+  std::filesystem::path reopen_path() const;
   /// Bytes written through this object.
   std::uint64_t written() const { return written_; }
 

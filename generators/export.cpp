@@ -2,8 +2,9 @@
 
 #include "core/bytes.h"
 #include "core/error.h"
-#include "core/npy.h"
 #include "core/version.h"
+#include "generators/array_file.h"
+#include "generators/export_layout.h"
 #include "generators/trackml.h"
 
 #include <fmt/format.h>
@@ -11,8 +12,8 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
-#include <string_view>
 
 namespace wellspring {
 namespace {
@@ -56,16 +57,6 @@ nlohmann::ordered_json metadata(const SampleFeed& feed) {
   return data;
 }
 
-/// Extents of a column of `count` rows.
-std::vector<std::int64_t> extents(const BatchColumn& column, const SampleLayout& layout,
-                                  std::int64_t count) {
-  const std::string_view name = column.name;
-  if (name == "label" || name == "weight") return {count};
-  if (name != "x") return {count, column.width};
-  if (layout.kind == SampleKind::event) return {count, layout.features};
-  return {count, layout.height, layout.width, layout.channels};
-}
-
 /// Not more than any disk holds, and within all integers used here.
 void expect_storable(const SampleFeed& feed) {
   constexpr double kMostBytes = 0x1p60;
@@ -76,40 +67,37 @@ void expect_storable(const SampleFeed& feed) {
         "it would have more than 2^60 bytes", "export fewer at a time"});
 }
 
-/// The arrays of the archive while they are filled. Every array has its place in the file from the
-/// beginning, but for the items of sets: how many there are is known when the last one is made, and
-/// they lie behind all others.
-class NpzArrays {
+/// The arrays of the file: those of the values, and truth beside them.
+class SampleArrays {
  public:
-  NpzArrays(const SampleLayout& layout, std::uint64_t rows, const std::filesystem::path& path)
-      : layout_(layout), file_(path) {
-    const auto count = static_cast<std::int64_t>(rows);
+  SampleArrays(const SampleFeed& feed, const ExportLayout& layout, ArrayFile& file)
+      : file_(file), values_(make_value_arrays(layout, feed)) {
+    if (!values_->grows()) values_->open(file_);
+    const auto count = static_cast<std::int64_t>(feed.count());
     BatchView none;  // no memory: what there will be
-    none.layout = layout;
+    none.layout = feed.layout();
     const auto columns = columns_of(none);
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::string name = columns[i].name;
-      if (ragged() && (name == "x" || name == "count")) continue;  // items and offsets
+      if (name == "x" || name == "count") continue;  // those are the values
       if (columns[i].width == 0 && name != "latents") continue;
-      columns_[i] = open(name, {columns[i].type, extents(columns[i], layout, count)});
+      std::vector<std::int64_t> extents = {count};
+      if (name != "label" && name != "weight") extents.push_back(columns[i].width);
+      columns_[i] = file_.open(name, {columns[i].type, extents}, meaning(feed, name));
     }
-    source_ = open("source", {ElementType::i32, {count}});
-    sample_ = open("sample", {ElementType::i64, {count}});
-    if (!ragged()) return;
-    offsets_ = open("offsets", {ElementType::i64, {count + 1}});
-    file_.append(offsets_, std::as_bytes(std::span(&items_, 1)));
-    columns_[0] = file_.open_growing("x", {ElementType::f32, {0, layout.features}});
-    names_.push_back("x");
+    source_ = file_.open("source", {ElementType::i32, {count}});
+    sample_ = file_.open("sample", {ElementType::i64, {count}});
+    if (values_->grows()) values_->open(file_);
   }
 
   void append(const HostSamples& samples) {
+    values_->append(file_, samples);
     const auto made = columns_of(samples.rows);
-    for (std::size_t i = ragged() ? 1 : 0; i < made.size(); ++i) {
+    for (std::size_t i = 0; i < made.size(); ++i) {
       if (!columns_[i]) continue;
       file_.append(*columns_[i], {static_cast<const std::byte*>(made[i].data),
                                   static_cast<std::size_t>(samples.count()) * made[i].row_bytes()});
     }
-    if (ragged()) append_items(samples);
     std::vector<std::int32_t> source;
     std::vector<std::int64_t> sample;
     for (const Slot& slot : samples.slots) {
@@ -120,79 +108,48 @@ class NpzArrays {
     file_.append(sample_, bytes_of(sample));
   }
 
-  std::vector<std::string> finish(const std::string& metadata) {
-    for (const auto& column : columns_)
-      if (column) file_.close(*column);
-    file_.close(source_);
-    file_.close(sample_);
-    if (ragged()) file_.close(offsets_);
-    file_.add_file("metadata.npy", bytes_of(npy_text(metadata)));
-    names_.push_back("metadata");
-    file_.commit();
-    return names_;
-  }
-
  private:
-  bool ragged() const { return layout_.kind == SampleKind::set; }
-
-  NpzWriter::Array open(const std::string& name, const ArraySpec& spec) {
-    names_.push_back(name);
-    return file_.open(name, spec);
+  /// Of a column of truth, where all samples have one origin.
+  static ArrayMeaning meaning(const SampleFeed& feed, const std::string& name) {
+    if (feed.origins().size() != 1) return {};
+    const SampleInfo& info = feed.origins().front().info;
+    if (name == "latents") return meaning_of(info.latents);
+    if (name == "globals") return meaning_of(info.globals);
+    if (name == "target") return meaning_of(info.targets);
+    return {};
   }
 
-  /// The items of a batch of sets that exist, one set after another.
-  void append_items(const HostSamples& samples) {
-    const auto features = static_cast<std::size_t>(layout_.features);
-    const auto width = static_cast<std::size_t>(layout_.elements());
-    std::vector<float> x;
-    std::vector<std::int64_t> offsets;
-    for (std::size_t row = 0; row < samples.items().size(); ++row) {
-      const auto items = static_cast<std::size_t>(samples.items()[row]);
-      const auto values = samples.x().subspan(row * width, items * features);
-      x.insert(x.end(), values.begin(), values.end());
-      offsets.push_back(items_ += samples.items()[row]);
-    }
-    file_.append(*columns_[0], bytes_of(x));
-    file_.append(offsets_, bytes_of(offsets));
-  }
-
-  SampleLayout layout_;
-  NpzWriter file_;
-  std::array<std::optional<NpzWriter::Array>, kBatchColumns> columns_;  ///< as columns_of
-  NpzWriter::Array source_ = 0, sample_ = 0, offsets_ = 0;
-  std::int64_t items_ = 0;  ///< of all sets so far
-  std::vector<std::string> names_;
+  ArrayFile& file_;
+  std::unique_ptr<ValueArrays> values_;
+  std::array<std::optional<ArrayFile::Array>, kBatchColumns> columns_;  ///< as columns_of
+  ArrayFile::Array source_ = 0, sample_ = 0;
 };
-
-ExportReport write_npz(SampleFeed& feed, const std::filesystem::path& path,
-                       const std::function<void(std::uint64_t)>& progress) {
-  expect_storable(feed);
-  NpzArrays arrays(feed.layout(), feed.count(), path);
-  std::uint64_t done = 0;
-  feed.make([&](const HostSamples& samples) {
-    arrays.append(samples);
-    done += static_cast<std::uint64_t>(samples.count());
-    if (progress) progress(done);
-  });
-  ExportReport report;
-  report.overflow = feed.overflow();
-  report.arrays = arrays.finish(metadata(feed).dump(2));
-  return report;
-}
 
 }  // namespace
 
 ExportReport export_samples(SampleFeed& feed, const std::filesystem::path& path,
-                            const std::function<void(std::uint64_t)>& progress) {
-  const std::string ending = path.extension().string();
-  if (ending == ".npz") return write_npz(feed, path, progress);
-  if (ending == ".trackml") return export_trackml(feed, path, progress);
-  fail(ErrorKind::config, {fmt::format("cannot export to '{}'", path.string()),
-                           ending.empty() ? "the ending names the format, and there is none"
-                                          : fmt::format("the ending names the format, and '{}' is "
-                                                        "not one this version writes",
-                                                        ending),
-                           "give a name that ends in .npz or, for hits of tracks, .trackml"});
+                            const ExportOptions& options) {
+  if (path.extension() == ".trackml") {
+    if (!options.layout.empty())
+      fail(ErrorKind::config, {fmt::format("'{}' has no layouts", path.string()),
+                               "they are of HDF5 files", "leave --layout out"});
+    return export_trackml(feed, path, options.progress);
+  }
+  const auto file = [&] {
+    if (is_npz(path) || is_hdf5(path)) expect_storable(feed);
+    return create_array_file(path);
+  }();
+  const ExportLayout& layout = find_export_layout(options.layout, feed, path);
+  SampleArrays arrays(feed, layout, *file);
+  std::uint64_t done = 0;
+  feed.make([&](const HostSamples& samples) {
+    arrays.append(samples);
+    done += static_cast<std::uint64_t>(samples.count());
+    if (options.progress) options.progress(done);
+  });
+  nlohmann::ordered_json about = metadata(feed);
+  if (is_hdf5(path)) about["layout"] = layout.name;
+  return {file->finish(about), feed.overflow()};
 }
 
 }  // namespace wellspring

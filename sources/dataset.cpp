@@ -11,6 +11,13 @@
 
 namespace wellspring {
 
+const std::vector<LatentInfo>& Dataset::latents() const {
+  static const std::vector<LatentInfo> none;
+  return none;
+}
+
+void Dataset::read_latents(std::int64_t /*row*/, float* /*out*/) const {}
+
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
                   const std::function<void(RowReader&, std::int64_t)>& work,
                   const std::function<void(std::int64_t)>& begun) {

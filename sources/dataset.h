@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/element_type.h"
+#include "generators/sample_info.h"
 #include "kernels/emission/batch.h"
 
 #include <cstdint>
@@ -46,6 +47,10 @@ class Dataset {
   /// Label i means classes()[i].
   virtual const std::vector<std::string>& classes() const = 0;
   virtual std::int32_t label(std::int64_t row) const = 0;
+  /// What is known of each row beside its label, for regressions: its column of latents. Of events.
+  virtual const std::vector<LatentInfo>& latents() const;
+  /// Writes them to `out` [latents().size()].
+  virtual void read_latents(std::int64_t row, float* out) const;
   /// Where a row comes from, for messages: "dir/train/cat/1.jpg", "x.npy: row 17".
   virtual std::string location(std::int64_t row) const = 0;
   /// The same with the file's own path, however it was written: equal for the same row of the same

@@ -41,6 +41,7 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
       context_(context),
       threads_(reading_threads(spec.threads > 0 ? spec.threads : context.threads)),
       data_(open_rows(spec, threads_, context.watch)) {
+  for (const LatentInfo& latent : data_->latents()) latent_names_.push_back(latent.name);
   const RowLayout layout = data_->layout();
   const int size = context.size;
   if (size > 0 && layout.type == ElementType::u8 &&
@@ -86,6 +87,10 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
       (spec_.storage == Storage::automatic && static_cast<std::uint64_t>(all) <= budget_bytes_);
   labels_ = plan.reserve<std::int32_t>("data", "labels of " + name(),
                                        static_cast<std::size_t>(data_->size()));
+  if (!latent_names_.empty()) {
+    latents_ = plan.reserve<float>("data", "latents of " + name(),
+                                   static_cast<std::size_t>(data_->size()) * latent_names_.size());
+  }
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();
     stage_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
@@ -119,7 +124,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
 }
 
 void DatasetSource::load(Stream& stream) {
-  load_labels(stream);
+  load_truth(stream);
   if (resident_) {
     load_resident(stream);
   } else {
@@ -142,13 +147,20 @@ void DatasetSource::check_streamed() {
       [this](std::int64_t done) { tell("checking", done); });
 }
 
-void DatasetSource::load_labels(Stream& stream) {
+void DatasetSource::load_truth(Stream& stream) {
   std::vector<std::int32_t> labels(static_cast<std::size_t>(data_->size()));
   for (std::int64_t i = 0; i < data_->size(); ++i) {
     labels[static_cast<std::size_t>(i)] = data_->label(i);
   }
   stream.copy(labels_.data(), labels.data(), labels_.bytes(), CopyDirection::host_to_device,
               "labels");
+  std::vector<float> latents(static_cast<std::size_t>(data_->size()) * latent_names_.size());
+  if (latents_) {
+    for (std::int64_t i = 0; i < data_->size(); ++i)
+      data_->read_latents(i, latents.data() + static_cast<std::size_t>(i) * latent_names_.size());
+    stream.copy(latents_.data(), latents.data(), latents_.bytes(), CopyDirection::host_to_device,
+                "latents");
+  }
   stream.synchronize();
 }
 
@@ -205,9 +217,19 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
   });
 }
 
+StoredRows DatasetSource::stored(const std::uint8_t* bytes, std::int64_t period) const {
+  StoredRows rows;
+  rows.bytes = bytes;
+  rows.labels = labels_.data();
+  if (latents_) rows.latents = latents_.data();
+  rows.latent_count = static_cast<std::int32_t>(latent_names_.size());
+  rows.period = static_cast<std::uint64_t>(period);
+  return rows;
+}
+
 void DatasetSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                          const BatchView& batch) {
-  StoredRows rows{rows_.data(), labels_.data(), static_cast<std::uint64_t>(ring_rows_)};
+  StoredRows rows = stored(rows_.data(), ring_rows_);
   if (places_) {
     rows.period = places_.size();
     rows.places = places_.data();
@@ -218,7 +240,7 @@ void DatasetSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
 void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                std::uint64_t first, std::int64_t count, const BatchView& batch) {
   if (resident_) {
-    emit_rows(stream, {rows_.data(), labels_.data(), 0}, evaluation_, slots, index, batch);
+    emit_rows(stream, stored(rows_.data(), 0), evaluation_, slots, index, batch);
     return;
   }
   // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.
@@ -230,8 +252,7 @@ void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t 
   stream.copy(range_rows_.data(), range_staging_.data(), range_staging_.bytes(),
               CopyDirection::host_to_device, "rows of an evaluation batch");
   range_copied_->record(stream);
-  emit_rows(stream, {range_rows_.data(), labels_.data(), static_cast<std::uint64_t>(share_.rows)},
-            evaluation_, slots, index, batch);
+  emit_rows(stream, stored(range_rows_.data(), share_.rows), evaluation_, slots, index, batch);
 }
 
 void DatasetSource::start(const SlotAssignment& assignment, std::uint32_t index) {

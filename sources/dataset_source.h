@@ -24,7 +24,11 @@ class DatasetSource final : public Source {
   DatasetSource(const SourceSpec& spec, const SourceContext& context);
 
   const std::string& name() const override { return spec_.name; }
-  SampleLayout layout() const override { return data_->layout().sample; }
+  SampleLayout layout() const override {
+    SampleLayout layout = data_->layout().sample;
+    layout.latents = static_cast<int>(latent_names_.size());
+    return layout;
+  }
   const std::vector<std::string>& classes() const override { return data_->classes(); }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   const Dataset* rows() const override { return data_.get(); }
@@ -50,7 +54,9 @@ class DatasetSource final : public Source {
   void tell(const char* doing, std::int64_t done) const;
   void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
-  void load_labels(Stream& stream);
+  void load_truth(Stream& stream);
+  /// Rows at `bytes` with the truth of all.
+  StoredRows stored(const std::uint8_t* bytes, std::int64_t period) const;
   void load_resident(Stream& stream);
   void check_streamed();
 
@@ -59,7 +65,7 @@ class DatasetSource final : public Source {
   int threads_;
   std::unique_ptr<Dataset> data_;
   AugmentationPlan training_, evaluation_;  ///< of images
-  std::vector<std::string> latent_names_;   ///< none
+  std::vector<std::string> latent_names_;
 
   Device device_;
   bool resident_ = true;
@@ -72,6 +78,7 @@ class DatasetSource final : public Source {
   Planned<std::uint8_t> rows_;                     ///< all rows, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
   Planned<std::int32_t> labels_;   ///< [size]
+  Planned<float> latents_;         ///< [size, latent_names_.size()], of rows that have any
   Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: a batch of evaluation
 
   std::unique_ptr<RowRing> ring_;

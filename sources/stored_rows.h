@@ -12,7 +12,9 @@ namespace wellspring {
 struct StoredRows {
   const std::uint8_t* bytes = nullptr;   ///< [rows or period, bytes of a row]
   const std::int32_t* labels = nullptr;  ///< [rows], by sample id in either case
-  std::uint64_t period = 0;              ///< of a ring; 0: bytes holds every row, by sample id
+  const float* latents = nullptr;        ///< [rows, latent_count], likewise; null: none
+  std::int32_t latent_count = 0;
+  std::uint64_t period = 0;  ///< of a ring; 0: bytes holds every row, by sample id
   /// [period] Where a rank sees a part of every batch only: the row in which the n-th sample of the
   /// source lies, at n % period. Null: row n % period.
   const std::int32_t* places = nullptr;
@@ -66,6 +68,10 @@ struct EmitStoredFeatures {
     Truth<0> truth;
     truth.label = rows.labels[slot.sample];
     detail::write_truth(batch, b, truth);
+    if (batch.latents == nullptr) return;
+    const auto first = static_cast<std::int64_t>(slot.sample) * rows.latent_count;
+    for (std::int32_t k = 0; k < rows.latent_count && k < batch.layout.latents; ++k)
+      batch.latents[b * batch.layout.latents + k] = rows.latents[first + k];
   }
 };
 

@@ -3,6 +3,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/yaml_json.h"
+#include "sources/dataset.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,10 +27,7 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
   } else {
     origin.info.name = source.name();
     origin.info.layout = source.layout();
-    for (const std::string& name : source.latent_names()) {
-      origin.info.latents.push_back({});
-      origin.info.latents.back().name = name;
-    }
+    if (const Dataset* const rows = source.rows()) origin.info.latents = rows->latents();
   }
   origin.info.classes = source.classes();
   origin.augmentation = plan_augmentation(configured.augmentations.without_list(), {1, 1}, {1, 1});

@@ -1,6 +1,7 @@
 #include "train/source_truth.h"
 
 #include "generators/generator.h"
+#include "sources/dataset.h"
 
 namespace wellspring {
 namespace {
@@ -19,6 +20,9 @@ SourceTruth truth_of(const RunConfig& config, const SourceSpec& spec, const Sour
       truth.latents.push_back({latent.name, latent.unit, latent.low, latent.high});
     for (const ValueInfo& target : generator->info().targets)
       truth.targets.push_back({target.name, target.unit, -1, 1});
+  } else if (const Dataset* const rows = source.rows()) {
+    for (const LatentInfo& latent : rows->latents())
+      truth.latents.push_back({latent.name, latent.unit, latent.low, latent.high});
   }
   // Columns that nobody names, as arrays have them.
   for (int i = static_cast<int>(truth.targets.size()); i < source.layout().targets; ++i)

@@ -14,6 +14,7 @@
 #define WS_EACH_FORMAT(FORMAT) \
   FORMAT(cifar)                \
   FORMAT(folder)               \
+  FORMAT(hdf5)                 \
   FORMAT(npy)                  \
   FORMAT(tar)
 

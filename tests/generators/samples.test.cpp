@@ -51,14 +51,16 @@ TEST(Export, TellsHowFarItIsAndCanBeStopped) {
   const test::TemporaryFolder folder;
   std::vector<std::uint64_t> told;
   GeneratorFeed feed(make_generator("noise", 4), {0, 0, 20}, {Device::cpu(), 7, 1});
-  export_samples(feed, folder.path() / "a.npz", [&](std::uint64_t done) { told.push_back(done); });
+  export_samples(feed, folder.path() / "a.npz",
+                 {"", [&](std::uint64_t done) { told.push_back(done); }});
   EXPECT_EQ(told, (std::vector<std::uint64_t>{7, 14, 20}));
 
   GeneratorFeed again(make_generator("noise", 4), {0, 0, 20}, {Device::cpu(), 7, 1});
   EXPECT_THROW(export_samples(again, folder.path() / "b.npz",
-                              [](std::uint64_t done) {
-                                if (done > 7) throw std::runtime_error("enough");
-                              }),
+                              {"",
+                               [](std::uint64_t done) {
+                                 if (done > 7) throw std::runtime_error("enough");
+                               }}),
                std::runtime_error);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.npz"});
 }
@@ -72,7 +74,7 @@ TEST(Export, EventsAreRowsOfFeatures) {
 }
 
 TEST(Export, UnknownEndingsAreRefused) {
-  for (const char* name : {"a.h5", "a.tar", "folder", "a.npy"}) {
+  for (const char* name : {"a.hdf", "a.tar", "folder", "a.npy"}) {
     try {
       GeneratorFeed feed(make_generator("noise", 4), {0, 0, 1});
       export_samples(feed, name);

@@ -88,7 +88,7 @@ TEST_F(Formats, AreListedWithAllThatDescribeNeeds) {
     EXPECT_EQ(&find_format(format.name), &format);
     for (const ParamRow& row : format.parameters) EXPECT_FALSE(row.help.empty()) << row.name;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "npy", "tar"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "tar"}));
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             find_format("nyp", {"run.yaml", 3, 4});

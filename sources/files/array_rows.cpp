@@ -1,0 +1,107 @@
+#include "sources/files/array_rows.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "sources/files/class_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace wellspring {
+
+std::optional<RowLayout> row_layout_of(ElementType type, const std::vector<std::int64_t>& shape) {
+  const std::int64_t most = type == ElementType::u8 ? kMostPixels : kMostFeatures;
+  const auto fits = [most](std::int64_t extent) { return extent > 0 && extent <= most; };
+  if (shape.empty() || shape[0] <= 0 || !std::all_of(shape.begin() + 1, shape.end(), fits))
+    return std::nullopt;
+  if (type == ElementType::u8 && (shape.size() == 3 || shape.size() == 4)) {
+    const std::int64_t channels = shape.size() == 4 ? shape[3] : 1;
+    if (channels != 1 && channels != 3) return std::nullopt;
+    return RowLayout{SampleLayout::image(static_cast<int>(shape[1]), static_cast<int>(shape[2]),
+                                         static_cast<int>(channels)),
+                     ElementType::u8};
+  }
+  if (type == ElementType::f32 && shape.size() == 2)
+    return RowLayout{SampleLayout::event(static_cast<int>(shape[1])), ElementType::f32};
+  return std::nullopt;
+}
+
+ArrayRows::ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class)
+    : path_(path), canonical_(std::filesystem::weakly_canonical(path)), limit_(limit_per_class) {}
+
+std::string ArrayRows::location(std::int64_t row) const {
+  return fmt::format("{}: row {}", path_.string(), stored(row));
+}
+
+std::string ArrayRows::place(std::int64_t row) const {
+  return fmt::format("{}: row {}", canonical_.string(), stored(row));
+}
+
+std::string ArrayRows::summary() const {
+  const bool images = layout_.type == ElementType::u8;
+  const std::string what = images
+                               ? fmt::format("{}x{}", layout_.sample.width, layout_.sample.height)
+                               : counted(layout_.sample.features, "feature");
+  std::string text =
+      fmt::format("{} of {}, {}, from {}", counted(size(), images ? "image" : "event"),
+                  counted(classes_.size(), "class", "classes"), what, path_.string());
+  if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
+  return text;
+}
+
+std::string ArrayRows::size_advice(int /*size*/) const {
+  return "resize the images before they are stored";
+}
+
+void ArrayRows::require_finite(std::int64_t row, const float* values) const {
+  for (std::int64_t i = 0; i < layout_.sample.elements(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    fail(ErrorKind::data,
+         {fmt::format("{}: feature {} is {}", location(row), i, values[i]),
+          "a network that has seen it never recovers", "leave the row out, or replace the value"});
+  }
+}
+
+void ArrayRows::set_labels(const std::vector<std::int64_t>& labels, const std::string& source,
+                           const ClassNaming& naming, const std::vector<std::string>& known) {
+  name_classes(naming, known, source, *std::max_element(labels.begin(), labels.end()));
+  labels_.reserve(labels.size());
+  const auto count = static_cast<std::int64_t>(classes_.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] >= count) {
+      fail(ErrorKind::data,
+           {fmt::format("{}: row {} has label {}", source, i, labels[i]),
+            count == 1 ? "there is one class, 0"
+                       : fmt::format("there are {} classes, 0 to {}", count, count - 1),
+            "correct the labels, or classes: or class_names:"});
+    }
+    labels_.push_back(static_cast<std::int32_t>(labels[i]));
+  }
+  rows_ = first_of_each_class(labels_, limit_);
+}
+
+void ArrayRows::name_classes(const ClassNaming& naming, const std::vector<std::string>& known,
+                             const std::string& source, std::int64_t largest) {
+  classes_ = naming.names.empty() ? known : read_class_names(naming.names);
+  const auto named = static_cast<std::int64_t>(classes_.size());
+  if (named > 0) {
+    if (naming.classes == 0 || naming.classes == named) return;
+    const std::string who = naming.names.empty() ? source : naming.names.string();
+    fail(ErrorKind::data,
+         {fmt::format("{}: names {}", who, counted(named, "class", "classes")),
+          fmt::format("classes: says {}", naming.classes), "correct one of the two"});
+  }
+  constexpr std::int64_t kMostByLabel = std::int64_t{1} << 20;
+  const std::int64_t count =
+      naming.classes > 0 ? naming.classes : std::max<std::int64_t>(largest, 0) + 1;
+  if (naming.classes == 0 && count > kMostByLabel) {
+    fail(ErrorKind::data, {fmt::format("{}: the largest label is {}", source, largest),
+                           fmt::format("more than {} classes are surely a mistake", kMostByLabel),
+                           "correct the labels, or say how many classes there are with classes:"});
+  }
+  for (std::int64_t i = 0; i < count; ++i) classes_.push_back(fmt::format("{}", i));
+}
+
+}  // namespace wellspring

@@ -1,0 +1,147 @@
+"""HDF5 files as others see and write them: exports through h5py, and files of h5py, chunked and compressed, through
+the program.
+
+Usage: hdf5_test.py PROGRAM. Exit code 77 where there is no h5py (Debian, Ubuntu: python3-h5py).
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import h5py
+    import numpy as np
+except ImportError:
+    if "/usr/bin" not in sys.executable:  # the packages of the system belong to its own Python
+        sys.exit(subprocess.run(["/usr/bin/python3", *sys.argv]).returncode)
+    print("hdf5_test: skipped: no h5py (Debian, Ubuntu: python3-h5py)")
+    sys.exit(77)
+
+PROGRAM = sys.argv.pop()
+CALO = ["calo_gflash", "layers=2", "unit=GeV", "--count", "30", "--seed", "4"]
+CONFIG = """
+data:
+  sources:
+    - {{name: full, kind: files, path: {path}, {keys}}}
+model: {{name: mlp, widths: [8]}}
+heads:
+  - {{name: energy, loss: regression, targets: [energy]}}
+train: {{batch: 10, steps: 4}}
+"""
+
+
+class Hdf5(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def run_program(self, *arguments):
+        return subprocess.run([PROGRAM, *arguments], cwd=self.path, capture_output=True, text=True)
+
+    def export(self, name, *arguments):
+        done = self.run_program("export", *arguments, "--out", name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.path / name
+
+    def test_showers_are_those_of_the_challenge(self):
+        with h5py.File(self.export("a.hdf5", *CALO)) as file, np.load(self.export("a.npz", *CALO)) as plain:
+            self.assertEqual(file["incident_energies"].shape, (30, 1))
+            np.testing.assert_array_equal(
+                file["showers"][:], (plain["x"].astype(np.float64) * 1000).astype(np.float32))
+            np.testing.assert_array_equal(
+                file["incident_energies"][:, 0], plain["latents"][:, 0].astype(np.float64) * 1000)
+            self.assertEqual(file["showers"].attrs["units"], "MeV")
+            self.assertEqual(file.attrs["generator"], "calo_gflash")
+            self.assertEqual(file.attrs["seed"], 4)
+            self.assertEqual((file.attrs["first"], file.attrs["count"]), (0, 30))
+            about = json.loads(file["metadata"][()])
+            self.assertEqual(json.loads(file.attrs["parameters"]), about["parameters"])
+            self.assertEqual(about["version"], file.attrs["version"])
+
+    def test_jets_and_columns(self):
+        arguments = ["ginkgo", "--count", "25"]
+        with h5py.File(self.export("a.h5", *arguments)) as file:
+            self.assertEqual(file["particle_features"].shape[::2], (25, 4))
+            self.assertEqual(file["jet_features"].shape, (25, 4))
+            mask = file["particle_features"][:, :, 3]
+            np.testing.assert_array_equal(mask.sum(axis=1), file["jet_features"][:, 3])
+        with h5py.File(self.export("b.h5", *arguments, "--layout", "columns")) as file, \
+                np.load(self.export("b.npz", *arguments)) as plain:
+            self.assertEqual(set(file), set(plain.files))
+            for name in set(plain.files) - {"metadata"}:
+                self.assertEqual(file[name].dtype, plain[name].dtype, name)
+                np.testing.assert_array_equal(file[name][:], plain[name])
+            self.assertEqual(json.loads(file["metadata"][()])["generator"], "ginkgo")
+
+    def write_showers(self, name, **options):
+        """A file as the challenge has them: f64, compressed; the showers in exact eighths of MeV."""
+        showers = np.arange(40 * 6).reshape(40, 6) / 8
+        energies = 1000.0 + 10 * np.arange(40).reshape(40, 1)
+        with h5py.File(self.path / name, "w") as file:
+            file.create_dataset("incident_energies", data=energies, compression="gzip")
+            file.create_dataset("showers", data=showers, **options)
+        return showers, energies
+
+    def read_back(self, name, storage):
+        keys = f"storage: {storage}, shuffle: false"
+        (self.path / "run.yaml").write_text(CONFIG.format(path=self.path / name, keys=keys))
+        with np.load(self.export("back.npz", "run.yaml", "--count", "40")) as back:
+            return back["x"], back["latents"]
+
+    def test_files_of_others_are_read(self):
+        for options in (
+                dict(compression="gzip", chunks=(7, 4), shuffle=True),
+                dict(compression="gzip", fletcher32=True),
+                dict(chunks=(40, 1), dtype=">f4"),
+                dict(dtype="f2"),
+        ):
+            showers, energies = self.write_showers("full.h5", **options)
+            for storage in ("resident", "streamed"):
+                x, latents = self.read_back("full.h5", storage)
+                np.testing.assert_array_equal(x, showers.astype(np.float32), str(options))
+                np.testing.assert_array_equal(latents[:, :1], energies.astype(np.float32))
+
+    def refusal(self, name):
+        (self.path / "run.yaml").write_text(CONFIG.format(path=self.path / name, keys="shuffle: true"))
+        done = self.run_program("config", "run.yaml")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertNotIn("HDF5-DIAG", done.stderr)
+        return done.stderr
+
+    def test_nothing_else_is_opened(self):
+        self.write_showers("full.h5")
+        with h5py.File(self.path / "links.h5", "w") as file:
+            file["incident_energies"] = np.ones((40, 1))
+            file["showers"] = h5py.ExternalLink("full.h5", "/showers")
+        self.assertIn("'showers' is a link", self.refusal("links.h5"))
+        with h5py.File(self.path / "virtual.h5", "w") as file:
+            file["incident_energies"] = np.ones((40, 1))
+            layout = h5py.VirtualLayout(shape=(40, 6), dtype="f8")
+            layout[:] = h5py.VirtualSource("full.h5", "showers", shape=(40, 6))
+            file.create_virtual_dataset("showers", layout)
+        self.assertIn("lies in other files", self.refusal("virtual.h5"))
+        self.write_showers("lzf.h5", compression="lzf")
+        self.assertIn("is compressed by filter 32000 (lzf)", self.refusal("lzf.h5"))
+
+    def test_damage_in_compressed_rows_ends_in_an_error(self):
+        self.write_showers("full.h5", compression="gzip", chunks=(40, 6))
+        whole = (self.path / "full.h5").read_bytes()
+        with h5py.File(self.path / "full.h5") as file:
+            chunk = file["showers"].id.get_chunk_info(0)
+        at = chunk.byte_offset + chunk.size // 2
+        (self.path / "bad.h5").write_bytes(whole[:at] + bytes(16) + whole[at + 16:])
+        (self.path / "run.yaml").write_text(
+            CONFIG.format(path=self.path / "bad.h5", keys="storage: resident"))
+        done = self.run_program("export", "run.yaml", "--count", "40", "--out", "back.npz")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("cannot read 1 row from row", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

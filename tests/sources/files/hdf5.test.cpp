@@ -1,0 +1,270 @@
+// Format `hdf5`: what export writes comes back bit for bit, community files drop in, and what does
+// not fit is refused with its place.
+#include "core/hdf5.h"
+
+#include "core/npy.h"
+#include "generators/export.h"
+#include "sources/files/format.h"
+#include "sources/source_spec.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
+#include "tests/support/temporary_folder.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using test::expect_parts;
+using test::HostBatch;
+using test::message_of;
+
+constexpr std::int64_t kRows = 20, kVoxels = 6;
+
+/// showers, MeV: every number different, multiples of 1/8.
+std::vector<float> showers() {
+  std::vector<float> x(kRows * kVoxels);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 8;
+  return x;
+}
+
+class Hdf5Format : public ::testing::Test {
+ protected:
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  std::unique_ptr<Dataset> open(const std::string& name,
+                                std::vector<ParamSetting> settings = {}) const {
+    return open_dataset({.path = path(name), .settings = std::move(settings)});
+  }
+  std::string refused(const std::string& name, std::vector<ParamSetting> settings = {}) const {
+    return message_of(ErrorKind::data, [&] { open(name, std::move(settings)); });
+  }
+  void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
+    Hdf5Writer file(path(name));
+    fill(file);
+    file.commit();
+  }
+  template <class T>
+  static Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType type,
+                               std::vector<std::int64_t> shape, const std::vector<T>& values) {
+    const auto array = file.open(name, {type, std::move(shape)});
+    file.append(array, bytes_of(values));
+    return array;
+  }
+  /// A file in the layout of the CaloChallenge; `change` alters the numbers before.
+  void write_calo(const std::string& name,
+                  const std::function<void(std::vector<double>&, std::vector<float>&)>& change = {},
+                  const std::string& unit = "") const {
+    std::vector<double> energies;
+    for (int i = 0; i < kRows; ++i) energies.push_back(1000 + 1000 * i);
+    std::vector<float> x = showers();
+    if (change) change(energies, x);
+    write(name, [&](Hdf5Writer& file) {
+      add(file, "incident_energies", ElementType::f64, {kRows, 1}, energies);
+      const auto array = add(file, "showers", ElementType::f32, {kRows, kVoxels}, x);
+      if (!unit.empty()) file.set(array, "units", unit);
+    });
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+/// Rows and latents of samples 8 to 11, as a source emits them.
+struct Emitted {
+  std::vector<float> x, latents;
+  std::vector<std::int32_t> label;
+};
+
+Emitted emitted(const fs::path& path, Storage storage, std::vector<ParamSetting> settings = {}) {
+  SourceSpec spec;
+  spec.name = "full";
+  spec.kind = SourceKind::files;
+  spec.path = path.string();
+  spec.params = std::move(settings);
+  spec.storage = storage;
+  const auto source = make_source(spec, {});
+  MemoryPlan memory(Device::cpu());
+  source->plan(memory, Share::whole(4));
+  memory.commit();
+  Stream stream(Device::cpu(), 1);
+  source->load(stream);
+  SampleLayout layout = source->layout();
+  layout.latents += 1;  // of another source of the mixture
+  const HostBatch batch(4, layout);
+  std::vector<Slot> slots(4);
+  for (std::uint32_t row = 0; row < 4; ++row) slots[row] = {8 + row, 8 + row, 1, row};
+  source->emit_range(stream, slots.data(), 1, 8, 4, batch.view());
+  return {{batch.x().begin(), batch.x().end()},
+          {batch.latents().begin(), batch.latents().end()},
+          {batch.label().begin(), batch.label().end()}};
+}
+
+TEST_F(Hdf5Format, ShowersOfTheChallengeAreRowsWithTheirEnergy) {
+  write_calo("full.hdf5", {}, "MeV");
+  const auto data = open("full.hdf5");
+  EXPECT_EQ(data->size(), kRows);
+  EXPECT_EQ(data->layout().sample, SampleLayout::event(kVoxels));
+  ASSERT_EQ(data->latents().size(), 1u);
+  EXPECT_EQ(data->latents()[0].name, "energy");
+  EXPECT_EQ(data->latents()[0].unit, "MeV");
+  EXPECT_EQ(data->latents()[0].low, 1000.f);
+  EXPECT_EQ(data->latents()[0].high, 20000.f);
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    const Emitted rows = emitted(path("full.hdf5"), storage);
+    const std::vector<float> all = showers();
+    EXPECT_TRUE(std::ranges::equal(rows.x, std::span(all).subspan(8 * kVoxels, 4 * kVoxels)));
+    EXPECT_EQ(rows.latents, (std::vector<float>{9000, 0, 10000, 0, 11000, 0, 12000, 0}));
+    EXPECT_EQ(rows.label, (std::vector<std::int32_t>{0, 0, 0, 0}));
+  }
+}
+
+TEST_F(Hdf5Format, UnitLabelAndRangeAreThoseOfTheGeneratorItIsMixedWith) {
+  write_calo("full.hdf5");
+  const std::vector<ParamSetting> settings = {
+      {"unit", "GeV"}, {"label", "2"}, {"energy_low", "1"}, {"energy_high", "50"}};
+  const auto data = open("full.hdf5", settings);
+  EXPECT_EQ(data->classes(), (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(data->latents()[0].unit, "GeV");
+  EXPECT_EQ(data->latents()[0].low, 1.f);
+  EXPECT_EQ(data->latents()[0].high, 50.f);
+  const Emitted rows = emitted(path("full.hdf5"), Storage::streamed, settings);
+  EXPECT_EQ(rows.x[5], showers()[8 * kVoxels + 5] / 1000);
+  EXPECT_EQ(rows.latents[0], 9.f);
+  EXPECT_EQ(rows.label, (std::vector<std::int32_t>{2, 2, 2, 2}));
+  expect_parts(refused("full.hdf5", {{"energy_high", "15"}}),
+               {"'incident_energies' of row 15 is 16000 MeV", "energy_low and energy_high"});
+}
+
+// What the generator made, what the file says and what is read are the same bits.
+TEST_F(Hdf5Format, AnExportComesBackAsTheGeneratorMadeIt) {
+  const std::vector<ParamSetting> small = {{"layers", "2"}, {"particles", "[electron, photon]"}};
+  for (const std::string layout : {"columns", "calochallenge"}) {
+    const std::string name = layout + ".h5";
+    GeneratorFeed feed(make_generator("calo_gflash", 1, small), {7, 100, 12},
+                       {Device::cpu(), 5, 1});
+    export_samples(feed, path(name), {layout, {}});
+    GeneratorFeed again(make_generator("calo_gflash", 1, small), {7, 100, 12});
+    const SampleInfo& info = again.origins().front().info;
+    const auto data = open(name);
+    EXPECT_EQ(data->classes(), (std::vector<std::string>{"electron", "photon"}));
+    const LatentInfo& energy = data->latents()[0];
+    EXPECT_EQ(energy.name, info.latents[0].name);
+    EXPECT_EQ(energy.unit, info.latents[0].unit);
+    const auto width = data->latents().size();
+    ASSERT_EQ(width, layout == "columns" ? info.latents.size() : 1u);
+    if (layout == "columns") {
+      EXPECT_EQ(energy.low, info.latents[0].low);
+      EXPECT_EQ(energy.high, info.latents[0].high);
+    }
+    const auto reader = data->reader();
+    const auto features = static_cast<std::size_t>(data->layout().sample.features);
+    again.make([&](const HostSamples& made) {
+      std::vector<float> x(features), latents(width);
+      for (std::size_t row = 0; row < 12; ++row) {
+        reader->read(static_cast<std::int64_t>(row), reinterpret_cast<std::uint8_t*>(x.data()));
+        EXPECT_TRUE(std::ranges::equal(x, made.x().subspan(row * features, features)));
+        data->read_latents(static_cast<std::int64_t>(row), latents.data());
+        const auto expected = made.latents().subspan(row * info.latents.size(), width);
+        EXPECT_TRUE(std::ranges::equal(latents, expected)) << layout << " " << row;
+        EXPECT_EQ(data->label(static_cast<std::int64_t>(row)), made.label()[row]);
+      }
+    });
+  }
+}
+
+TEST_F(Hdf5Format, ImagesAreBytes) {
+  std::vector<std::uint8_t> pixels(2 * 4 * 5 * 3);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(2 * i);
+  write("images.h5", [&](Hdf5Writer& file) {
+    add(file, "pictures", ElementType::u8, {2, 4, 5, 3}, pixels);
+    add(file, "kind", ElementType::i64, {2}, std::vector<std::int64_t>{1, 0});
+    add(file, "floats", ElementType::f32, {2, 4, 5, 3}, std::vector<float>(120, 0.5f));
+  });
+  const std::vector<ParamSetting> names = {{"array", "pictures"}, {"labels", "kind"}};
+  const auto data = open("images.h5", names);
+  EXPECT_EQ(data->layout().sample, SampleLayout::image(4, 5, 3));
+  EXPECT_EQ(data->label(0), 1);
+  std::vector<std::uint8_t> row(60);
+  data->reader()->read(1, row.data());
+  EXPECT_TRUE(std::ranges::equal(row, std::span(pixels).subspan(60)));
+  expect_parts(refused("images.h5", {{"array", "floats"}}),
+               {"'floats' is an array of F32 [2, 4, 5, 3]", "as uint8"});
+  expect_parts(refused("images.h5"), {"neither an array 'x' nor", "'floats', 'kind', 'pictures'"});
+  expect_parts(refused("images.h5", {{"array", "picture"}}), {"did you mean 'pictures'?"});
+  expect_parts(refused("images.h5", {{"array", "pictures"}, {"labels", "knd"}}),
+               {"'knd' is not in the file", "did you mean 'kind'?"});
+}
+
+TEST_F(Hdf5Format, BadNumbersAreNamedByRowAndValue) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto read_all = [&](const std::string& name) {
+    const auto data = open(name);
+    for_each_row(*data, 2, 0, data->size(),
+                 [](RowReader& reader, std::int64_t i) { reader.check(i); });
+  };
+  write_calo("nan.h5", [&](auto&, auto& x) { x[3 * kVoxels + 4] = nan; });
+  expect_parts(message_of(ErrorKind::data, [&] { read_all("nan.h5"); }),
+               {"nan.h5: row 3: feature 4 is nan"});
+  write_calo("negative.h5", [&](auto&, auto& x) { x[5 * kVoxels + 1] = -2.5f; });
+  expect_parts(message_of(ErrorKind::data, [&] { read_all("negative.h5"); }),
+               {"negative.h5: row 5: voxel 1 has -2.5 MeV"});
+  write_calo("zero.h5", [&](auto& energies, auto&) { energies[7] = 0; });
+  expect_parts(refused("zero.h5"), {"'incident_energies' of row 7 is 0 MeV"});
+  write_calo("endless.h5", [&](auto& energies, auto&) { energies[2] = INFINITY; });
+  expect_parts(refused("endless.h5"), {"'incident_energies' of row 2 is inf MeV"});
+  // A source that stays resident and one that streams find it before the first step.
+  for (const Storage storage : {Storage::resident, Storage::streamed}) {
+    expect_parts(message_of(ErrorKind::data, [&] { emitted(path("nan.h5"), storage); }),
+                 {"nan.h5: row 3"});
+  }
+}
+
+TEST_F(Hdf5Format, ShapesUnitsLabelsAndWeightsThatDoNotFitAreRefused) {
+  write_calo("units.h5", {}, "GeV");
+  expect_parts(refused("units.h5"), {"'showers' is in 'GeV'", "the layout has energies in MeV"});
+  const auto truth = [&](const std::string& name, ElementType type, const auto& values) {
+    write("truth.h5", [&](Hdf5Writer& file) {
+      add(file, "x", ElementType::f32, {kRows, kVoxels}, showers());
+      add(file, name, type, {static_cast<std::int64_t>(values.size())}, values);
+    });
+    return refused("truth.h5");
+  };
+  expect_parts(truth("label", ElementType::i32, std::vector<std::int32_t>(19, 0)),
+               {"'label' is an array of I32 [19]", "'x' has 20 rows: [20] is wanted"});
+  expect_parts(truth("label", ElementType::f32, std::vector<float>(20, 0)),
+               {"'label' is an array of F32 [20]", "whole numbers"});
+  std::vector<std::int32_t> labels(20, 0);
+  labels[4] = -1;
+  expect_parts(truth("label", ElementType::i32, labels), {"'label': row 4 has label -1"});
+  std::vector<float> weights(20, 1);
+  weights[6] = 0.5f;
+  expect_parts(truth("weight", ElementType::f32, weights), {"'weight' of row 6 is 0.5"});
+
+  write("flat.h5", [&](Hdf5Writer& file) {
+    add(file, "incident_energies", ElementType::f64, {kRows}, std::vector<double>(kRows, 10));
+    add(file, "showers", ElementType::f32, {kRows, kVoxels}, showers());
+  });
+  expect_parts(refused("flat.h5"), {"'incident_energies' is an array of F64 [20]", "[20, 1]"});
+  write("grid.h5", [&](Hdf5Writer& file) {
+    add(file, "incident_energies", ElementType::f64, {kRows, 1}, std::vector<double>(kRows, 10));
+    add(file, "showers", ElementType::f32, {kRows, 2, 3}, showers());
+  });
+  expect_parts(refused("grid.h5"), {"'showers' is an array of F32 [20, 2, 3]", "[rows, voxels]"});
+  write("empty.h5", [&](Hdf5Writer& file) { file.open("x", {ElementType::f32, {0, 3}}); });
+  expect_parts(refused("empty.h5"), {"'x' is an array of F32 [0, 3]", "no rows"});
+  write("named.h5", [&](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {kRows, kVoxels}, showers());
+    file.add_text("metadata", "{\"sources\": ");
+  });
+  expect_parts(refused("named.h5"), {"named.h5: 'metadata' is no JSON"});
+  test::spill(path("text.h5"), "x, y\n1, 2\n");
+  expect_parts(refused("text.h5"), {"text.h5: not an HDF5 file"});
+}
+
+}  // namespace
+}  // namespace wellspring
