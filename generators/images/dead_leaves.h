@@ -101,11 +101,12 @@ struct DeadLeaves {
     float edge_x0, edge_y0, edge_x1, edge_y1;  ///< beyond these the border repeats
   };
 
-  /// What each pixel of a tile shows: a leaf, or, of a thread alone, a slot of colours.
+  /// Number of the leaf that each pixel of a tile shows.
   struct Prepared {
     const std::uint32_t* front;
-    int pitch;          ///< of its rows
-    const Rgb* colour;  ///< nullptr: `front` has numbers of leaves
+    int pitch;                  ///< of its rows
+    const Rgb* colour;          ///< of the first leaves
+    std::uint32_t colours = 0;  ///< how many are there
   };
 
   static constexpr int kMostLeaves = 1 << 24;
@@ -115,7 +116,7 @@ struct DeadLeaves {
   TileNeeds tile_needs() const { return {kTile, kScratchBytes}; }
   /// Each leaf is placed once a tile.
   TileNeeds host_tile_needs() const {
-    return {LeafByLeaf::kSide, kScratchBytes + LeafByLeaf::scratch_bytes()};
+    return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team takes there
   }
 
   explicit DeadLeaves(const Params& params) : params_(params) {
@@ -159,7 +160,7 @@ struct DeadLeaves {
       if (seen_in_image(scene, seen_as, tile)) {
         const LeafByLeafScratch scratch = LeafByLeaf::scratch_of(team);
         LeafByLeaf(scene.law, seen_as, tile, scratch).lay(background());
-        return {scratch.slot, LeafByLeaf::kSide, scratch.colour};
+        return {scratch.front, LeafByLeaf::kSide, scratch.colour, LeafByLeaf::kColours};
       }
     }
 #if WS_DEVICE_CODE
@@ -189,15 +190,10 @@ struct DeadLeaves {
   WS_INLINE void shade(const Scene& scene, const Prepared& prepared, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
-    if (prepared.colour != nullptr) {
-      WS_LANES
-      for (int i = 0; i < N; ++i) colour.set(i, prepared.colour[front[i]]);
-      return;
-    }
     WS_LANES
     for (int i = 0; i < N; ++i) {
-      const Philox4 w = scene.law.rng.block(Purpose::texture, front[i]);
-      colour.set(i, {unit_float(w.word[0]), unit_float(w.word[1]), unit_float(w.word[2])});
+      colour.set(i, front[i] < prepared.colours ? prepared.colour[front[i]]
+                                                : leaf_colour(scene.law.rng, front[i]));
     }
   }
 

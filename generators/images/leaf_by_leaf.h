@@ -19,28 +19,35 @@ namespace wellspring {
 
 /// Where a thread alone works: in its scratch.
 struct LeafByLeafScratch {
-  std::uint32_t* slot;       ///< [rows][kSide] whose colour each pixel has
-  Rgb* colour;               ///< [slots]
+  std::uint32_t* front;      ///< [rows][kSide] number of the leaf that each pixel shows
+  Rgb* colour;               ///< [kColours] of the first leaves, where they show
   std::uint32_t* open_runs;  ///< [rows] a bit each run of a row
   float *x, *y;              ///< [kSide] where columns and rows are looked up, if they stay such
 };
 
+/// Of leaf number `leaf`.
+WS_INLINE Rgb leaf_colour(const SampleRng& rng, std::uint32_t leaf) {
+  const Philox4 w = rng.block(Purpose::texture, leaf);
+  return {unit_float(w.word[0]), unit_float(w.word[1]), unit_float(w.word[2])};
+}
+
 class LeafByLeaf {
  public:
   static constexpr int kRun = 16;    ///< pixels that are tested at once
-  static constexpr int kSide = 64;  ///< of the largest tile, pixels
-  /// Colours of a tile: of the background, which is that of open pixels, and of a leaf a pixel.
-  static constexpr int kSlots = kSide * kSide + 1;
+  static constexpr int kSide = 128;  ///< of the largest tile, pixels
+  /// Of so many leaves colours are kept; those of later ones, which are few, are drawn by the
+  /// pixel.
+  static constexpr int kColours = 2048;
 
   static constexpr std::size_t scratch_bytes() {
-    return sizeof(std::uint32_t) * (kSide * kSide + kSide) + sizeof(Rgb) * kSlots +
+    return sizeof(std::uint32_t) * (kSide * kSide + kSide) + sizeof(Rgb) * kColours +
            sizeof(float) * 2 * kSide + 80;  // alignment of the five blocks
   }
   template <class Team>
   WS_INLINE static LeafByLeafScratch scratch_of(Team& team) {
-    return {team.template scratch<std::uint32_t>(kSide * kSide), team.template scratch<Rgb>(kSlots),
-            team.template scratch<std::uint32_t>(kSide), team.template scratch<float>(kSide),
-            team.template scratch<float>(kSide)};
+    return {team.template scratch<std::uint32_t>(kSide * kSide),
+            team.template scratch<Rgb>(kColours), team.template scratch<std::uint32_t>(kSide),
+            team.template scratch<float>(kSide), team.template scratch<float>(kSide)};
   }
 
   /// Pixels of the tile are looked up in the image alone, and through no perspective.
@@ -57,20 +64,20 @@ class LeafByLeaf {
     stretch_y_ = math::sqrt(math::fma(yx_, yx_, yy_ * yy_));
   }
 
-  /// Lays leaves until no pixel is open, but no more than `most`; leaf number `most` lies behind.
+  /// Lays leaves until no pixel is open, but no more than `most`: what these leave open shows leaf
+  /// number `most`.
   WS_INLINE void lay(std::uint32_t most) {
-    to_.colour[kOpen] = colour_of(most);
+    open_ = most;
     begin();
     if (seen_.m01 == 0 && seen_.m10 == 0) {
       place_columns_and_rows();
-      lay_leaves<true>(most);
+      lay_leaves<true>();
     } else {
-      lay_leaves<false>(most);
+      lay_leaves<false>();
     }
   }
 
  private:
-  static constexpr std::uint32_t kOpen = 0;  ///< slot of pixels that no leaf covers yet
   /// Output pixels that a leaf may cover: rows from y0 to before y1, a bit each run of them.
   struct Box {
     int y0, y1;
@@ -79,17 +86,12 @@ class LeafByLeaf {
   /// Pixels by which boxes are taken larger, so that rounding never decides.
   static constexpr float kSlack = 0.0625f;
 
-  WS_INLINE Rgb colour_of(std::uint32_t leaf) const {
-    const Philox4 w = law_.rng.block(Purpose::texture, leaf);
-    return {unit_float(w.word[0]), unit_float(w.word[1]), unit_float(w.word[2])};
-  }
-
   WS_INLINE void begin() const {
     const int runs = (tile_.width + kRun - 1) / kRun;
     for (int row = 0; row < tile_.height; ++row) {
       to_.open_runs[row] = (1u << runs) - 1;
-      std::uint32_t* const slot = to_.slot + row * kSide;
-      for (int i = 0; i < runs * kRun; ++i) slot[i] = i < tile_.width ? kOpen : kOpen + 1;
+      std::uint32_t* const front = to_.front + row * kSide;
+      for (int i = 0; i < runs * kRun; ++i) front[i] = i < tile_.width ? open_ : open_ + 1;
     }
   }
   /// Lanes of place_run() do not depend on where their run begins.
@@ -103,29 +105,26 @@ class LeafByLeaf {
   }
 
   template <bool Upright>
-  WS_INLINE void lay_leaves(std::uint32_t most) const {
+  WS_INLINE void lay_leaves() const {
     int open_rows = tile_.height;
-    std::uint32_t slot = kOpen + 1;
-    for (std::uint32_t n = 0; n < most && open_rows > 0; ++n) {
+    for (std::uint32_t n = 0; n < open_ && open_rows > 0; ++n) {
       Leaf leaf = law_.place(0, n);
       const Box box = box_of(leaf);
       bool is_cut = false;
-      int taken = 0;
       for (int row = box.y0; row < box.y1; ++row) {
         for (std::uint32_t runs = to_.open_runs[row] & box.runs; runs != 0; runs &= runs - 1) {
           if (!is_cut) law_.cut(leaf);
           is_cut = true;
           const int run = std::countr_zero(runs);
-          const Taken at_once = leaf.kind == LeafKind::circle
-                                    ? take<Upright>(leaf, row, run, slot, Leaf::InCircle{})
-                                    : take<Upright>(leaf, row, run, slot, Leaf::InPolygon{});
-          taken += at_once.taken;
-          if (at_once.left > 0) continue;
+          const int left = leaf.kind == LeafKind::circle
+                               ? take<Upright>(leaf, row, run, Leaf::InCircle{})
+                               : take<Upright>(leaf, row, run, Leaf::InPolygon{});
+          if (left > 0) continue;
           to_.open_runs[row] &= ~(1u << run);
           if (to_.open_runs[row] == 0) --open_rows;
         }
       }
-      if (taken > 0) to_.colour[slot++] = colour_of(n);
+      if (is_cut && n < kColours) to_.colour[n] = leaf_colour(law_.rng, n);
     }
   }
 
@@ -145,47 +144,40 @@ class LeafByLeaf {
     return box;
   }
 
-  struct Taken {
-    int taken, left;  ///< pixels of a run: now of the leaf, and open still
-  };
-  /// Gives the leaf the open pixels of a run that it covers.
+  /// Gives the leaf the open pixels of a run that it covers. Returns how many stay open.
   template <bool Upright, class Covers>
-  WS_INLINE Taken take(const Leaf& whole, int row, int run, std::uint32_t leaf_slot,
-                       const Covers& covers) const {
-    const Leaf leaf = whole;  // nothing that is stored below changes it
-    std::uint32_t* const slot = to_.slot + row * kSide + run * kRun;
-    float x[kRun], y[kRun];
+  WS_INLINE int take(const Leaf& leaf, int row, int run, const Covers& covers) const {
+    std::uint32_t* const front = to_.front + row * kSide + run * kRun;
     if constexpr (Upright) {
-      WS_LANES
-      for (int i = 0; i < kRun; ++i) {
-        x[i] = to_.x[run * kRun + i];
-        y[i] = to_.y[row];
-      }
+      return take_lanes(
+          leaf, to_.x + run * kRun, [y = to_.y[row]](int) { return y; }, front, covers);
     } else {
       const PixelRun<kRun> at =
           detail::place_run<kRun>(seen_, tile_, tile_.x0 + run * kRun, tile_.y0 + row);
-      WS_LANES
-      for (int i = 0; i < kRun; ++i) {
-        x[i] = at.x[i];
-        y[i] = at.y[i];
-      }
+      return take_lanes(
+          leaf, at.x, [&at](int i) { return at.y[i]; }, front, covers);
     }
-    int open = 0, left = 0;
-    WS_LANES_SUM(open, left)
+  }
+  template <class RowAt, class Covers>
+  WS_INLINE int take_lanes(Leaf leaf, const float* x, const RowAt& y_of, std::uint32_t* front,
+                           const Covers& covers) const {
+    const std::uint32_t open = open_;
+    int left = 0;
+    WS_LANES_SUM(left)
     for (int i = 0; i < kRun; ++i) {
-      const bool hit = covers(leaf, x[i] - leaf.x, y[i] - leaf.y);
-      const bool was_open = slot[i] == kOpen;
-      slot[i] = hit & was_open ? leaf_slot : slot[i];
-      open += was_open ? 1 : 0;
+      const bool hit = covers(leaf, x[i] - leaf.x, y_of(i) - leaf.y);
+      const bool was_open = front[i] == open;
+      front[i] = hit & was_open ? leaf.number : front[i];
       left += was_open & !hit ? 1 : 0;
     }
-    return {open - left, left};
+    return left;
   }
 
   const LeafPlaces& law_;
   const Augmentation& seen_;
   PixelTile tile_;
   LeafByLeafScratch to_;
+  std::uint32_t open_ = 0;       ///< number of what lies behind all leaves
   float xx_, xy_, yx_, yy_;      ///< output pixels a source pixel
   float stretch_x_, stretch_y_;  ///< half sides of a circle's box, of radius 1
 };
