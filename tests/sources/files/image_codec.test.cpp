@@ -135,7 +135,7 @@ TEST(ImageCodec, RefusesDamage) {
 // libpng clears as much memory as such a chunk says it needs, before it reads any of it.
 TEST(ImageCodec, ChunksThatAreNoPixelsTakeNoMemory) {
   const Bytes whole = encode_png(noise_rgb(64, 64, 1), 64, 64);
-  constexpr std::size_t kHeader = 8 + 25;  // signature and IHDR
+  constexpr std::size_t kHeader = 8 + 25;               // signature and IHDR
   const std::string_view claims("\x3e\0\0\6sPLTE", 9);  // a suggested palette of 992 MiB
   Bytes bytes(whole.begin(), whole.begin() + kHeader);
   bytes.insert(bytes.end(), claims.begin(), claims.end());
