@@ -140,7 +140,8 @@ class LeafByLeaf {
     Box box;
     box.y0 = static_cast<int>(math::clamp(y - reach_y, 0, height));
     box.y1 = static_cast<int>(math::clamp(y + reach_y + 1, 0, height));
-    box.runs = (2u << (x1 / kRun)) - (1u << (x0 / kRun));
+    const bool beside = x + reach_x < 0 || x - reach_x > width;
+    box.runs = beside ? 0 : (2u << (x1 / kRun)) - (1u << (x0 / kRun));
     return box;
   }
 
