@@ -88,10 +88,12 @@ class LeafByLeaf {
 
   WS_INLINE void begin() const {
     const int runs = (tile_.width + kRun - 1) / kRun;
+    // All that are shaded, with those beyond the tile that fill up a run.
+    const int lanes = (tile_.width + WS_RUN_LENGTH - 1) / WS_RUN_LENGTH * WS_RUN_LENGTH;
     for (int row = 0; row < tile_.height; ++row) {
       to_.open_runs[row] = (1u << runs) - 1;
       std::uint32_t* const front = to_.front + row * kSide;
-      for (int i = 0; i < runs * kRun; ++i) front[i] = i < tile_.width ? open_ : open_ + 1;
+      for (int i = 0; i < lanes; ++i) front[i] = i < tile_.width ? open_ : open_ + 1;
     }
   }
   /// Lanes of place_run() do not depend on where their run begins.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace wellspring {
@@ -92,26 +93,32 @@ SampleInfo Mandelbulb::describe(const Params& params) {
     return classic ? fmt::format("power{}", kind.power[which])
                    : fmt::format("power{}-rule{}", kind.power[which], kind.rule[which]);
   };
+  float least[2] = {511, 511}, most[2] = {0, 0};  // rules that there are
   for (int label = 0; label < classes; ++label) {
     const Kind kind = kind_of(params, label);
+    for (int i = 0; i < 2; ++i) {
+      least[i] = std::min(least[i], static_cast<float>(kind.rule[i]));
+      most[i] = std::max(most[i], static_cast<float>(kind.rule[i]));
+    }
     info.classes.push_back(params.second_rules == 0 ? name(kind, 0)
                                                     : name(kind, 0) + "_" + name(kind, 1));
   }
   const auto low = static_cast<float>(params.power_low);
   const auto high = static_cast<float>(params.power_high);
-  const float most = classic ? 0.f : 511.f, north = params.latitude / 360 * math::kTau;
+  const float north = params.latitude / 360 * math::kTau;
+  const bool random = params.light == Light::random;
   info.latents = {
       {"power", "of the formula, or of the first of two", "", low, high},
-      {"rule", "its rule; 0 of the classic form", "", 0, most},
+      {"rule", "its rule; 0 of the classic form", "", least[0], most[0]},
       {"second_power", "of the second formula; the first's where there is none", "", low, high},
-      {"second_rule", "its rule", "", 0, most},
+      {"second_rule", "its rule", "", least[1], most[1]},
       {"latitude", "of the camera about the solid, from the plane of x and y", "rad", -north, north,
        LatentRole::unmapped},
       {"longitude", "of the camera, from x to y", "rad", 0, math::kTau, LatentRole::unmapped},
       {"light", "where the light comes from in the picture, from the right counterclockwise", "rad",
        0, math::kTau, LatentRole::direction},
-      {"light_height", "cosine of the angle between light and camera; below 0 it is behind", "", -1,
-       1}};
+      {"light_height", "cosine of the angle between light and camera; below 0 it is behind", "",
+       random ? 0.3f : -1.f, random ? 0.9f : 1.f}};
   const char* const traps[] = {"near the plane z = 0",
                                "near the origin by the sum of |x|, |y|, |z|", "near the origin"};
   const char* const channels[] = {"red", "green", "blue"};

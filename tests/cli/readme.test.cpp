@@ -99,7 +99,7 @@ TEST(ReadmeText, ShowsCommandsAndOnlyFilesThatExist) {
   EXPECT_GE(readme_commands().size(), 8u);
   const std::string text = slurp(source_folder() / "README.md");
   for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 2)) {
-    const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+    const std::string target = text.substr(at + 2, text.find_first_of(")#", at) - at - 2);
     if (target.starts_with("http")) continue;
     EXPECT_TRUE(fs::exists(source_folder() / target)) << "the README links to " << target;
   }
