@@ -251,6 +251,7 @@ class TracksTest(TruthTest):
         written = [f"preset={preset}"] if preset else []
         written += [f"{name}={value}" for name, value in settings.items()]
         made = self.samples("tracks", count, *written, seed=seed, first=first)
+        self.assertEqual(made["metadata"]["parameters"], p)
         columns = {"position": 3, "hits": 5, "truth": 20}[p["columns"]]
         for i in range(count):
             event = Event(p, seed, first + i)
