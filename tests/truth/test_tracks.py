@@ -4,8 +4,9 @@ widths, errors, losses, noise, the spectrum of momenta and Gluckstern's formula.
 The program has in f32 what it knows before a way begins (momentum, direction, errors, widths of kicks). Each of four
 functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulp, 4 * 2^-24: they move a
 particle by as much of the length of its way, at right angles to it, and the crossing by that divided by the cosine to
-the surface's normal; ULPS = 16 of them are allowed, and of the coordinate for its own rounding. Numbers of hits, layers
-and particles are exact: no crossing of these samples lies that near to an edge.
+the surface's normal; ULPS = 16 of them are allowed, and of the coordinate for its own rounding. Momenta are off by as
+much, and turned by what the length of the way is off over the radius. Numbers of hits, layers and particles are exact:
+no crossing of these samples lies that near to an edge.
 """
 
 import csv
@@ -269,7 +270,9 @@ class TracksTest(TruthTest):
                 self.assertTrue(np.all(off[:, lengths] <= allowed), np.max(off[:, lengths] / (allowed + 1e-300)))
             if columns == 20:
                 size = np.linalg.norm(rows[:, 16:19], axis=1, keepdims=True)
-                self.assertTrue(np.all(off[:, 9:12] <= ULPS * size))
+                curves = CURVE * p["field"] / np.maximum(np.hypot(rows[:, 16], rows[:, 17]), 1e-9)
+                turned = (ULPS + slack * p["unit"] * curves)[:, None]
+                self.assertTrue(np.all(off[:, 9:12] <= turned * size))
                 self.assertTrue(np.all(off[:, 16:19] <= ULPS * size))
                 np.testing.assert_allclose(seen[:, 12], rows[:, 12], rtol=2**-24)
                 np.testing.assert_allclose(seen[:, 13:16], rows[:, 13:16], rtol=ULPS)
