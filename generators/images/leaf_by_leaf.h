@@ -69,6 +69,7 @@ class LeafByLeaf {
   WS_INLINE void lay(std::uint32_t most) {
     open_ = most;
     begin();
+    if (most < kColours) to_.colour[most] = leaf_colour(law_.rng, most);
     if (seen_.m01 == 0 && seen_.m10 == 0) {
       place_columns_and_rows();
       lay_leaves<true>();
