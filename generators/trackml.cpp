@@ -141,6 +141,26 @@ class EventTables {
   Places hit_, truth_, particle_;
 };
 
+/// Whether an export may have written it.
+bool is_table(const std::string& name) {
+  return name == "metadata.json" || (name.starts_with("event") &&
+                                     (name.ends_with("-hits.csv") || name.ends_with("-truth.csv") ||
+                                      name.ends_with("-particles.csv")));
+}
+
+/// A folder is replaced as a whole: it must hold nothing else.
+void expect_replaceable(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file() && is_table(name)) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{}: there is a folder of this name, with '{}' in it", path.string(), name),
+          "a folder of tables is replaced as a whole, and that is none of them",
+          "give another name, or move away what is there"});
+  }
+}
+
 }  // namespace
 
 ExportReport export_trackml(SampleFeed& feed, const std::filesystem::path& path,
@@ -150,6 +170,7 @@ ExportReport export_trackml(SampleFeed& feed, const std::filesystem::path& path,
                              "the number of an event is that of its sample, once each",
                              "export one source, or to a name that ends in .npz"});
   }
+  expect_replaceable(path);
   EventTables tables(feed.origins()[0].info.features);
   AtomicFolder folder(path);
   std::uint64_t done = 0;

@@ -14,6 +14,9 @@ namespace {
 constexpr const char* kAcs = "as a variant of the ACTS generic detector has it";
 constexpr double kFarthest = 5.78;  ///< math::box_muller reaches no further
 
+/// Of u (ratio^e - 1) + 1, e = 1 - pt_power, single precision keeps about e of the 24 bits of u.
+constexpr double kLeastExponent = 0.01;
+
 double exponent_of(const Tracks::Params& params) {
   const double exponent = 1 - params.pt_power;
   return std::abs(exponent) < 1e-6 ? 0 : exponent;
@@ -62,7 +65,9 @@ const ParamTable<Tracks::Params>& Tracks::table() {
           .real("pt_low", &Params::pt_low, {0.05, 1000}, "GeV", "smallest momentum across the beam")
           .real("pt_high", &Params::pt_high, {0.05, 1000}, "GeV", "largest")
           .real("pt_power", &Params::pt_power, {0, 8}, "",
-                "n of the density pt^-n; 0: flat, 1: flat in the logarithm")
+                "n of the density pt^-n; 0: flat, 1: flat in the logarithm; not within 0.01 of 1, "
+                "where "
+                "single precision has no digits left")
           .real("eta_max", &Params::eta_max, {0, 4}, "",
                 "pseudorapidity, flat between -eta_max and eta_max")
           .real("phi_max", &Params::phi_max, {0, std::numbers::pi}, "rad",
@@ -231,6 +236,12 @@ Tracks::Tracks(const Params& params)
   expect_order("tracks_low", params.tracks_low, "tracks_high", params.tracks_high);
   expect_order("pt_low", params.pt_low, "pt_high", params.pt_high);
   const double exponent = exponent_of(params);
+  if (exponent != 0 && std::abs(exponent) < kLeastExponent - 1e-9) {
+    fail(ErrorKind::config,
+         {"tracks: pt_power " + shortest(params.pt_power) + " is close to 1",
+          "within 0.01 of it, single precision has no digits left",
+          std::string("give 1, or ") + (exponent > 0 ? "0.99 or less" : "1.01 or more")});
+  }
   const double ratio = std::log(params.pt_high / params.pt_low);
   pt_span_ = static_cast<float>(exponent == 0 ? ratio : std::expm1(exponent * ratio));
   if (params.tracks_high - params.tracks_low >= kMostClasses) {

@@ -90,5 +90,22 @@ TEST(TrackMl, RefusesSamplesWithoutTruthOrInOtherUnits) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "events.trackml"));
 }
 
+TEST(TrackMl, ReplacesItsOwnTablesAlone) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "events.trackml";
+  const auto write = [&](std::uint64_t first) {
+    GeneratorFeed feed(make_generator("tracks", 1, {{"columns", "truth", {}}}), {5, first, 1});
+    export_samples(feed, path);
+  };
+  write(0);
+  write(1);
+  EXPECT_FALSE(std::filesystem::exists(path / "event000000000-hits.csv"));
+  EXPECT_TRUE(std::filesystem::exists(path / "event000000001-hits.csv"));
+  test::spill(path / "notes.txt", "mine");
+  test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
+                     {"events.trackml", "notes.txt", "another name"});
+  EXPECT_EQ(test::slurp(path / "notes.txt"), "mine");
+}
+
 }  // namespace
 }  // namespace wellspring

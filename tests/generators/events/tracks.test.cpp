@@ -488,6 +488,7 @@ TEST(Tracks, RefusesWhatCannotBe) {
   test::expect_parts(message({{"tracks_low", "20"}}), {"tracks_low is above tracks_high"});
   test::expect_parts(message({{"pt_high", "0.1"}}), {"pt_low is above pt_high"});
   test::expect_parts(message({{"tracks_high", "1000"}}), {"256", "745"});
+  test::expect_parts(message({{"pt_power", "1.0001"}}), {"close to 1", "1.01 or more"});
 }
 
 }  // namespace
