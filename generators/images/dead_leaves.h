@@ -156,18 +156,19 @@ struct DeadLeaves {
   template <class Team>
   WS_HD Prepared prepare(Team& team, const Scene& scene, const Augmentation& seen_as,
                          PixelTile tile) const {
+#if WS_DEVICE_CODE
+    constexpr bool is_large = false;
+#else
+    const bool is_large = tile.width > kTile || tile.height > kTile;  // one that a host asked for
+#endif
     if constexpr (LoneTeam<Team>) {
-      if (seen_in_image(scene, seen_as, tile)) {
+      if (is_large && seen_in_image(scene, seen_as, tile)) {
         const LeafByLeafScratch scratch = LeafByLeaf::scratch_of(team);
         LeafByLeaf(scene.law, seen_as, tile, scratch).lay(background());
         return {scratch.front, LeafByLeaf::kSide, scratch.colour, LeafByLeaf::kColours};
       }
     }
-#if WS_DEVICE_CODE
-    constexpr int side = kTile;
-#else
-    const int side = tile.width > kTile || tile.height > kTile ? LeafByLeaf::kSide : kTile;
-#endif
+    const int side = is_large ? LeafByLeaf::kSide : kTile;
     Scratch scratch;
     scratch.leaves = team.template scratch<Leaf>(kBatch);
     scratch.masks = team.template scratch<std::uint32_t>(2 * kMasks * kWords);
