@@ -142,16 +142,16 @@ std::vector<ConfigEntry> config_entries(const std::string& yaml, const std::stri
 
 std::vector<std::string> config_differences(const std::string& there, const std::string& here) {
   const auto by_path = [](const std::vector<ConfigEntry>& entries) {
-    std::map<std::string, std::string> values;
-    for (const ConfigEntry& entry : entries) values[entry.path_text()] = entry.value;
+    std::map<std::vector<std::string>, std::string> values;
+    for (const ConfigEntry& entry : entries) values[entry.path] = entry.value;
     return values;
   };
   const std::vector<ConfigEntry> olds = config_entries(there, "there");
   const std::vector<ConfigEntry> news = config_entries(here, "here");
-  const std::map<std::string, std::string> old_values = by_path(olds), new_values = by_path(news);
+  const auto old_values = by_path(olds), new_values = by_path(news);
   std::vector<std::string> differences;
   for (const ConfigEntry& old : olds) {
-    const auto found = new_values.find(old.path_text());
+    const auto found = new_values.find(old.path);
     if (found == new_values.end()) {
       differences.push_back(fmt::format("{}: {} there, absent here", old.path_text(), old.value));
     } else if (found->second != old.value) {
@@ -160,7 +160,7 @@ std::vector<std::string> config_differences(const std::string& there, const std:
     }
   }
   for (const ConfigEntry& entry : news) {
-    if (!old_values.contains(entry.path_text())) {
+    if (!old_values.contains(entry.path)) {
       differences.push_back(
           fmt::format("{}: absent there, {} here", entry.path_text(), entry.value));
     }

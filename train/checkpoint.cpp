@@ -128,19 +128,25 @@ std::string input_json(const SampleLayout& input) {
       .dump();
 }
 
+/// 0 for what no layout has, so that the comparison with a run's refuses it. Error
+/// (Json::exception) unless it is written as a whole number.
+int extent(const Json& number) {
+  const auto value = number.get_ref<const Json::number_unsigned_t&>();
+  return std::in_range<int>(value) ? static_cast<int>(value) : 0;
+}
+
 SampleLayout input_from(const std::string& text, const fs::path& file) {
   try {
     const Json json = Json::parse(text);
     const Json& extents = json.at("shape");
-    const SampleShape shape = {extents.at(0).get<int>(), extents.at(1).get<int>(),
-                               extents.at(2).get<int>()};
+    const SampleShape shape = {extent(extents.at(0)), extent(extents.at(1)), extent(extents.at(2))};
     SampleLayout input = SampleLayout::image(shape);
     for (const auto& [name, kind] : kind_names()) {
       if (name != json.at("kind").get<std::string>() || kind == SampleKind::image) continue;
       input = kind == SampleKind::event ? SampleLayout::event(shape.channels)
                                         : SampleLayout::set(shape.width, shape.channels);
     }
-    input.globals = json.at("globals").get<int>();
+    input.globals = extent(json.at("globals"));
     return input;
   } catch (const Json::exception& error) {
     fail(ErrorKind::data, {fmt::format("{}: its input cannot be read", file.string()), error.what(),

@@ -21,6 +21,12 @@ using Json = nlohmann::json;
                          "remove this checkpoint folder; --resume auto then takes the one before"});
 }
 
+/// Error (Json::exception) unless it is written as a whole number: get<std::uint64_t>() would cast
+/// any other, also one beyond its range.
+std::uint64_t whole(const Json& number) {
+  return number.get_ref<const Json::number_unsigned_t&>();
+}
+
 }  // namespace
 
 CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
@@ -29,11 +35,11 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
     const Json json = Json::parse(read_text(file));
     CheckpointHeader header;
     for (const auto& [name, entry] : json.at("files").items())
-      header.files[name] = {entry.at("bytes").get<std::uint64_t>(),
-                            entry.at("sha256").get<std::string>()};
+      header.files[name] = {whole(entry.at("bytes")), entry.at("sha256").get<std::string>()};
     header.identity = json.at("identity").get<std::string>();
-    header.step = json.at("step").get<std::uint64_t>();
-    header.samples = json.at("samples").get<SampleCounts>();
+    header.step = whole(json.at("step"));
+    for (const auto& [source, count] : json.at("samples").items())
+      header.samples[source] = whole(count);
     const auto format = json.at("format").get<std::string>();
     if (format == kCheckpointFormat) return header;
     fail(ErrorKind::config,

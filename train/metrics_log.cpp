@@ -296,7 +296,7 @@ MetricsHistory read_metrics(const fs::path& folder, std::uint64_t last_step) {
     ++number;
     try {
       const Json line = Json::parse(text.substr(begin, end - begin));
-      if (line.at("step").get<std::uint64_t>() > last_step) continue;
+      if (line.at("step").get_ref<const Json::number_unsigned_t&>() > last_step) continue;
       if (line.at("kind") == "run") history.runs.push_back(run_from(line));
       if (line.at("kind") == "step") history.steps.push_back(step_from(line));
       if (line.at("kind") == "evaluation") history.evaluations.push_back(evaluation_from(line));

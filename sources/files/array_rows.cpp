@@ -94,13 +94,13 @@ void ArrayRows::name_classes(const ClassNaming& naming, const std::vector<std::s
           fmt::format("classes: says {}", naming.classes), "correct one of the two"});
   }
   constexpr std::int64_t kMostByLabel = std::int64_t{1} << 20;
-  const std::int64_t count =
-      naming.classes > 0 ? naming.classes : std::max<std::int64_t>(largest, 0) + 1;
-  if (naming.classes == 0 && count > kMostByLabel) {
+  if (naming.classes == 0 && largest >= kMostByLabel) {
     fail(ErrorKind::data, {fmt::format("{}: the largest label is {}", source, largest),
                            fmt::format("more than {} classes are surely a mistake", kMostByLabel),
                            "correct the labels, or say how many classes there are with classes:"});
   }
+  const std::int64_t count =
+      naming.classes > 0 ? naming.classes : std::max<std::int64_t>(largest, 0) + 1;
   for (std::int64_t i = 0; i < count; ++i) classes_.push_back(fmt::format("{}", i));
 }
 

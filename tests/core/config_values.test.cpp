@@ -97,6 +97,8 @@ TEST(ConfigDifferences, NamePathsAndValues) {
   EXPECT_TRUE(config_differences(there, there).empty());
   EXPECT_TRUE(config_differences("a: \"x\"\nb: [1, 2]\n", "b: [1,2]\na: x\n").empty())
       << "the order and the way of writing are no difference";
+  const std::string dotted = "rows:\n  preset: m\nrows.preset: film\n";
+  EXPECT_TRUE(config_differences(dotted, dotted).empty()) << "two paths of one text";
 }
 
 }  // namespace

@@ -109,6 +109,12 @@ TEST_F(Checkpoints, AnUnreadableHeaderIsRefused) {
   EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged"));
   spill(checkpoint(30) / "checkpoint.json", "{\"files\": {\"model.safetensors\": 3}}");
   EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged"));
+  for (const char* count : {"1e126", "-1", "2.5"}) {
+    spill(checkpoint(30) / "checkpoint.json",
+          std::string(R"({"files": {}, "identity": "", "step": 3, "samples": {"a": )") + count +
+              "}}");
+    EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged")) << count;
+  }
 }
 
 TEST_F(Checkpoints, AFolderWithoutHeaderIsNoCheckpoint) {

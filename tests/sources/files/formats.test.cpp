@@ -284,6 +284,9 @@ TEST_F(Formats, RefuseDamagedArrays) {
                {"y.npy: row 2 has label 2", "2 classes, 0 to 1", "classes:"});
   write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, 1, 1LL << 40});
   expect_parts(refused("x.npy", labels), {"largest label is 1099511627776", "classes:"});
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, 1, kMost});
+  expect_parts(refused("x.npy", labels), {"largest label is 9223372036854775807", "classes:"});
 
   images();
   const auto wrong = [&]<class T>(ElementType type, std::vector<std::int64_t> shape,
