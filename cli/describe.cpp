@@ -105,6 +105,11 @@ void print(const GeneratorEntry& entry) {
     fmt::print("  {}  [{:g}, {:g}]{}{}\n      {}\n", paint(Colour::bold, latent.name), latent.low,
                latent.high, latent.unit.empty() ? "" : " ", latent.unit, latent.help);
   }
+  if (info.plane) {
+    fmt::print("\nplane, the truth of each pixel (--plane)\n  {}{}{}\n      {}\n",
+               paint(Colour::bold, info.plane->name), info.plane->unit.empty() ? "" : "  ",
+               info.plane->unit, info.plane->help);
+  }
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
 }

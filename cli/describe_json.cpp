@@ -48,6 +48,15 @@ Json to_json(const ValueInfo& value) {
   return {{"name", value.name}, {"unit", value.unit}};
 }
 
+Json to_json(const std::optional<PlaneInfo>& plane) {
+  if (!plane) return nullptr;
+  const bool depth = plane->kind == PlaneInfo::Kind::depth;
+  return {{"name", plane->name},
+          {"help", plane->help},
+          {"unit", plane->unit},
+          {"kind", depth ? "depth" : "number"}};
+}
+
 Json to_json(const BestResult& best) {
   return {{"metric", best.metric}, {"value", best.value}};
 }
@@ -81,6 +90,7 @@ Json to_json(const GeneratorEntry& entry) {
             {"pixel", info.draws.pixel}}},
           {"classes", info.classes},
           {"latents", list_of(info.latents)},
+          {"plane", to_json(info.plane)},
           {"parameters", list_of(entry.parameters)}};
 }
 

@@ -72,6 +72,10 @@ ParamSetting parse_setting(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1), {"command line"}};
 }
 
+DenseTruth dense_of(const SampleOptions& options) {
+  return options.plane ? DenseTruth::plane : DenseTruth::none;
+}
+
 std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count) {
   const std::string generator = fmt::format("the generator '{}'", options.what);
@@ -89,6 +93,7 @@ std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
   making.device = Device::parse(options.device.value_or("cpu"));
   making.batch = options.batch.value_or(making.batch);
   making.threads = options.threads.value_or(making.threads);
+  making.dense = dense_of(options);
   const SampleRange range{options.seed.value_or(0), options.first.value_or(0),
                           options.count ? *options.count : count(made->layout().kind)};
   if (range.count == 0)
@@ -130,6 +135,7 @@ std::unique_ptr<SampleFeed> open_configuration(
     refuse("--step", "--split eval", "what is held out is the same at every step");
   range.step = options.step.value_or(0);
   range.count = options.count;
+  range.dense = dense_of(options);
   std::vector<std::string> overrides = {"device=cpu"};  // samples are the same anywhere
   for (const std::string& text : options.settings) {
     parse_setting(text);
@@ -160,6 +166,9 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
                  "key=value: parameters of the generator, or overrides of the configuration, whose "
                  "samples are made on the CPU unless device= says otherwise");
   add_optional_whole(app, "--count", options.count, 1, kAnyWhole, count_help);
+  app.add_flag("--plane", options.plane,
+               "with the dense truth of images, a number a pixel: which thing it shows, or how far "
+               "away that lies; `describe` tells what a generator has");
   add_optional_whole(app, "--first", options.first, 0, kAnyWhole,
                      "of a generator: id of the first sample (default: 0)");
   add_optional_whole(app, "--seed", options.seed, 0, kAnyWhole,

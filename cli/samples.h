@@ -20,6 +20,7 @@ struct SampleOptions {
   std::string what;                   ///< a generator's name, or a configuration's file
   std::vector<std::string> settings;  ///< "key=value"
   std::optional<std::uint64_t> count;
+  bool plane = false;  ///< with the plane of truth
   // Of a generator.
   std::optional<std::uint64_t> first, seed;
   std::optional<int> size, threads;
@@ -30,7 +31,8 @@ struct SampleOptions {
   std::optional<std::string> split;
 };
 
-/// Adds them all: `what`, settings, --count, --first, --seed, --size, --batch, --device, --threads,
+/// Adds them all: `what`, settings, --count, --plane, --first, --seed, --size, --batch, --device,
+/// --threads,
 /// --split, --step.
 void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help);
 

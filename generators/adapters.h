@@ -93,7 +93,8 @@ class FunctorGenerator final : public Generator {
   std::string parameters_yaml() const override { return F::table().to_yaml(params_); }
   const std::vector<std::string>& notes() const override { return notes_; }
 
-  void plan(MemoryPlan& memory, std::int64_t rows) override {
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) override {
+    if (dense == DenseTruth::plane) expect_plane(info_);
     if constexpr (detail::ReadsTables<F>) {
       if (!tables_) {
         tables_ = std::make_unique<typename F::Tables>(params_);
@@ -106,6 +107,8 @@ class FunctorGenerator final : public Generator {
       notes_ = functor_.notes(info_.layout.shape());
     }
     stage_.plan(memory, info_.name, rows, functor_, info_.layout.shape());
+    if (dense == DenseTruth::plane)
+      plane_.plan(memory, plane_name(), rows, functor_, info_.layout.shape());
   }
 
   void load([[maybe_unused]] Stream& stream) override {
@@ -124,13 +127,17 @@ class FunctorGenerator final : public Generator {
     keyed.seed = named_key(call.seed, info_.name);
     keyed.roles = detail::latent_roles(info_.latents, info_.layout.shape());
     stage_.emit(stream, info_.name, functor_, info_.layout.shape(), keyed);
+    plane_.emit(StreamLauncher{stream}, plane_name(), functor_, info_.layout.shape(), keyed);
   }
 
  private:
+  std::string plane_name() const { return info_.name + " plane"; }
+
   typename F::Params params_;
   F functor_;
   SampleInfo info_;
   Stage<F> stage_;
+  [[no_unique_address]] PlaneStage<F> plane_;
   [[no_unique_address]] typename decltype(detail::tables_of<F>())::type tables_;
   std::vector<std::string> notes_;
 };
@@ -141,8 +148,13 @@ GeneratorEntry generator_entry() {
   const SampleInfo info = F::describe({});
   SampleKind kind = SampleKind::image;
   if constexpr (MakesEvents<F>) kind = F(typename F::Params{}).layout().kind;
-  return {info.name,    info.version,      kind,
-          info.summary, F::table().rows(), &FunctorGenerator<F>::make};
+  return {info.name,
+          info.version,
+          kind,
+          HasPlane<F>,
+          info.summary,
+          F::table().rows(),
+          &FunctorGenerator<F>::make};
 }
 
 }  // namespace wellspring

@@ -12,28 +12,32 @@ namespace wellspring {
 /// A contact sheet while it is drawn.
 class ContactSheet {
  public:
-  /// Of `count` images. Error (config) where the picture would be larger than viewers take.
+  /// Of `count` images of this layout, each beside its plane of truth where it has one. Error
+  /// (config) where the picture would be larger than viewers take.
   ContactSheet(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
-               SampleShape shape, std::uint64_t count);
+               const SampleLayout& layout, std::uint64_t count);
   void draw(const HostSamples& samples);
   Preview take();
 
  private:
   struct Sheet {
-    int columns, rows, factor, tile_width, tile_height;
+    int columns, rows, factor, tile_width, tile_height;  ///< a tile: an image and its plane
 
-    Sheet(std::uint64_t count, SampleShape shape);
+    Sheet(std::uint64_t count, const SampleLayout& layout);
     int width() const;
     int height(int heading) const;
   };
   int left(std::uint64_t index) const;
   int top(std::uint64_t index) const;
   void draw_image(const float* x, const AugmentationPlan& plan);
+  void draw_plane(const float* plane, PlaneInfo::Kind kind);
+  /// Pixel (column, row) of an image that begins `from_left` pixels into its tile.
+  void draw_pixel(int from_left, int column, int row, RgbColour colour);
   std::uint8_t byte_of(float intensity);
 
   const std::vector<SampleOrigin>& origins_;
   PictureNames names_;
-  SampleShape shape_;
+  SampleLayout layout_;
   Sheet sheet_;
   HeadingBlock heading_;
   Painter painter_;

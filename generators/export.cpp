@@ -45,10 +45,19 @@ nlohmann::ordered_json meaning(const SampleOrigin& origin) {
           {"latents", std::move(latents)}};
 }
 
+nlohmann::ordered_json plane_of(const SampleInfo& info) {
+  if (!info.plane) return nullptr;
+  return {{"name", info.plane->name}, {"help", info.plane->help}, {"unit", info.plane->unit}};
+}
+
 nlohmann::ordered_json metadata(const SampleFeed& feed) {
   nlohmann::ordered_json data = feed.identity();
   for (std::size_t i = 0; i < feed.origins().size(); ++i)
     data["sources"][i].update(meaning(feed.origins()[i]));
+  if (feed.layout().planes > 0) {
+    for (std::size_t i = 0; i < feed.origins().size(); ++i)
+      data["sources"][i]["plane"] = plane_of(feed.origins()[i].info);
+  }
   if (feed.layout().kind == SampleKind::set) {
     data["most_items"] = feed.layout().items;
     data["overflow"] = {{"samples", feed.overflow().samples}, {"items", feed.overflow().items}};
@@ -82,7 +91,11 @@ class SampleArrays {
       if (name == "x" || name == "count") continue;  // those are the values
       if (columns[i].width == 0 && name != "latents") continue;
       std::vector<std::int64_t> extents = {count};
-      if (name != "label" && name != "weight") extents.push_back(columns[i].width);
+      if (name == "plane") {
+        extents.insert(extents.end(), {feed.layout().height, feed.layout().width});
+      } else if (name != "label" && name != "weight") {
+        extents.push_back(columns[i].width);
+      }
       columns_[i] = file_.open(name, {columns[i].type, extents}, meaning(feed, name));
     }
     source_ = file_.open("source", {ElementType::i32, {count}});

@@ -14,7 +14,9 @@ GeneratorFeed::GeneratorFeed(Generator& generator, const SampleRange& range,
     : generator_(generator),
       range_(range),
       making_(making),
-      origins_{{generator.info().name, generator.info(), true, {}}} {}
+      origins_{{generator.info().name, generator.info(), true, {}}} {
+  if (making.dense == DenseTruth::plane) expect_plane(generator.info());
+}
 
 GeneratorFeed::GeneratorFeed(std::unique_ptr<Generator> generator, const SampleRange& range,
                              const SampleMaking& making)

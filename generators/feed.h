@@ -60,13 +60,14 @@ class SampleFeed {
 /// Samples of a generator, which is the feed's alone while that lives.
 class GeneratorFeed final : public SampleFeed {
  public:
+  /// Error (config): a plane of truth where there is none.
   GeneratorFeed(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
   /// The same, and keeps the generator.
   GeneratorFeed(std::unique_ptr<Generator> generator, const SampleRange& range,
                 const SampleMaking& making = {});
 
   std::uint64_t count() const override { return range_.count; }
-  SampleLayout layout() const override { return generator_.layout(); }
+  SampleLayout layout() const override { return SampleMaker::layout(generator_, making_.dense); }
   const std::vector<SampleOrigin>& origins() const override { return origins_; }
   void make(const std::function<void(const HostSamples&)>& take) override;
   SetOverflow overflow() const override { return maker_ ? maker_->overflow() : SetOverflow{}; }

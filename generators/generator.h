@@ -21,6 +21,9 @@ namespace wellspring {
 /// Largest side of an image: keeps pixel coordinates exact in f32 and a sample below 4 GiB.
 inline constexpr int kLargestImageSide = 1 << 14;
 
+/// Whether batches have a plane of truth (SampleInfo::plane).
+enum class DenseTruth : std::uint8_t { none, plane };
+
 class Generator {
  public:
   virtual ~Generator() = default;
@@ -32,10 +35,10 @@ class Generator {
   /// The best accuracy that any classifier of x can reach on average, where it is known.
   std::optional<double> best_accuracy() const { return info().best_result("accuracy"); }
 
-  /// Reserves what emission needs for batches of up to `rows` rows: drawn scenes, canvases, fields,
-  /// tables. A generator lives in one plan; planning again moves it to another. Errors (config): a
-  /// table that cannot be made.
-  virtual void plan(MemoryPlan& memory, std::int64_t rows) = 0;
+  /// Reserves what emission needs for batches of up to `rows` rows, with a plane or without: drawn
+  /// scenes, canvases, fields, tables. A generator lives in one plan; planning again moves it to
+  /// another. Errors (config): a table that cannot be made, a plane where there is none.
+  virtual void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense = DenseTruth::none) = 0;
   /// After commit, before the first emission: uploads tables. Blocks.
   virtual void load(Stream& stream) = 0;
   /// What plan() has to tell the user: a cache that was damaged or cannot be written, a bound that
@@ -56,12 +59,16 @@ struct GeneratorEntry {
   std::string name;
   int version;
   SampleKind kind;
+  bool has_plane;  ///< dense truth in some of its modes
   std::string summary;
   std::vector<ParamRow> parameters;
   /// `size`: side of the square image in pixels; ignored for events. Errors (config) as
   /// ParamTable::set.
   std::unique_ptr<Generator> (*make)(const std::vector<ParamSetting>& settings, int size);
 };
+
+/// Error (config) unless its samples have a plane of truth: whose do.
+void expect_plane(const SampleInfo& info);
 
 /// All generators, by name. The table is built on first use and never changes.
 const std::vector<GeneratorEntry>& generator_registry();

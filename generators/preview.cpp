@@ -9,7 +9,7 @@ namespace wellspring {
 Preview preview(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
                 const HostSamples& samples) {
   if (samples.rows.layout.kind == SampleKind::image) {
-    ContactSheet sheet(heading, origins, samples.rows.layout.shape(),
+    ContactSheet sheet(heading, origins, samples.rows.layout,
                        static_cast<std::uint64_t>(samples.count()));
     sheet.draw(samples);
     return sheet.take();
@@ -29,7 +29,7 @@ Preview preview(SampleFeed& feed, const std::function<void(std::uint64_t)>& prog
     });
   };
   if (feed.layout().kind == SampleKind::image) {
-    ContactSheet sheet(feed.heading(), feed.origins(), feed.layout().shape(), feed.count());
+    ContactSheet sheet(feed.heading(), feed.origins(), feed.layout(), feed.count());
     each([&](const HostSamples& samples) { sheet.draw(samples); });
     return sheet.take();
   }

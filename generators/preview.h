@@ -19,7 +19,8 @@ struct Preview {
   std::vector<std::string> legend;  ///< of names that the picture has as numbers; a line a source
 };
 
-/// Images: the samples side by side, each over its class (and source, where there are several),
+/// Images: the samples side by side, each beside its plane of truth where there is one, numbers in
+/// colours, near depths bright, and over its class (and source, where there are several),
 /// normalisation undone; small images are enlarged by a whole factor. A picture shows intensities
 /// from 0 to 1: values beyond are drawn as the nearer end and counted, where that shows (by more
 /// than half a step of 8 bits). Events and sets: the distribution of every feature, of all items,

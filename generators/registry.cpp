@@ -4,6 +4,7 @@
 #include "kernels/emission/batch_columns.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -62,6 +63,18 @@ std::unique_ptr<Generator> make_generator(const std::string& name, int size,
   } catch (const Error& error) {
     detail::rethrow_at(place, settings, error);
   }
+}
+
+void expect_plane(const SampleInfo& info) {
+  if (info.plane) return;
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (entry.has_plane) names.push_back(entry.name);
+  }
+  fail(ErrorKind::config,
+       {fmt::format("{} has no plane of truth", info.name),
+        "it knows nothing of its pixels beyond their colours",
+        fmt::format("leave the plane out, or take one of {}", fmt::join(names, ", "))});
 }
 
 namespace detail {

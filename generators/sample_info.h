@@ -30,6 +30,18 @@ struct ValueInfo {
   std::string unit;  ///< "" where dimensionless
 };
 
+/// What the plane of an image says of each pixel; 0 is nothing.
+struct PlaneInfo {
+  enum class Kind : std::uint8_t {
+    number,  ///< which of several things is seen, from 1 on
+    depth,   ///< how far away what is seen lies, above 0
+  };
+  std::string name;
+  std::string help;  ///< what the numbers count, or where the depth begins
+  std::string unit;  ///< of a depth; "" where dimensionless
+  Kind kind = Kind::number;
+};
+
 /// How many blocks of random numbers (Philox: four words each) a sample takes at most, without its
 /// augmentation. Pixels beyond the border that fill up a run count as well.
 struct DrawBudget {
@@ -51,11 +63,12 @@ struct SampleInfo {
   std::string name;
   /// Counts the changes of a generator's bytes: samples of two versions are different samples.
   int version = 1;
-  SampleLayout layout;               ///< with all targets and latents
+  SampleLayout layout;               ///< with all targets and latents, without plane
   std::string summary;               ///< one line
   std::string reference;             ///< the publication or formula it follows
   std::vector<std::string> classes;  ///< label i means classes[i]
   std::vector<LatentInfo> latents;
+  std::optional<PlaneInfo> plane;   ///< of images: dense truth, made where it is asked for
   std::vector<ValueInfo> features;  ///< of an event or an item; empty for images
   std::vector<ValueInfo> globals, targets;
   float low = 0, high = 1;  ///< range of the values of x without augmentation

@@ -21,6 +21,11 @@ BatchView HostBatch::begin(Stream& stream, std::int64_t rows) {
   batch.size = rows;
   if (batch.overflow != nullptr)
     stream.fill_zero(batch.overflow, sizeof(SetOverflow), "overflow of sets");
+  if (batch.plane != nullptr)
+    stream.fill_zero(batch.plane,
+                     static_cast<std::size_t>(rows * batch.layout.height) *
+                         static_cast<std::size_t>(batch.layout.width) * sizeof(float),
+                     "planes");
   return batch;
 }
 
@@ -54,14 +59,20 @@ SampleMaker::SampleMaker(Generator& generator, const SampleMaking& making, std::
     rows = static_cast<std::int64_t>(most_rows);
   }
   const auto slots = static_cast<std::size_t>(rows);
-  batch_.plan(memory_, "samples", rows, generator.layout());
+  batch_.plan(memory_, "samples", rows, layout(generator, making.dense));
   slots_ = memory_.reserve<Slot>("samples", "slots", slots);
   host_slots_ = slots_;
   if (making.device.is_cuda())
     host_slots_ = memory_.reserve<Slot>("samples", "slots", slots, MemorySpace::host);
-  generator_.plan(memory_, rows);
+  generator_.plan(memory_, rows, making.dense);
   memory_.commit();
   generator_.load(stream_);
+}
+
+SampleLayout SampleMaker::layout(const Generator& generator, DenseTruth dense) {
+  SampleLayout layout = generator.layout();
+  layout.planes = dense == DenseTruth::plane ? 1 : 0;
+  return layout;
 }
 
 void SampleMaker::make(const SampleRange& range,

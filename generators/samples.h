@@ -22,11 +22,13 @@ struct SampleRange {
   std::uint64_t count = 0;
 };
 
-/// How they are made; no byte of them depends on it.
+/// How they are made, and whether a plane of truth is made beside them; no byte of a sample depends
+/// on it.
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
   int threads = 0;  ///< of the CPU; see compute_threads
+  DenseTruth dense = DenseTruth::none;
 };
 
 /// Some consecutive samples in host memory; rows are samples.
@@ -51,6 +53,10 @@ struct HostSamples {
     return column<float>(rows.latents, rows.layout.latents);
   }
   std::span<const float> weight() const { return column<float>(rows.weight, 1); }
+  std::span<const float> plane() const {
+    return column<float>(rows.plane,
+                         std::int64_t{rows.layout.planes} * rows.layout.height * rows.layout.width);
+  }
 
  private:
   template <class T>
@@ -64,7 +70,8 @@ class HostBatch {
  public:
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout);
-  /// To be filled: its first `rows` rows. Forgets what did not fit into the sets before.
+  /// To be filled: its first `rows` rows. Forgets what did not fit into the sets before; planes are
+  /// cleared, which not every source fills.
   BatchView begin(Stream& stream, std::int64_t rows);
   /// What was made since, on the host, and what did not fit into it. Blocks.
   BatchView end(Stream& stream, std::int64_t rows);
@@ -87,6 +94,8 @@ class SampleMaker {
   /// What is handed on is overwritten by the next batch.
   void make(const SampleRange& range, const std::function<void(const HostSamples&)>& take,
             const AugmentationPlan& augmentation = {});
+  /// What a row holds.
+  static SampleLayout layout(const Generator& generator, DenseTruth dense);
 
   /// What did not fit into the rows of a set, of all samples made so far.
   SetOverflow overflow() const { return batch_.overflow(); }

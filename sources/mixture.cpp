@@ -71,6 +71,7 @@ SampleLayout Mixture::layout() const {
   for (const auto& source : sources_) {
     layout.targets = std::max(layout.targets, source->layout().targets);
     layout.latents = std::max(layout.latents, source->layout().latents);
+    layout.planes = std::max(layout.planes, source->layout().planes);
   }
   return layout;
 }

@@ -10,6 +10,7 @@ namespace wellspring {
 ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> generator,
                                    Settings settings)
     : name_(std::move(name)), generator_(std::move(generator)), settings_(settings) {
+  if (!generator_->info().plane) settings_.dense = DenseTruth::none;
   for (const LatentInfo& latent : generator_->info().latents) latent_names_.push_back(latent.name);
 }
 
@@ -19,8 +20,14 @@ std::string ProceduralSource::summary() const {
                      counted(classes().size(), "class", "classes"), settings_.seed);
 }
 
+SampleLayout ProceduralSource::layout() const {
+  SampleLayout layout = generator_->layout();
+  layout.planes = settings_.dense == DenseTruth::plane ? 1 : 0;
+  return layout;
+}
+
 void ProceduralSource::plan(MemoryPlan& memory, const Share& share) {
-  generator_->plan(memory, share.rows);
+  generator_->plan(memory, share.rows, settings_.dense);
   passes_.plan(memory, name_, share.rows, layout().shape(), settings_.training);
 }
 

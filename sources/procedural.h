@@ -20,13 +20,14 @@ class ProceduralSource final : public Source {
   struct Settings {
     std::uint64_t seed = 0;
     AugmentationPlan training, evaluation;  ///< for images of the generator's size
+    DenseTruth dense = DenseTruth::none;    ///< where the generator has a plane
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);
 
   const Generator& generator() const { return *generator_; }
 
   const std::string& name() const override { return name_; }
-  SampleLayout layout() const override { return generator_->layout(); }
+  SampleLayout layout() const override;
   void plan(MemoryPlan& memory, const Share& share) override;
   void load(Stream& stream) override { generator_->load(stream); }
   std::vector<std::string> notes() const override { return generator_->notes(); }

@@ -80,7 +80,7 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
   own.seed = source_seed(spec, context.seed);
   if (spec.kind == SourceKind::files) return std::make_unique<DatasetSource>(spec, own);
   auto generator = make_generator(spec.generator, own.size, spec.params, spec.place);
-  ProceduralSource::Settings settings{own.seed, {}, {}};
+  ProceduralSource::Settings settings{own.seed, {}, {}, own.dense};
   if (generator->layout().kind == SampleKind::image) {
     const SampleShape shape = generator->layout().shape();
     const FrameSize frame = {shape.width, shape.height};

@@ -65,7 +65,8 @@ struct SourceContext {
   Augmentations training;          ///< what is done to samples that are learnt from
   Augmentations evaluation;        ///< and to held-out ones
   std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory
-  WorkWatch watch = {};            ///< of reading and decoding at the start
+  DenseTruth dense = DenseTruth::none;  ///< a plane of truth, where the source has one
+  WorkWatch watch = {};                 ///< of reading and decoding at the start
 };
 /// The seed of a source: its own, or one made from the run's and its name, so that sources of one
 /// run share no random number and adding one moves no other. Below 2^63: `export --seed` takes it.

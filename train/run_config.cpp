@@ -129,13 +129,14 @@ void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const Da
 }
 
 SourceContext context_of(const RunConfig& config, const SourceConfig& source,
-                         const WorkWatch& watch) {
+                         const WorkWatch& watch, DenseTruth dense) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
   context.seed = config.seed;
   context.threads = config.threads;
   context.training = source.augmentations;
   context.evaluation = source.augmentations.without_list();
+  context.dense = dense;
   context.watch = watch;
   return context;
 }
@@ -233,18 +234,19 @@ const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
   throw std::logic_error("no source is called '" + of + "'");
 }
 
-Mixture RunConfig::open_training(const WorkWatch& watch) const {
+Mixture RunConfig::open_training(const WorkWatch& watch, DenseTruth dense) const {
   Mixture mixture(seed);
   for (const SourceConfig& source : data.sources) {
     SourceSpec spec = source.spec;
     if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();
-    mixture.add(make_source(spec, context_of(*this, source, watch)), {spec.weight}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source, watch, dense)), {spec.weight},
+                spec.place);
   }
   mixture.set_schedule(data.schedule);
   return mixture;
 }
 
-Mixture RunConfig::open_held_out(const WorkWatch& watch) const {
+Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const {
   Mixture mixture(seed);
   for (std::size_t k = 0; k < evaluation.sources.size(); ++k) {
     const EvaluationSourceConfig& held_out = evaluation.sources[k];
@@ -261,7 +263,7 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch) const {
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
-    mixture.add(make_source(spec, context_of(*this, source, watch)), {1}, spec.place);
+    mixture.add(make_source(spec, context_of(*this, source, watch, dense)), {1}, spec.place);
   }
   return mixture;
 }

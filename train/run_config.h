@@ -98,10 +98,10 @@ struct RunConfig {
   /// The training source that `evaluation.sources[k]` is held out from.
   const SourceConfig& held_out_from(std::size_t k) const;
   /// The sources of the run, opened: errors data where files are not as they should be. `plan` and
-  /// `load` are the caller's.
-  Mixture open_training(const WorkWatch& watch = {}) const;
+  /// `load` are the caller's. `dense`: with the planes of truth of those that have any.
+  Mixture open_training(const WorkWatch& watch = {}, DenseTruth dense = DenseTruth::none) const;
   /// The held-out sources, in the order of `evaluation.sources`.
-  Mixture open_held_out(const WorkWatch& watch = {}) const;
+  Mixture open_held_out(const WorkWatch& watch = {}, DenseTruth dense = DenseTruth::none) const;
 };
 
 /// Every key that a configuration may have, in the order of the file, for `describe` and docs.

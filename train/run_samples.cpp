@@ -42,13 +42,13 @@ std::vector<SampleOrigin> held_out_origins(const RunConfig& config, const Mixtur
   return origins;
 }
 
-Mixture open(const RunConfig& config, RunSampleRange::Split split) {
-  if (split == RunSampleRange::Split::train) return config.open_training();
+Mixture open(const RunConfig& config, const RunSampleRange& range) {
+  if (range.split == RunSampleRange::Split::train) return config.open_training({}, range.dense);
   if (config.evaluation.sources.empty())
     fail(ErrorKind::config, {fmt::format("{} holds nothing out", config.name),
                              "eval.sources of the configuration is empty",
                              "name held-out sources there, or take the training's samples"});
-  return config.open_held_out();
+  return config.open_held_out({}, range.dense);
 }
 
 }  // namespace
@@ -56,9 +56,13 @@ Mixture open(const RunConfig& config, RunSampleRange::Split split) {
 RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
     : config_(std::move(config)),
       range_(range),
-      mixture_(open(config_, range.split)),
+      mixture_(open(config_, range)),
       origins_(held_out() ? held_out_origins(config_, mixture_)
                           : training_origins(config_, mixture_)) {
+  if (range.dense == DenseTruth::plane && mixture_.layout().planes == 0)
+    fail(ErrorKind::config, {fmt::format("{} has no plane of truth", config_.name),
+                             "no source of it knows more of its pixels than their colours",
+                             "leave the plane out, or take a source that has one: describe tells"});
   const std::uint64_t most = available();
   count_ = range.count.value_or(most);
   if (most == 0)

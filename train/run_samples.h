@@ -25,6 +25,7 @@ struct RunSampleRange {
   Split split = Split::train;
   std::uint64_t step = 0;              ///< train: the first one
   std::optional<std::uint64_t> count;  ///< all there are where it is not given
+  DenseTruth dense = DenseTruth::none;
 };
 
 /// Makes a batch of the run at a time, and never more rows of one than are asked for. x is f32,

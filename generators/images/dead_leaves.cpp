@@ -8,6 +8,28 @@
 
 namespace wellspring {
 
+SampleInfo DeadLeaves::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "dead_leaves";
+  info.version = 3;
+  info.summary = "Opaque leaves of all sizes that hide one another; the class is their shape";
+  info.reference = "Baradad et al., NeurIPS 2021; Lee, Mumford, Huang, IJCV 41 (2001) 35";
+  info.classes = {"circle",        "square", "oriented_square", "rectangle", "triangle",
+                  "quadrilateral", "mixed"};
+  info.latents = {{"r_min", "smallest circumradius of a leaf of this sample", "image side",
+                   params.r_min / params.spread, params.r_min * params.spread, LatentRole::length},
+                  {"r_max", "largest circumradius of a leaf; its density falls as r^-3",
+                   "image side", params.r_max, params.r_max, LatentRole::length}};
+  info.plane = {"leaf",
+                "the number of the leaf, 1 the frontmost of all; from 4194305 on those that only "
+                "meet what lies beyond the border; 0 between leaves",
+                "", PlaneInfo::Kind::number};
+  // The place and the outline of each leaf, where a tile is never covered; some hundreds to
+  // thousands with the defaults.
+  info.draws = {.scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
+  return info;
+}
+
 // A leaf covers a given pixel with the chance E area / E (w + 2r)(h + 2r); with centres on the
 // image alone with a quarter of E area / w h at least, as in a corner. A pixel is open after n
 // leaves with the n-th power of the rest.

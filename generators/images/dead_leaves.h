@@ -76,25 +76,7 @@ struct DeadLeaves {
   }
 
   static constexpr int kLatents = 2;
-  static SampleInfo describe(const Params& params) {
-    SampleInfo info;
-    info.name = "dead_leaves";
-    info.version = 3;
-    info.summary = "Opaque leaves of all sizes that hide one another; the class is their shape";
-    info.reference = "Baradad et al., NeurIPS 2021; Lee, Mumford, Huang, IJCV 41 (2001) 35";
-    info.classes = {"circle",        "square", "oriented_square", "rectangle", "triangle",
-                    "quadrilateral", "mixed"};
-    info.latents = {
-        {"r_min", "smallest circumradius of a leaf of this sample", "image side",
-         params.r_min / params.spread, params.r_min * params.spread, LatentRole::length},
-        {"r_max", "largest circumradius of a leaf; its density falls as r^-3", "image side",
-         params.r_max, params.r_max, LatentRole::length}};
-    // The place and the outline of each leaf, where a tile is never covered; some hundreds to
-    // thousands with the defaults.
-    info.draws = {
-        .scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
-    return info;
-  }
+  static SampleInfo describe(const Params& params);
 
   struct Scene {
     LeafPlaces law;
@@ -198,7 +180,23 @@ struct DeadLeaves {
     }
   }
 
+  static constexpr bool kHasPlane = true;
+  template <int N>
+  WS_INLINE void plane(const Scene&, const Prepared& prepared, const PixelRun<N>& run,
+                       float (&value)[N]) const {
+    const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const std::uint32_t level = LeafPlaces::level_in(front[i]);
+      const std::uint32_t leaf = LeafPlaces::index_in(front[i]) & (kNumbered - 1);
+      const auto number = static_cast<float>(static_cast<std::int32_t>(level * kNumbered + leaf));
+      value[i] = front[i] == background() ? 0 : number + 1;
+    }
+  }
+
  private:
+  /// Leaves of a level that the plane tells apart: three levels are exact in f32.
+  static constexpr std::uint32_t kNumbered = 1u << 22;
   static constexpr int kWords = kBatch / 32;
   /// A batch's masks: which leaves may be seen, and which meet each of the bounded regions.
   static constexpr int kMasks = 1 + LeafPlaces::kRegions;

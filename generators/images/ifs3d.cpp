@@ -68,6 +68,11 @@ SampleInfo Ifs3d::describe(const Params& params) {
                    math::kTau, LatentRole::unmapped},
                   {"elevation", "of the direction of view above the horizon", "rad", -highest,
                    highest, LatentRole::unmapped}};
+  info.plane = {
+      "depth",
+      "of the nearest point, along the axis of view, from the camera, which stands 4 from "
+      "the middle of a model that reaches 1.5 from it; 0 where there is no point",
+      "", PlaneInfo::Kind::depth};
   // A block serves eight steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = 2;

@@ -159,6 +159,20 @@ struct Ifs3d {
     }
   }
 
+  static constexpr bool kHasPlane = true;
+  /// Of the pixel that a place lies in.
+  template <int N>
+  WS_INLINE void plane(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
+                       float (&value)[N]) const {
+    const auto width = static_cast<float>(scene.width), height = static_cast<float>(scene.height);
+    for (int i = 0; i < N; ++i) {
+      const float x = math::floor(run.x[i]), y = math::floor(run.y[i]);
+      const bool inside = x >= 0 && x < width && y >= 0 && y < height;
+      const Cell near = inside ? cells[static_cast<int>(y) * scene.width + static_cast<int>(x)] : 0;
+      value[i] = near == 0 ? 0 : ifs3d::depth_of(near);
+    }
+  }
+
   /// The grey of a pixel; black beyond the image.
   WS_INLINE float texel(const Scene& scene, const Cell* cells, int x, int y) const {
     if (x < 0 || x >= scene.width || y < 0 || y >= scene.height) return 0;

@@ -33,6 +33,7 @@ namespace wellspring {
 struct LeafPlaces {
   static constexpr int kRegions = 2;       ///< bounded ones
   static constexpr int kPlane = kRegions;  ///< the level of the plane
+  static constexpr int kLevelShift = 29;   ///< a leaf's number has its level from this bit on
 
   SampleRng rng;
   LeafKind kind;
@@ -91,10 +92,17 @@ struct LeafPlaces {
     return level;
   }
 
+  WS_INLINE static constexpr std::uint32_t level_in(std::uint32_t number) {
+    return number >> kLevelShift;
+  }
+  WS_INLINE static constexpr std::uint32_t index_in(std::uint32_t number) {
+    return number & ((std::uint32_t{1} << kLevelShift) - 1);
+  }
+
   /// Leaf `n` of a level's sequence: its place, size and kind.
   WS_INLINE Leaf place(int level, std::uint32_t n) const {
     Leaf leaf;
-    leaf.number = static_cast<std::uint32_t>(level) << 29 | n;
+    leaf.number = static_cast<std::uint32_t>(level) << kLevelShift | n;
     const Philox4 words = rng.block(Purpose::scene, 2 * leaf.number);
     const float x = unit_float(words.word[0]), y = unit_float(words.word[1]);
     const float u = unit_float(words.word[2]);

@@ -119,6 +119,11 @@ SampleInfo Mandelbulb::describe(const Params& params) {
        0, math::kTau, LatentRole::direction},
       {"light_height", "cosine of the angle between light and camera; below 0 it is behind", "",
        random ? 0.3f : -1.f, random ? 0.9f : 1.f}};
+  info.plane = {
+      "depth",
+      "along the ray from the camera, which stands 2.5 from the middle of a ball of 1.5; 0 "
+      "where it meets nothing",
+      "", PlaneInfo::Kind::depth};
   const char* const traps[] = {"near the plane z = 0",
                                "near the origin by the sum of |x|, |y|, |z|", "near the origin"};
   const char* const channels[] = {"red", "green", "blue"};

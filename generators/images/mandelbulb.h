@@ -181,24 +181,17 @@ struct Mandelbulb {
 
   template <int N>
   WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
-#if WS_DEVICE_CODE
-    constexpr int kLanes = 1;
-#else
-    constexpr int kLanes = N < kHostLanes ? N : kHostLanes;
-#endif
-    static_assert(N % kLanes == 0);
-    WS_UNROLL(8)
-    for (int first = 0; first < N; first += kLanes) {
-      Looks<kLanes> looks;
-      for (int i = 0; i < kLanes; ++i) {
-        looks.x[i] = run.x[first + i];
-        looks.y[i] = run.y[first + i];
-      }
-      looks = look(scene, looks, run.footprint);
-      for (int i = 0; i < kLanes; ++i) {
-        colour.set(first + i, {looks.r[i], looks.g[i], looks.b[i]});
-      }
-    }
+    look_together(
+        run, [&](const auto& places) { return look(scene, places, run.footprint); },
+        [&](int i, Rgb seen) { colour.set(i, seen); });
+  }
+
+  static constexpr bool kHasPlane = true;
+  template <int N>
+  WS_INLINE void plane(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
+    look_together(
+        run, [&](const auto& places) { return measure(scene, places, run.footprint); },
+        [&](int i, Rgb seen) { value[i] = seen.r; });
   }
 
  private:
@@ -214,6 +207,42 @@ struct Mandelbulb {
     float x[M], y[M];
     float r[M], g[M], b[M];
   };
+
+  /// A few pixels of the run at a time: `look` finds out what they show, `take` has it.
+  template <int N, class Look, class Take>
+  WS_INLINE static void look_together(const PixelRun<N>& run, const Look& look, const Take& take) {
+#if WS_DEVICE_CODE
+    constexpr int kLanes = 1;
+#else
+    constexpr int kLanes = N < kHostLanes ? N : kHostLanes;
+#endif
+    static_assert(N % kLanes == 0);
+    WS_UNROLL(8)
+    for (int first = 0; first < N; first += kLanes) {
+      Looks<kLanes> looks;
+      for (int i = 0; i < kLanes; ++i) {
+        looks.x[i] = run.x[first + i];
+        looks.y[i] = run.y[first + i];
+      }
+      looks = look(looks);
+      for (int i = 0; i < kLanes; ++i) take(first + i, {looks.r[i], looks.g[i], looks.b[i]});
+    }
+  }
+
+  /// The length of the ray through each pixel's centre, as red; 0 where it meets nothing.
+  template <int M>
+  WS_HD __attribute__((noinline)) Looks<M> measure(const Scene& scene, Looks<M> looks,
+                                                   float footprint) const {
+    mandelbulb::Rays<M> rays;
+    int going[M], hit[M];
+    float near[M];
+    aim(scene, looks, rays, going);
+    for (int i = 0; i < M; ++i) near[i] = 0;
+    mandelbulb::march(scene.bulb, rays, near, slope_of(scene, footprint), params_.steps, going,
+                      hit);
+    for (int i = 0; i < M; ++i) looks.r[i] = looks.g[i] = looks.b[i] = hit[i] != 0 ? rays.t[i] : 0;
+    return looks;
+  }
 
   /// A call and not inlined: eight of it a run would be most of the program's code.
   template <int M>
@@ -239,16 +268,17 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// A ray through each place, of this breadth in pixels.
+  /// How near is a hit, a unit of length away, for rays of this breadth in pixels.
+  WS_INLINE float slope_of(const Scene& scene, float breadth) const {
+    return params_.precision * breadth * scene.tangent;
+  }
+
+  /// A ray through each place, from where it enters the ball to where it leaves it.
   template <int M>
-  WS_INLINE void send(const Scene& scene, Looks<M>& looks, float breadth) const {
-    using solids::Vector3;
-    mandelbulb::Rays<M> rays;
-    int going[M], hit[M];
-    float near[M];
+  WS_INLINE static void aim(const Scene& scene, const Looks<M>& looks, mandelbulb::Rays<M>& rays,
+                            int (&going)[M]) {
     WS_LANES
     for (int i = 0; i < M; ++i) {
-      near[i] = 0;
       const float p = (looks.x[i] - scene.centre_x) * scene.tangent;
       const float q = (scene.centre_y - looks.y[i]) * scene.tangent;
       const float length = math::sqrt(math::fma(p, p, math::fma(q, q, 1.f)));
@@ -270,7 +300,17 @@ struct Mandelbulb {
       rays.end[i] = middle + half;
       going[i] = half2 > 0 ? 1 : 0;
     }
-    const float near_slope = params_.precision * breadth * scene.tangent;
+  }
+
+  /// Colours along a ray through each place, of this breadth in pixels.
+  template <int M>
+  WS_INLINE void send(const Scene& scene, Looks<M>& looks, float breadth) const {
+    mandelbulb::Rays<M> rays;
+    int going[M], hit[M];
+    float near[M];
+    aim(scene, looks, rays, going);
+    for (int i = 0; i < M; ++i) near[i] = 0;
+    const float near_slope = slope_of(scene, breadth);
     mandelbulb::march(scene.bulb, rays, near, near_slope, params_.steps, going, hit);
     if (params_.palette == Palette::depth) {
       show_depth(rays, hit, looks);

@@ -112,6 +112,8 @@ struct Shapes {
         {"texture_phase",
          "phase at the top left corner; whole numbers show most of the second colour", "period", 0,
          waves ? 1.f : 0.f, LatentRole::wave_phase}};
+    info.plane = {"shape", "the number of the class and 1 where the shape covers half of a pixel",
+                  "", PlaneInfo::Kind::number};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
     info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;
@@ -187,6 +189,34 @@ struct Shapes {
   template <int N>
   WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
     float cover[N];
+    cover_run(scene, run, cover);
+    if (scene.texture == Texture::none) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) colour.set(i, lerp(scene.back, scene.front, cover[i]));
+    } else {
+      float share[N];
+      texture(scene, run, share);
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        colour.set(i, lerp(lerp(scene.back, scene.second, share[i]), scene.front, cover[i]));
+      }
+    }
+  }
+
+  static constexpr bool kHasPlane = true;
+  template <int N>
+  WS_INLINE void plane(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
+    float cover[N];
+    cover_run(scene, run, cover);
+    const auto number = static_cast<float>(static_cast<std::int32_t>(scene.shape) + 1);
+    WS_LANES
+    for (int i = 0; i < N; ++i) value[i] = cover[i] >= 0.5f ? number : 0;
+  }
+
+ private:
+  /// The share of each pixel that the shape covers.
+  template <int N>
+  WS_INLINE static void cover_run(const Scene& scene, const PixelRun<N>& run, float (&cover)[N]) {
     switch (scene.shape) {
       case Shape::circle:
         fill<Shape::circle>(scene, run, cover);
@@ -219,20 +249,8 @@ struct Shapes {
         fill<Shape::heart>(scene, run, cover);
         break;
     }
-    if (scene.texture == Texture::none) {
-      WS_LANES
-      for (int i = 0; i < N; ++i) colour.set(i, lerp(scene.back, scene.front, cover[i]));
-    } else {
-      float share[N];
-      texture(scene, run, share);
-      WS_LANES
-      for (int i = 0; i < N; ++i) {
-        colour.set(i, lerp(lerp(scene.back, scene.second, share[i]), scene.front, cover[i]));
-      }
-    }
   }
 
- private:
   /// The farthest point of any shape from its centre, in units of the scale: the star's tips.
   static constexpr float kReach = 1.672894f;
   /// Largest scale at which the farthest point still fits: 0.5 / kReach, rounded down.

@@ -167,13 +167,27 @@ struct Room {
            math::fma(kAhead, kDistance, -(kDown * above));
   }
 
+  /// How far along the ray the planes ahead lie: the room is left through the nearest.
+  struct Exits {
+    float floor, x, z;
+    WS_INLINE float wall() const { return math::min(x, z); }
+  };
+  WS_INLINE static Exits exits(Vector3 from, Vector3 d) {
+    return {d.y < 0 ? -from.y / d.y : math::kInfinity, ((d.x < 0 ? -kWall : kWall) - from.x) / d.x,
+            ((d.z < 0 ? -kWall : kWall) - from.z) / d.z};
+  }
+
+  /// How far along the ray it meets something: for those of ray(), along the axis of view.
+  template <Solid S>
+  WS_INLINE float depth(Vector3 from, Vector3 d) const {
+    const Exits to = exits(from, d);
+    return math::min(enter<S>(from, d, scale).t, math::min(to.floor, to.wall()));
+  }
+
   /// What the ray meets.
   template <Solid S>
   WS_INLINE Rgb seen(Vector3 from, Vector3 d) const {
-    // The room is left through the nearest of the planes ahead.
-    const float to_floor = d.y < 0 ? -from.y / d.y : math::kInfinity;
-    const float to_x = ((d.x < 0 ? -kWall : kWall) - from.x) / d.x;
-    const float to_z = ((d.z < 0 ? -kWall : kWall) - from.z) / d.z;
+    const auto [to_floor, to_x, to_z] = exits(from, d);
     const float to_wall = math::min(to_x, to_z);
     const bool on_floor = to_floor < to_wall;
     const float facing_x = d.x < 0 ? kLight.x : -kLight.x;

@@ -145,6 +145,15 @@ struct Sprites {
          LatentRole::colour},
         {"wall_hue", "the same of the walls", "", 0, hues, LatentRole::colour},
         {"object_hue", "the same of the solid", "", 0, hues, LatentRole::colour}};
+    if (flat) {
+      info.plane = {"shape", "the number of the class and 1 where the shape covers half of a pixel",
+                    "", PlaneInfo::Kind::number};
+    } else {
+      info.plane = {"depth",
+                    "along the axis of view, from the camera, which stands 2.6 from the middle of "
+                    "a room that is 6 wide",
+                    "", PlaneInfo::Kind::depth};
+    }
     info.draws = {.scene = params.order == Order::enumerated ? 0 : (flat ? 2 : 3)};
     return info;
   }
@@ -235,20 +244,21 @@ struct Sprites {
           break;
       }
     } else {
-      switch (static_cast<Solid>(scene.shape)) {
-        case Solid::cube:
-          look<Solid::cube>(scene, run, colour);
-          break;
-        case Solid::cylinder:
-          look<Solid::cylinder>(scene, run, colour);
-          break;
-        case Solid::sphere:
-          look<Solid::sphere>(scene, run, colour);
-          break;
-        case Solid::pill:
-          look<Solid::pill>(scene, run, colour);
-          break;
-      }
+      visit_solid(scene, [&]<Solid S>() { look<S>(scene, run, colour); });
+    }
+  }
+
+  static constexpr bool kHasPlane = true;
+  template <int N>
+  WS_INLINE void plane(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
+    if (params_.mode == Mode::dsprites) {
+      ColourRun<N> cover;
+      shade(scene, run, cover);
+      const auto number = static_cast<float>(scene.shape + 1);
+      WS_LANES
+      for (int i = 0; i < N; ++i) value[i] = cover.r[i] >= 0.5f ? number : 0;
+    } else {
+      visit_solid(scene, [&]<Solid S>() { measure<S>(scene, run, value); });
     }
   }
 
@@ -331,6 +341,33 @@ struct Sprites {
       const float share = math::clamp(math::fma(-sharpness, d, 0.5f), 0.f, 1.f);
       const float cover = hard ? (d < 0 ? 1.f : 0.f) : share;
       colour.set(i, {cover, cover, cover});
+    }
+  }
+
+  template <class Visit>
+  WS_INLINE static void visit_solid(const Scene& scene, const Visit& visit) {
+    switch (static_cast<Solid>(scene.shape)) {
+      case Solid::cube:
+        return visit.template operator()<Solid::cube>();
+      case Solid::cylinder:
+        return visit.template operator()<Solid::cylinder>();
+      case Solid::sphere:
+        return visit.template operator()<Solid::sphere>();
+      case Solid::pill:
+        return visit.template operator()<Solid::pill>();
+    }
+  }
+
+  /// The depth that the ray through each pixel's centre meets.
+  template <Solid S, int N>
+  WS_INLINE static void measure(const Scene& scene, const PixelRun<N>& run, float (&depth)[N]) {
+    const solids::Vector3 eye = scene.room.eye();
+    const float tangent = 1 / scene.radius;  // a pixel
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const float right = (run.x[i] - scene.centre_x) * tangent;
+      const float up = (scene.centre_y - run.y[i]) * tangent;
+      depth[i] = scene.room.depth<S>(eye, scene.room.ray(right, up));
     }
   }
 

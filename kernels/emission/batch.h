@@ -56,6 +56,7 @@ struct SampleLayout {
   int items = 1;                              ///< most items of a set, otherwise 1
   int features = 0;                           ///< of an event, or of each item of a set
   int globals = 0, targets = 0, latents = 0;  ///< widths of the columns of these names
+  int planes = 0;                             ///< of an image: 1 with dense truth, otherwise 0
 
   static constexpr SampleLayout image(int height, int width, int channels) {
     SampleLayout layout;
@@ -115,6 +116,7 @@ struct BatchView {
   float* target = nullptr;          ///< [size, targets] soft or multi-hot labels, regression
   float* weight = nullptr;          ///< [size] 1 unless the generator weights its samples
   float* latents = nullptr;         ///< [size, latents] in the source's own order; rest is 0
+  float* plane = nullptr;           ///< [size, height, width] of images: dense truth, 0 for none
   SetOverflow* overflow = nullptr;  ///< [1] of all sets together; null where nobody asks
 };
 

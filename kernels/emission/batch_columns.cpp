@@ -17,6 +17,8 @@ std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view) {
       {"target", ElementType::f32, layout.targets, view.target},
       {"latents", ElementType::f32, layout.latents, view.latents},
       {"weight", ElementType::f32, 1, view.weight},
+      {"plane", ElementType::f32, std::int64_t{layout.planes} * layout.height * layout.width,
+       view.plane},
   }};
 }
 
@@ -28,6 +30,7 @@ BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColum
   view.target = static_cast<float*>(columns[4].data);
   view.latents = static_cast<float*>(columns[5].data);
   view.weight = static_cast<float*>(columns[6].data);
+  view.plane = static_cast<float*>(columns[7].data);
   return view;
 }
 

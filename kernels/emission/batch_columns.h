@@ -23,9 +23,9 @@ struct BatchColumn {
   std::size_t row_bytes() const { return static_cast<std::size_t>(width) * element_size(type); }
 };
 
-inline constexpr std::size_t kBatchColumns = 7;
+inline constexpr std::size_t kBatchColumns = 8;
 
-/// x, count, globals, label, target, latents, weight: those of `view`, in this order.
+/// x, count, globals, label, target, latents, weight, plane: those of `view`, in this order.
 std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view);
 /// `view` with the data of `columns`, which are in the order of columns_of.
 BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColumns>& columns);

@@ -8,6 +8,7 @@
 #include "kernels/emission/field_stage.h"
 #include "kernels/emission/lattice.h"
 #include "kernels/emission/pixels.h"
+#include "kernels/emission/plane.h"
 #include "kernels/kernel_handle.h"
 
 namespace wellspring::cuda {
@@ -16,10 +17,11 @@ namespace wellspring::cuda {
 /// level of optimisation.
 struct EmissionKernels {
   KernelHandle& (*find[5])() = {};
+  EmissionKernels (*plane)() = nullptr;  ///< those of its plane of truth
 };
 
 template <class F, class T>
-EmissionKernels emission_kernels() {
+EmissionKernels image_kernels() {
   if constexpr (MakesEventsInTeams<F>) {
     return {{&league_kernel<MakeEventsInTeams<F, T>>}};
   } else if constexpr (MakesEvents<F>) {
@@ -44,6 +46,13 @@ EmissionKernels emission_kernels() {
   } else {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintImages<F, T>>}};
   }
+}
+
+template <class F, class T>
+EmissionKernels emission_kernels() {
+  EmissionKernels kernels = image_kernels<F, T>();
+  if constexpr (HasPlane<F>) kernels.plane = &image_kernels<PlaneOf<F>, float>;
+  return kernels;
 }
 
 }  // namespace wellspring::cuda

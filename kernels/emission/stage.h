@@ -9,6 +9,7 @@
 #include "kernels/emission/field_stage.h"
 #include "kernels/emission/lattice.h"
 #include "kernels/emission/pixels.h"
+#include "kernels/emission/plane.h"
 #include "kernels/memory_plan.h"
 
 #include <cstddef>
@@ -72,6 +73,34 @@ class Stage {
   }
 
   typename decltype(choose())::type stage_;
+};
+
+/// The same for the plane of truth of a functor: nothing at all where it has none.
+template <class F>
+class PlaneStage {
+ public:
+  void plan(MemoryPlan&, const std::string&, std::int64_t, const F&, SampleShape) {}
+  template <class Launcher>
+  void emit(const Launcher&, std::string_view, const F&, SampleShape, const EmitCall&) const {}
+};
+
+template <HasPlane F>
+class PlaneStage<F> {
+ public:
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
+            SampleShape looked_at) {
+    stage_.plan(memory, group, rows, PlaneOf<F>(functor), looked_at);
+  }
+  /// Where the batch has a plane.
+  template <class Launcher>
+  void emit(const Launcher& launch, std::string_view name, const F& functor, SampleShape looked_at,
+            const EmitCall& call) const {
+    if (call.batch.plane == nullptr) return;
+    stage_.emit(launch, name, PlaneOf<F>(functor), looked_at, plane_call(call));
+  }
+
+ private:
+  Stage<PlaneOf<F>> stage_;
 };
 
 }  // namespace wellspring

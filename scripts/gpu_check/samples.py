@@ -40,6 +40,14 @@ def generators(context):
     return names
 
 
+def has_plane(context, generator):
+    described = context.run(f"describe {generator}", [context.program, "describe", generator, "--json"], 60)
+    try:
+        return json.loads(described.stdout)["plane"] is not None
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
 def digest(context, name, arguments, seconds):
     """(SHA-256, "") or (None, why there is none)."""
     result = context.run(f"digest {name}", [context.program, "digest", *arguments], seconds)
@@ -115,6 +123,10 @@ def digests(context):
             for batch in (64, 7):
                 name = f"{generator}, {ids}, batch {batch}"
                 yield Check(name, generator_check(name, generator, [*settings, *arguments], batch))
+        if has_plane(context, generator):
+            name = f"{generator}, planes of truth"
+            arguments = ["--count", count // 4, "--plane"]
+            yield Check(name, generator_check(name, generator, [*settings, *arguments], 64))
     for config, overrides in CONFIGURATIONS.items():
         yield Check(config, configuration_check(config, overrides))
 

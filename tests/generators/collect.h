@@ -19,6 +19,7 @@ struct Samples {
   std::vector<std::int32_t> label;
   std::vector<float> latents;
   std::vector<float> weight;
+  std::vector<float> plane;
   std::size_t elements = 0, latent_count = 0;
 
   std::size_t count() const { return label.size(); }
@@ -41,6 +42,7 @@ inline Samples collect(Generator& generator, const SampleRange& range,
     append(all.label, samples.label());
     append(all.latents, samples.latents());
     append(all.weight, samples.weight());
+    append(all.plane, samples.plane());
   };
   if (yaml.empty()) {
     maker.make(range, keep);

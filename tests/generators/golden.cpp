@@ -39,6 +39,7 @@ Golden read_golden(const std::string& generator) {
     golden.samples.push_back({settings_of(entry),
                               entry.at("size"),
                               {entry.at("seed"), entry.at("first"), entry.at("count")},
+                              entry.value("plane", false) ? DenseTruth::plane : DenseTruth::none,
                               entry.at("sha256")});
   }
   if (document.contains("teams")) {
@@ -57,8 +58,9 @@ void write_golden(const Golden& golden) {
                        {"size", entry.size},
                        {"seed", entry.range.seed},
                        {"first", entry.range.first},
-                       {"count", entry.range.count},
-                       {"sha256", entry.sha256}});
+                       {"count", entry.range.count}});
+    if (entry.dense == DenseTruth::plane) samples.back()["plane"] = true;
+    samples.back()["sha256"] = entry.sha256;
   }
   document["samples"] = samples;
   write_file(golden.file, document.dump(2) + "\n");

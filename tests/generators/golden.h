@@ -2,7 +2,7 @@
 //
 //     {"samples": [{"parameters": {"law": "uniform"}, "size": 48, "seed": 1, "first": 0, "count":
 //     32,
-//                   "sha256": "..."}, ...],
+//                   "sha256": "..."}, ...],    and "plane": true where it is made, too
 //      "teams": {"parameters": {}, "height": 33, "width": 40}}
 //
 // `samples` are digests; `teams`, which may be left out, is what the test with teams of all sizes
@@ -21,6 +21,7 @@ struct GoldenSamples {
   std::vector<ParamSetting> settings;
   int size = 48;  ///< side of images, pixels
   SampleRange range = {1, 0, 32};
+  DenseTruth dense = DenseTruth::none;
   std::string sha256;
 };
 

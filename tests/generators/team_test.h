@@ -33,6 +33,7 @@ class PlannedFunctor {
       tables_->plan(memory_);
     }
     stage_.plan(memory_, "test", rows, functor_, shape);
+    plane_.plan(memory_, "plane", rows, functor_, shape);
     memory_.commit();
     if constexpr (wellspring::detail::ReadsTables<F>) {
       Stream stream(Device::cpu(), 1);
@@ -47,12 +48,14 @@ class PlannedFunctor {
     if constexpr (MakesEvents<F>) layout = functor_.layout();
     layout.latents = F::kLatents;
     layout.targets = wellspring::detail::targets_of<F>();
+    layout.planes = HasPlane<F> ? 1 : 0;
     return layout;
   }
 
   template <class Launcher>
   void emit(const Launcher& launch, const EmitCall& call) const {
     stage_.emit(launch, "test", functor_, shape_, call);
+    plane_.emit(launch, "plane", functor_, shape_, call);
   }
 
  private:
@@ -60,6 +63,7 @@ class PlannedFunctor {
   SampleShape shape_;
   MemoryPlan memory_{Device::cpu()};
   Stage<F> stage_;
+  [[no_unique_address]] PlaneStage<F> plane_;
   [[no_unique_address]] typename decltype(wellspring::detail::tables_of<F>())::type tables_;
 };
 

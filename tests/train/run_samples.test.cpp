@@ -216,6 +216,39 @@ TEST_F(RunSamplesTest, HaveRowsOfBothKinds) {
   EXPECT_NEAR(photos, 48 * 11.0 / 24, 1);
 }
 
+TEST_F(RunSamplesTest, PlanesAreThoseOfTheGeneratorsAndNothingElsewhere) {
+  std::vector<float> plain;
+  RunSamples without(config(), {Split::train, 0, 24});
+  without.make([&](const HostSamples& samples) {
+    plain.insert(plain.end(), samples.x().begin(), samples.x().end());
+  });
+  for (const Split split : {Split::train, Split::evaluation}) {
+    RunSamples feed(config(), {split, 0, 24, DenseTruth::plane});
+    EXPECT_EQ(feed.layout().planes, 1);
+    std::vector<float> x;
+    feed.make([&](const HostSamples& samples) {
+      x.insert(x.end(), samples.x().begin(), samples.x().end());
+      const std::size_t pixels = samples.plane().size() / samples.slots.size();
+      for (std::size_t i = 0; i < samples.slots.size(); ++i) {
+        const auto plane = samples.plane().subspan(i * pixels, pixels);
+        const auto number = static_cast<float>(samples.label()[i] + 1);
+        const bool is_shape = samples.slots[i].source == 0;
+        EXPECT_EQ(std::ranges::count(plane, number) > 0, is_shape);
+        EXPECT_EQ(std::ranges::count(plane, 0) == std::ssize(plane), !is_shape);
+      }
+    });
+    if (split == Split::train) {
+      EXPECT_EQ(x, plain);
+    }
+  }
+  test::expect_parts(
+      test::message_of(ErrorKind::config,
+                       [&] {
+                         RunSamples(config(kSets), {Split::train, 0, 4, DenseTruth::plane});
+                       }),
+      {"jets has no plane of truth"});
+}
+
 TEST_F(RunSamplesTest, HeldOutOnesAreThoseOfTheEvaluationInItsOrder) {
   RunSamples feed(config(), {Split::evaluation, 0, {}});
   EXPECT_EQ(feed.count(), 9u + 27u);

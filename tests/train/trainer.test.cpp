@@ -130,7 +130,9 @@ class RestlessNoise final : public Generator {
  public:
   const SampleInfo& info() const override { return noise_->info(); }
   std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
-  void plan(MemoryPlan& memory, std::int64_t rows) override { noise_->plan(memory, rows); }
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) override {
+    noise_->plan(memory, rows, dense);
+  }
   void load(Stream& stream) override { noise_->load(stream); }
   const std::vector<std::string>& notes() const override { return noise_->notes(); }
   void emit(Stream& stream, const EmitCall& call) override {

@@ -1,0 +1,73 @@
+// Dense truth: a number a pixel beside the image, for functors that know more of a pixel than its
+// colour. Where one has
+//
+//     static constexpr bool kHasPlane = true;
+//     template <int N>
+//     void plane(const Scene&, [what shade is given,] const PixelRun<N>&, float (&value)[N]) const;
+//
+// the plane is made by the launches of its form a second time, with `plane` in place of `shade`.
+// What is looked up where is therefore what the image shows, whatever the augmentation; colours,
+// passes, normalisation and the erased box are left out. Host and device.
+#pragma once
+
+#include "kernels/emission/augmentation.h"
+#include "kernels/emission/emit_call.h"
+#include "kernels/emission/pixel_run.h"
+#include "kernels/macros.h"
+
+namespace wellspring {
+
+template <class F>
+concept HasPlane = requires { requires F::kHasPlane; };
+
+/// A functor whose image is the plane of F.
+template <class F>
+struct PlaneOf : F {
+  static constexpr bool kHasPlane = false;
+
+  explicit PlaneOf(const F& image) : F(image) {}
+
+  template <int N>
+  WS_INLINE void shade(const typename F::Scene& scene, const PixelRun<N>& run,
+                       ColourRun<N>& colour) const {
+    F::plane(scene, run, colour.r);
+    spread(colour);
+  }
+  template <class Context, int N>
+  WS_INLINE void shade(const typename F::Scene& scene, const Context& context,
+                       const PixelRun<N>& run, ColourRun<N>& colour) const {
+    F::plane(scene, context, run, colour.r);
+    spread(colour);
+  }
+
+ private:
+  template <int N>
+  WS_INLINE static void spread(ColourRun<N>& colour) {
+    WS_LANES
+    for (int i = 0; i < N; ++i) colour.g[i] = colour.b[i] = colour.r[i];
+  }
+};
+
+/// What is done to places, and nothing that is done to colours.
+inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
+  AugmentationPlan geometry;
+  geometry.source = plan.source;
+  geometry.out = plan.out;
+  geometry.geometry_count = plan.geometry_count;
+  for (int i = 0; i < plan.geometry_count; ++i) geometry.geometry[i] = plan.geometry[i];
+  geometry.view = plan.view;
+  return geometry;
+}
+
+/// The call that makes the plane of a batch with Stage<PlaneOf<F>>.
+inline EmitCall plane_call(const EmitCall& call) {
+  EmitCall plane = call;
+  plane.augmentation = geometry_of(call.augmentation);
+  plane.batch = {};
+  plane.batch.size = call.batch.size;
+  plane.batch.layout = SampleLayout::image(call.batch.layout.height, call.batch.layout.width, 1);
+  plane.batch.x = call.batch.plane;
+  return plane;
+}
+
+}  // namespace wellspring
