@@ -42,6 +42,7 @@ PlainLoop plain_two_moons();
 PlainLoop plain_lotka_volterra();
 PlainLoop plain_lorenz();
 PlainLoop plain_rambo();
+PlainLoop plain_pde(int side);
 PlainLoop plain_xy(int side, int rounds, int mirrors);
 
 /// Three equal channels.

@@ -31,7 +31,8 @@ const std::map<std::string, double> kMostApart = {{"dead_leaves", 1e-4},
                                                   {"sbi", 1e-3},
                                                   {"ode", 2e-3},
                                                   {"rambo", 0},
-                                                  {"xy", 1e-2},};
+                                                  {"xy", 1e-2},
+                                                  {"pde", 0}};
 /// Of a value, or of 1 where it is smaller: rounding of some hundred operations, scaled up by
 /// gradients, by the stretching of a spectrum, by 1900 steps of integration.
 constexpr float kClose = 1e-4f;
