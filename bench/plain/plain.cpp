@@ -18,7 +18,9 @@ std::vector<PlainLoop> plain_loops() {
           plain_two_moons(),
           plain_lotka_volterra(),
           plain_lorenz(),
-          plain_rambo()};
+          plain_rambo(),
+          plain_pde(64),
+          plain_xy(32, 4, 2)};
 }
 
 }  // namespace wellspring::bench

@@ -18,6 +18,7 @@ QUICK_SETTINGS = {
     "ising": ["rounds=4"],
     "rcdb": ["orbits_high=20"],
     "visual_atom": ["orbits_high=20"],
+    "xy": ["rounds=4"],
 }
 # Every form of sample as training sees it: augmented images, events, sets, targets.
 AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3, blur]"

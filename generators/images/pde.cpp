@@ -1,0 +1,146 @@
+// Generator `pde`: what is known of it, and what it refuses. Host only.
+#include "generators/images/pde.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <cmath>
+#include <string>
+
+namespace wellspring {
+
+const ParamTable<Pde::Params>& Pde::table() {
+  static const auto rows =
+      ParamTable<Params>("pde")
+          .choice("equation", &Params::equation,
+                  {{"mixed", Equation::mixed},
+                   {"heat", Equation::heat},
+                   {"advection", Equation::advection},
+                   {"wave", Equation::wave}},
+                  "heat: u_t = kappa lap u; advection: with - v . grad u; wave: u_tt = c^2 lap u, "
+                  "at rest at first; mixed: each by even chances")
+          .integer("cells", &Params::cells, {0, kMostSide}, "cells",
+                   "side of the periodic grid, whose length is 1; a pixel shows a cell, so a "
+                   "smaller image is a window, and a larger one repeats it; 0: the image's side, "
+                   "or four times `highest` where that is more")
+          .integer("waves", &Params::waves, {1, kMostWaves}, "",
+                   "that the field at the beginning is the sum of")
+          .integer("highest", &Params::highest, {1, 64}, "",
+                   "most periods of a wave along a side, in either direction")
+          .real("time_low", &Params::time_low, {0, 1e4}, "time", "shortest")
+          .real("time_high", &Params::time_high, {1e-6, 1e4}, "time", "longest; drawn uniformly")
+          .real("diffusivity_low", &Params::diffusivity_low, {1e-9, 10}, "1 / time",
+                "least kappa, in squares of the side")
+          .real("diffusivity_high", &Params::diffusivity_high, {1e-9, 10}, "1 / time",
+                "greatest; its logarithm is drawn uniformly")
+          .real("velocity", &Params::velocity, {0, 1e3}, "1 / time",
+                "greatest component of v, in sides; each is drawn uniformly, with either sign")
+          .real("speed_low", &Params::speed_low, {0, 1e3}, "1 / time",
+                "least speed c of waves, in sides")
+          .real("speed_high", &Params::speed_high, {1e-6, 1e3}, "1 / time",
+                "greatest; drawn uniformly")
+          .integer("steps", &Params::steps, {0, kMostSteps}, "",
+                   "of the scheme, whatever the time; 0: so many that all samples are stable")
+          .choice("show", &Params::show, {{"pair", Show::pair}, {"last", Show::last}},
+                  "pair: the beginning red and the end green; last: the end alone, grey");
+  return rows;
+}
+
+SampleInfo Pde::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "pde";
+  info.summary = "A field and what heat, advection or waves make of it; the class is the equation";
+  info.reference = "Strikwerda, Finite Difference Schemes and Partial Differential Equations, 2004";
+  const Equation which = params.equation;
+  const bool mixed = which == Equation::mixed;
+  if (mixed || which == Equation::heat) info.classes.push_back("heat");
+  if (mixed || which == Equation::advection) info.classes.push_back("advection");
+  if (mixed || which == Equation::wave) info.classes.push_back("wave");
+  const bool spreads = which != Equation::wave, waves = mixed || which == Equation::wave;
+  const bool carries = mixed || which == Equation::advection;
+  const float v = carries ? params.velocity : 0;
+  info.latents = {
+      {"time", "from the beginning to the end", "time", params.time_low, params.time_high},
+      {"diffusivity", "kappa, in squares of the side; 0 for waves", "1 / time",
+       mixed ? 0 : (spreads ? params.diffusivity_low : 0), spreads ? params.diffusivity_high : 0,
+       LatentRole::unmapped},
+      {"velocity_x", "to the right, in sides; 0 without advection", "1 / time", -v, v,
+       LatentRole::unmapped},
+      {"velocity_y", "downwards", "1 / time", -v, v, LatentRole::unmapped},
+      {"speed", "c of waves, in sides; 0 without", "1 / time",
+       mixed || !waves ? 0 : params.speed_low, waves ? params.speed_high : 0, LatentRole::unmapped},
+      {"contrast", "root of the mean square of the end, in that of the beginning", "", 0, 1}};
+  info.draws = {.scene = 2 + params.waves};
+  return info;
+}
+
+Pde::Pde(const Params& params) : params_(params) {
+  const auto ordered = [](const char* name, float low, float high) {
+    if (low <= high) return;
+    fail(ErrorKind::config, {std::string("pde: ") + name + "_low = " + shortest(low) +
+                                 " is larger than " + name + "_high = " + shortest(high),
+                             "values are drawn between the two", "exchange them"});
+  };
+  ordered("time", params.time_low, params.time_high);
+  ordered("diffusivity", params.diffusivity_low, params.diffusivity_high);
+  ordered("speed", params.speed_low, params.speed_high);
+  if (params.cells != 0 && params.cells <= 2 * params.highest) {
+    fail(ErrorKind::config, {"pde: cells = " + std::to_string(params.cells) +
+                                 " with highest = " + std::to_string(params.highest),
+                             "a wave of " + std::to_string(params.highest) +
+                                 " periods needs more than two cells for each",
+                             "give cells: " + std::to_string(2 * params.highest + 1) +
+                                 " or more, or a lower highest"});
+  }
+  const Equation which = params.equation;
+  const bool mixed = which == Equation::mixed;
+  if (which != Equation::wave) diffusion_ = 4 * params.diffusivity_high * params.time_high;
+  if (mixed || which == Equation::advection) {
+    advection_ = params.velocity * params.velocity * params.time_high / params.diffusivity_low;
+  }
+  if (mixed || which == Equation::wave) {
+    waves_ = std::sqrt(2.f) * params.speed_high * params.time_high;
+  }
+  if (params.cells != 0) expect_stable(params.cells);
+}
+
+void Pde::expect_stable(std::int32_t side) const {
+  const float needed = steps_needed(side);
+  const auto n = static_cast<float>(side);
+  const std::string at = " on " + std::to_string(side) + " cells a side";
+  if (!(needed < static_cast<float>(kMostSteps))) {
+    fail(ErrorKind::config,
+         {"pde: " + shortest(needed) + " steps" + at,
+          "so many are stable, and " + std::to_string(kMostSteps) + " are the most",
+          "lower time_high, or the fastest of diffusivity_high, velocity and speed_high"});
+  }
+  if (params_.steps == 0 || static_cast<float>(params_.steps) >= needed) return;
+  const auto steps = static_cast<float>(params_.steps);
+  std::string why;
+  if (needed == diffusion_ * n * n) {
+    why = "kappa dt / dx^2 reaches " + shortest(0.25f * needed / steps) +
+          ", and above 1/4 the finest waves grow in every step";
+  } else if (needed == waves_ * n) {
+    why = "c dt / dx reaches " + shortest(std::sqrt(0.5f) * needed / steps) +
+          ", and above the root of 1/2 the finest waves grow in every step";
+  } else {
+    why = "(vx^2 + vy^2) dt / (2 kappa) reaches " + shortest(needed / steps) +
+          ", and above 1 long waves grow in every step";
+  }
+  fail(ErrorKind::config,
+       {"pde: steps = " + std::to_string(params_.steps) + at, why,
+        "give steps: " + std::to_string(static_cast<int>(std::ceil(needed))) + " or more, or 0"});
+}
+
+std::int64_t Pde::lattice_words(SampleShape shape) const {
+  const std::int32_t side = side_for(shape);
+  if (side > kMostSide) {
+    fail(ErrorKind::config, {"pde: an image of " + std::to_string(shape.width) + " pixels a side",
+                             "with cells = 0 its grid has as many cells, and 1024 are the most",
+                             "take a smaller image, or name the cells"});
+  }
+  expect_stable(side);
+  return PdeWork::words_of(side, params_.waves);
+}
+
+}  // namespace wellspring

@@ -1,0 +1,166 @@
+// Generator `xy`: configurations of the two-dimensional XY model in equilibrium, each from a chain
+// of its own; the class is the phase or a range of temperatures. Host and device.
+//
+// A sample begins with equal spins, of any direction, and is brought to equilibrium by rounds of a
+// sweep of heat bath and so many of over-relaxation (xy_lattice.h), whose number changes from round
+// to round so that waves of every length are damped; docs/generators/xy.md has the bias that is
+// left. Below T_KT = 0.8929 vortices are bound in pairs (V. Berezinskii, Sov. Phys. JETP 32 (1971)
+// 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
+#pragma once
+
+#include "core/params.h"
+#include "generators/images/hues.h"
+#include "generators/images/xy_lattice.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/lattice.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+struct Xy {
+  enum class Label : std::uint8_t { phase, temperature };
+  enum class Start : std::uint8_t { cold, hot };
+  enum class Colour : std::uint8_t { hue, vector };
+
+  /// Where vortices unbind on an endless lattice: 1 / 1.1199 (M. Hasenbusch, J. Phys. A 38 (2005)
+  /// 5869; 0.89294 +- 0.00008).
+  static constexpr float kCritical = 0.8929f;
+  static constexpr int kMostSide = 1024, kMostRounds = 256;
+
+  struct Params {
+    int side = 0;
+    float t_low = 0.4f;
+    float t_high = 1.4f;
+    float coupling = 1;
+    Label label = Label::phase;
+    int bins = 8;
+    int rounds = 32;
+    int mirrors = -1;
+    Start start = Start::cold;
+    Colour colour = Colour::hue;
+  };
+  static const ParamTable<Params>& table();
+
+  static constexpr int kLatents = 5, kMeasured = 4;
+  static SampleInfo describe(const Params& params);
+  /// Errors (config): a side, temperatures or a label that cannot be.
+  explicit Xy(const Params& params);
+
+  struct Scene {
+    SampleRng rng;
+    float temperature, turns;
+    std::int32_t side;
+  };
+
+  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
+    const Philox4 random = key.rng.block(Purpose::scene, 0);
+    const bool phase = params_.label == Label::phase;
+    const auto classes = static_cast<std::uint32_t>(phase ? 2 : params_.bins);
+    const auto label = static_cast<std::int32_t>(below(random.word[0], classes));
+    float low = params_.t_low, high = params_.t_high;
+    if (phase) {
+      (label == 0 ? high : low) = kCritical;
+    } else {
+      low = edge(params_, label);
+      high = edge(params_, label + 1);
+    }
+    const float t =
+        math::min(math::fma(unit_float(random.word[1]), high - low, low), params_.t_high);
+    truth.label = label;
+    truth.latents[0] = t;
+    return {key.rng, t, unit_float(random.word[2]), side_for(key.shape)};
+  }
+
+  /// Error (config) where the image asks for a lattice that is too large.
+  std::int64_t lattice_words(SampleShape shape) const;
+  /// Two spins of a colour a thread, or more.
+  int lattice_members(SampleShape shape) const {
+    const int spins = XyShape{side_for(shape)}.of_a_colour() / 2;
+    return spins >= 512 ? 512 : (spins + 31) / 32 * 32;
+  }
+
+  template <class Team>
+  WS_HD void relax(Team& team, const Scene& scene, std::uint32_t* words,
+                   float (&measured)[kMeasured]) const {
+    const XyLattice lattice = {{scene.side}, 1 / scene.temperature, params_.coupling, scene.rng};
+    const XyWork work = XyWork::in(lattice.shape, words);
+    lattice.begin(team, work, params_.start == Start::hot, scene.turns);
+    for (int round = 0; round < params_.rounds; ++round) {
+      lattice.heat_bath(team, work, static_cast<std::uint32_t>(round));
+      const int mirrors = mirrors_of(round, scene.side);
+      for (int i = 0; i < mirrors; ++i) lattice.over_relax(team, work);
+    }
+    lattice.measure(team, work);
+    measure(*work.sums, scene, measured);
+  }
+
+  /// Sweeps of over-relaxation in a round: from none to the most of them, spread evenly over any
+  /// number of rounds (the multiples of the golden section, modulo 1).
+  WS_INLINE int mirrors_of(int round, std::int32_t side) const {
+    const std::int32_t most = params_.mirrors >= 0 ? params_.mirrors : side / 4;
+    return static_cast<int>(below(static_cast<std::uint32_t>(round) * 0x9e3779b9u,
+                                  static_cast<std::uint32_t>(most) + 1));
+  }
+
+  /// The angle of the spin that a pixel's centre falls on.
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const std::uint32_t* angles, const PixelRun<N>& run,
+                       ColourRun<N>& colour) const {
+    const XyShape shape = {scene.side};
+    for (int i = 0; i < N; ++i) {
+      const std::int32_t x = wrap(run.x[i], scene.side), y = wrap(run.y[i], scene.side);
+      const float turns = xy::turns_of(angles[shape.place(x, y)]);
+      if (params_.colour == Colour::hue) {
+        colour.set(i, hue_colour(turns, 0, 1));
+      } else {
+        const math::SinCos at = math::sincos_turns(turns);
+        colour.set(i, {math::fma(0.5f, at.cosine, 0.5f), math::fma(0.5f, at.sine, 0.5f), 0.5f});
+      }
+    }
+  }
+
+ private:
+  WS_INLINE static float edge(const Params& params, int bin) {
+    const float width = (params.t_high - params.t_low) / static_cast<float>(params.bins);
+    return math::fma(static_cast<float>(bin), width, params.t_low);
+  }
+  WS_INLINE std::int32_t side_for(SampleShape shape) const {
+    if (params_.side > 0) return params_.side;
+    const std::int32_t longer = shape.width > shape.height ? shape.width : shape.height;
+    return longer < 4 ? 4 : (longer + 1) / 2 * 2;
+  }
+  /// The cell of a coordinate, modulo `side`. Beyond 2^22 the horizon has no cells of its own.
+  WS_INLINE static std::int32_t wrap(float at, std::int32_t side) {
+    const auto cell = static_cast<std::int32_t>(math::floor(math::clamp(at, -0x1p+22f, 0x1p+22f)));
+    if (cell >= 0 && cell < side) return cell;
+    const std::int32_t rest = cell % side;
+    return rest < 0 ? rest + side : rest;
+  }
+
+  /// Energy, size of the magnetisation and vortices a site, and the helicity modulus: the second
+  /// derivative of the free energy a site by a twist (S. Teitel, C. Jayaprakash, PRB 27 (1983)
+  /// 598), here what one configuration adds to its mean, averaged over both directions. Sums are
+  /// below 2^53 and exact in double precision.
+  WS_INLINE void measure(const XySums& sums, const Scene& scene,
+                         float (&measured)[kMeasured]) const {
+    const double sites = static_cast<double>(scene.side) * scene.side, g = params_.coupling;
+    const double unit = 1 / (static_cast<double>(XySums::kUnit) * sites);
+    const auto mean = [unit](std::int64_t sum) { return static_cast<double>(sum) * unit; };
+    const double bonds = mean(sums.cosine_x) + g * mean(sums.cosine_y);
+    const double x = mean(sums.sine_x), y = g * mean(sums.sine_y);
+    const double mx = mean(sums.total_x), my = mean(sums.total_y);
+    measured[0] = static_cast<float>(-bonds);
+    const float size = math::sqrt(static_cast<float>(mx * mx + my * my));
+    measured[1] = math::min(size, 1.f);
+    measured[2] = static_cast<float>(
+        0.5 * (bonds - (x * x + y * y) * sites / static_cast<double>(scene.temperature)));
+    measured[3] = static_cast<float>(static_cast<double>(sums.vortices) / sites);
+  }
+
+  Params params_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,160 @@
+#include "generators/images/xy.h"
+
+#include "generators/generator.h"
+#include "kernels/device.h"
+#include "kernels/memory_plan.h"
+#include "tests/generators/collect.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+constexpr double kTau = 2 * std::numbers::pi;
+
+// ---- the generator ------------------------------------------------------------------------------
+
+// A picture of colours by components tells every angle to 2^-24 and so all that is measured of it.
+TEST(Xy, LatentsAreMeasuredInThePicture) {
+  for (const int size : {16, 37, 190}) {
+    const auto generator =
+        make_generator("xy", size, {{"rounds", "2", {}}, {"colour", "vector", {}}});
+    const int side = (size + 1) / 2 * 2;
+    const auto samples = test::collect(*generator, {4, 0, 3});
+    for (std::size_t row = 0; row < samples.count(); ++row) {
+      EXPECT_EQ(samples.label[row] == 0, samples.latent(row, 0) < Xy::kCritical);
+      if (side != size) continue;
+      const float* const x = samples.image(row);
+      double energy = 0, mx = 0, my = 0, sx = 0, sy = 0, vortices = 0;
+      const auto angle = [&](int i, int j) {
+        const float* const pixel = x + 3 * (j % side * side + i % side);
+        return std::atan2(2 * double{pixel[1]} - 1, 2 * double{pixel[0]} - 1);
+      };
+      for (int j = 0; j < side; ++j) {
+        for (int i = 0; i < side; ++i) {
+          const double here = angle(i, j), right = angle(i + 1, j), down = angle(i, j + 1);
+          energy -= std::cos(right - here) + std::cos(down - here);
+          sx += std::sin(right - here);
+          sy += std::sin(down - here);
+          mx += std::cos(here);
+          my += std::sin(here);
+          const double turn = std::remainder(right - here, kTau) +
+                              std::remainder(angle(i + 1, j + 1) - right, kTau) +
+                              std::remainder(down - angle(i + 1, j + 1), kTau) +
+                              std::remainder(here - down, kTau);
+          vortices += turn > 1 ? 1 : 0;
+        }
+      }
+      const double sites = side * side, t = double{samples.latent(row, 0)};
+      // Angles to 2^-22; a difference near half a turn would count as a vortex or not by that.
+      EXPECT_NEAR(samples.latent(row, 1), energy / sites, 2e-6);
+      EXPECT_NEAR(samples.latent(row, 2), std::hypot(mx, my) / sites, 2e-6);
+      EXPECT_NEAR(samples.latent(row, 3), 0.5 * (-energy - (sx * sx + sy * sy) / t) / sites,
+                  2e-5 + 1e-6 * (std::abs(sx) + std::abs(sy)) / t);
+      EXPECT_NEAR(samples.latent(row, 4), vortices / sites, 1e-9 + 1e-7 * vortices / sites);
+    }
+  }
+}
+
+// 4 x 4 spins at T = 1.2 through the generator: xy_equilibrium.test.cpp has the exact energy. It
+// bends by 0.4 (T - 1.2)^2, which is nothing within 0.005. Five standard errors: 5.7e-7.
+TEST(Xy, TemperaturesAreThoseOfTheLattices) {
+  const auto generator = make_generator("xy", 4,
+                                        {{"label", "temperature", {}},
+                                         {"bins", "1", {}},
+                                         {"t_low", "1.195", {}},
+                                         {"t_high", "1.205", {}},
+                                         {"rounds", "12", {}}});
+  const auto samples = test::collect(*generator, {14, 0, 20000});
+  std::vector<double> energies;
+  for (std::size_t row = 0; row < samples.count(); ++row)
+    energies.push_back(samples.latent(row, 1));
+  const test::Moments m = test::moments(energies);
+  const double error = std::sqrt(m.variance / static_cast<double>(m.count));
+  EXPECT_NEAR(m.mean, -1.221288, 5 * error);
+  EXPECT_LT(5 * error, 0.02 * 1.2 * 0.5) << "2 % of T are seen";
+}
+
+TEST(Xy, HuesAreAngles) {
+  const std::vector<ParamSetting> quick = {{"rounds", "2", {}}};
+  const auto hues = test::collect(*make_generator("xy", 12, quick), {4, 0, 2});
+  std::vector<ParamSetting> vector = quick;
+  vector.push_back({"colour", "vector", {}});
+  const auto vectors = test::collect(*make_generator("xy", 12, vector), {4, 0, 2});
+  for (std::size_t row = 0; row < 2; ++row) {
+    for (int i = 0; i < 144; ++i) {
+      const float* const hue = hues.image(row) + 3 * i;
+      const float* const at = vectors.image(row) + 3 * i;
+      const double turns = std::atan2(double{at[1]} - 0.5, double{at[0]} - 0.5) / kTau;
+      const Rgb expected = hue_colour(static_cast<float>(turns), 0, 1);
+      EXPECT_NEAR(hue[0], expected.r, 1e-5);
+      EXPECT_NEAR(hue[1], expected.g, 1e-5);
+      EXPECT_NEAR(hue[2], expected.b, 1e-5);
+    }
+  }
+}
+
+TEST(Xy, MirrorsTakeAllNumbersByTurns) {
+  const Xy generator{Xy::Params{}};
+  std::array<int, 17> seen{};
+  for (int round = 0; round < 170; ++round)
+    ++seen[static_cast<std::size_t>(generator.mirrors_of(round, 64))];
+  for (const int count : seen) EXPECT_NEAR(count, 10, 2);
+  Xy::Params none;
+  none.mirrors = 0;
+  for (int round = 0; round < 20; ++round) EXPECT_EQ(Xy(none).mirrors_of(round, 64), 0);
+}
+
+TEST(Xy, TemperaturesFillTheirBins) {
+  const auto generator = make_generator("xy", 4,
+                                        {{"label", "temperature", {}},
+                                         {"bins", "5", {}},
+                                         {"t_low", "1", {}},
+                                         {"t_high", "2", {}},
+                                         {"coupling", "0.5", {}},
+                                         {"rounds", "1", {}}});
+  EXPECT_EQ(generator->info().classes.size(), 5u);
+  const auto samples = test::collect(*generator, {4, 0, 2000});
+  std::vector<double> temperatures;
+  for (std::size_t row = 0; row < samples.count(); ++row) {
+    const double t = samples.latent(row, 0);
+    temperatures.push_back(t);
+    // Edges are rounded to floats.
+    EXPECT_NEAR(samples.label[row] + 0.5, 5 * (t - 1), 0.5 + 1e-5);
+  }
+  EXPECT_GT(test::kolmogorov_p(temperatures, [](double t) { return t - 1; }), test::kGate);
+}
+
+TEST(Xy, ImpossibleParametersAreRefused) {
+  const auto refused = [](std::vector<ParamSetting> settings) {
+    return test::message_of(ErrorKind::config, [&] { make_generator("xy", 16, settings); });
+  };
+  test::expect_parts(refused({{"side", "15", {}}}), {"side = 15", "even", "take 16"});
+  test::expect_parts(refused({{"side", "2", {}}}), {"side = 2", "take 4"});
+  test::expect_parts(refused({{"t_low", "3", {}}, {"t_high", "2", {}}}), {"t_low", "exchange"});
+  test::expect_parts(refused({{"t_low", "1", {}}}), {"one phase", "lower t_low", "0.8929"});
+  test::expect_parts(refused({{"t_high", "0.8", {}}}), {"one phase", "raise t_high"});
+  test::expect_parts(refused({{"coupling", "0", {}}}), {"coupling = 0", "label: temperature"});
+  test::expect_parts(refused({{"t_low", "0.01", {}}}), {"t_low = 0.01", "out of range"});
+  const auto large = make_generator("xy", 1025);
+  test::expect_parts(test::message_of(ErrorKind::config,
+                                      [&] {
+                                        MemoryPlan memory(Device::cpu());
+                                        large->plan(memory, 1);
+                                      }),
+                     {"1025 pixels", "1024 are the most", "name a side"});
+}
+
+}  // namespace
+}  // namespace wellspring
