@@ -25,8 +25,7 @@ struct Decay {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& text, const std::string& why,
                          const std::string& advice) {
-  fail(ErrorKind::config,
-       {fmt::format("{}: decay '{}'", name, printable(text)), why, advice});
+  fail(ErrorKind::config, {fmt::format("{}: decay '{}'", name, printable(text)), why, advice});
 }
 
 constexpr const char* kAdvice = "write 172.5 -> 80.377 + 4.78: masses in GeV, two or three behind";

@@ -135,17 +135,16 @@ TEST(DecayChain, ThreeBodiesFillTheirPhaseSpace) {
       {1.77686, 0.105658, 0, 0}, {1.86966, 0.493677, 0.13957, 0.13957}, {100, 60, 20, 1}};
   for (const auto& law : laws) {
     const std::string mother = shortest(law[0]);
-    const Events events = make(
-        {{"bodies_low", "2", {}},
-         {"bodies_high", "2", {}},
-         {"energy_low", "300", {}},
-         {"energy_high", "300", {}},
-         {"masses", "[" + mother + "]", {}},
-         {"decays",
-          "[" + mother + " -> " + shortest(law[1]) + " + " + shortest(law[2]) + " + " +
-              shortest(law[3]) + "]",
-          {}}},
-        20000);
+    const Events events = make({{"bodies_low", "2", {}},
+                                {"bodies_high", "2", {}},
+                                {"energy_low", "300", {}},
+                                {"energy_high", "300", {}},
+                                {"masses", "[" + mother + "]", {}},
+                                {"decays",
+                                 "[" + mother + " -> " + shortest(law[1]) + " + " +
+                                     shortest(law[2]) + " + " + shortest(law[3]) + "]",
+                                 {}}},
+                               20000);
     for (std::size_t k = 0; k < 3; ++k) {
       std::vector<double> pairs, cosines;
       for (const auto& event : events.finals) {
@@ -153,17 +152,17 @@ TEST(DecayChain, ThreeBodiesFillTheirPhaseSpace) {
         // From energies in the mother's rest frame: a difference of large numbers would lose them.
         const Four whole = event[0] + event[1] + event[2];
         const Four third = at_rest(event[k], whole);
-        pairs.push_back(std::sqrt(std::max(
-            0.0, law[0] * law[0] + law[1 + k] * law[1 + k] - 2 * law[0] * third.e)));
+        pairs.push_back(std::sqrt(
+            std::max(0.0, law[0] * law[0] + law[1 + k] * law[1 + k] - 2 * law[0] * third.e)));
         cosines.push_back(third.z / third.momentum());
       }
       EXPECT_GT(test::kolmogorov_p(pairs, pair_law(law[0], law[1 + k], law[1 + (k + 1) % 3],
                                                    law[1 + (k + 2) % 3])),
                 test::kGate)
           << mother << ", pair " << k;
-      EXPECT_GT(test::kolmogorov_p(cosines,
-                                   [](double x) { return std::clamp(0.5 * (1 + x), 0.0, 1.0); }),
-                test::kGate);
+      EXPECT_GT(
+          test::kolmogorov_p(cosines, [](double x) { return std::clamp(0.5 * (1 + x), 0.0, 1.0); }),
+          test::kGate);
     }
   }
 }
