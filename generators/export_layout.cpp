@@ -265,9 +265,9 @@ ArrayMeaning meaning_of(const std::vector<LatentInfo>& columns) {
 
 const std::vector<ExportLayout>& export_layouts() {
   static const std::vector<ExportLayout> layouts = {
-      {"columns", "x (and offsets, of sets)", ""},
-      {"calochallenge", "incident_energies and showers, MeV", "calo_gflash"},
-      {"jetnet", "particle_features and jet_features", "ginkgo"}};
+      {"columns", "x (and offsets, of sets)"},
+      {"calochallenge", "incident_energies and showers, MeV", {"calo_gflash"}, SampleKind::event},
+      {"jetnet", "particle_features and jet_features", {"ginkgo", "lund_shower"}, SampleKind::set}};
   return layouts;
 }
 
@@ -277,8 +277,11 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleFeed
   const ExportLayout& columns = layouts.front();
   if (name.empty()) {
     if (!is_hdf5(path) || !feed.identity().contains("generator")) return columns;
-    const auto own =
-        std::ranges::find(layouts, feed.origins().front().info.name, &ExportLayout::generator);
+    const std::string& generator = feed.origins().front().info.name;
+    const auto own = std::ranges::find_if(layouts, [&](const ExportLayout& layout) {
+      return layout.kind == feed.layout().kind &&
+             std::ranges::count(layout.generators, generator) > 0;
+    });
     return own == layouts.end() ? columns : *own;
   }
   const auto found = std::ranges::find(layouts, name, &ExportLayout::name);
@@ -288,7 +291,7 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleFeed
     fail(ErrorKind::config,
          {fmt::format("unknown layout '{}'", name), "", name_advice(name, names)});
   }
-  if (!found->generator.empty() && !is_hdf5(path)) {
+  if (!found->generators.empty() && !is_hdf5(path)) {
     fail(ErrorKind::config, {fmt::format("the layout '{}' is one of HDF5 files", name),
                              fmt::format("'{}' is none", path.string()),
                              "give a name that ends in .h5 or .hdf5, or leave --layout out"});

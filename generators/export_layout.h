@@ -15,8 +15,10 @@ namespace wellspring {
 
 struct ExportLayout {
   std::string name;
-  std::string arrays;     ///< what it has in place of x, one line for help
-  std::string generator;  ///< whose HDF5 files have it where none is named; "": that of all others
+  std::string arrays;  ///< what it has in place of x, one line for help
+  /// Whose HDF5 files have it where none is named and samples are of `kind`; none: all others'.
+  std::vector<std::string> generators = {};
+  SampleKind kind = SampleKind::set;
 };
 
 /// columns, calochallenge, jetnet.

@@ -81,7 +81,8 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
   if (spec.kind == SourceKind::files) return std::make_unique<DatasetSource>(spec, own);
   auto generator = make_generator(spec.generator, own.size, spec.params, spec.place);
   ProceduralSource::Settings settings{own.seed, {}, {}, own.dense};
-  if (generator->layout().kind == SampleKind::image) {
+  // By the generator: pictures that generators of events make are not augmented.
+  if (find_generator(spec.generator).kind == SampleKind::image) {
     const SampleShape shape = generator->layout().shape();
     const FrameSize frame = {shape.width, shape.height};
     settings.training = plan_augmentation(own.training, frame, frame);

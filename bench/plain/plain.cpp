@@ -19,6 +19,7 @@ std::vector<PlainLoop> plain_loops() {
           plain_lotka_volterra(),
           plain_lorenz(),
           plain_rambo(),
+          plain_lund_shower(),
           plain_pde(64),
           plain_xy(32, 4, 2)};
 }

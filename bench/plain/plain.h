@@ -44,6 +44,7 @@ PlainLoop plain_lorenz();
 PlainLoop plain_rambo();
 PlainLoop plain_pde(int side);
 PlainLoop plain_xy(int side, int rounds, int mirrors);
+PlainLoop plain_lund_shower();
 
 /// Three equal channels.
 inline void set_grey(std::span<float> x, std::size_t pixel, float value) {

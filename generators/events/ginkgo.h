@@ -1,4 +1,5 @@
-// Generator `ginkgo`: jets of the Ginkgo toy parton shower, W against QCD, as sets of constituents.
+// Generator `ginkgo`: jets of the Ginkgo toy parton shower, W against QCD, as sets of constituents,
+// or as what can be seen of them: images, and numbers of their substructure (jet_views.h).
 // Both kinds shower by the same law but for the rate of their first branching, so the ratio of the
 // two densities of a shower is known exactly and comes along as truth. Host and device.
 //
@@ -19,6 +20,8 @@
 #include "core/params.h"
 #include "core/text.h"
 #include "generators/events/ginkgo_shower.h"
+#include "generators/events/jet_view_params.h"
+#include "generators/events/jet_views.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/sample.h"
 #include "kernels/math.h"
@@ -34,7 +37,7 @@
 namespace wellspring {
 
 struct Ginkgo {
-  static constexpr int kFeatures = 4, kGlobals = 4, kLatents = 7;
+  static constexpr int kFeatures = 4, kGlobals = 4, kLatents = 8;
   enum class Frame : std::uint8_t { lab, rest };
 
   struct Params {
@@ -45,33 +48,19 @@ struct Ginkgo {
     Frame frame = Frame::lab;
     double unit = 1;
     int items = 40;
+    jets::Output output = jets::Output::constituents;
+    int pixels = 33;
+    double pixel = 0.1;
+    jets::Norm norm = jets::Norm::sum;
   };
   static const ParamTable<Params>& table() {
-    static const auto rows =
-        ParamTable<Params>("ginkgo")
-            .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "mass of a W jet", kRunner)
-            .real("qcd_mass", &Params::qcd_mass, {1, 1000}, "GeV",
-                  "mass of a QCD jet; unequal to w_mass, the mass alone tells the kinds apart",
-                  "published: 30; here as w_mass, as after a cut on the mass")
-            .real("w_root_rate", &Params::w_root_rate, {0.1, 100}, "",
-                  "rate of the first branching of a W; the larger, the lighter its parts", kRunner)
-            .real("qcd_root_rate", &Params::qcd_root_rate, {0.1, 100}, "",
-                  "rate of the first branching of a QCD jet", kRunner)
-            .real("rate", &Params::rate, {0.1, 100}, "", "rate of all further branchings", kRunner)
-            .real("t_cut", &Params::t_cut, {1e-3, 1e5}, "GeV^2",
-                  "a parton of at most this mass squared is a constituent", kRunner)
-            .real("momentum_low", &Params::momentum_low, {0, 1e4}, "GeV",
-                  "smallest momentum of a jet, along (1, 1, 1)", kRunner)
-            .real("momentum_high", &Params::momentum_high, {0, 1e4}, "GeV",
-                  "largest; uniform between the two", kRunner)
-            .choice("frame", &Params::frame, {{"lab", Frame::lab}, {"rest", Frame::rest}},
-                    "frame of the constituents: where the jet moves, or where it is at rest")
-            .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in x and globals")
-            .integer("items", &Params::items, {2, ginkgo::kMostFinals}, "",
-                     "most constituents kept, those of most energy");
+    static const auto rows = [] {
+      auto table = own_rows();
+      jets::add_view_rows(table);
+      return table;
+    }();
     return rows;
   }
-
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "ginkgo";
@@ -105,6 +94,7 @@ struct Ginkgo {
     const double momentum = params.frame == Frame::rest ? 0 : params.momentum_high;
     info.high = static_cast<float>(std::hypot(mass, momentum) / params.unit);
     info.low = -info.high;
+    jets::describe_view(params, unit, info.high, info);
     info.draws = {.scene = ginkgo::kMostFinals};  // one, and one a branching
     return info;
   }
@@ -120,7 +110,10 @@ struct Ginkgo {
         momentum_range_(static_cast<float>(params.momentum_high - params.momentum_low)),
         per_unit_(static_cast<float>(1 / params.unit)),
         frame_(params.frame),
-        items_(params.items) {
+        output_(params.output),
+        items_(params.output == jets::Output::constituents ? params.items : ginkgo::kMostFinals),
+        picture_(jets::picture_of(params)),
+        layout_(jets::view_layout(params, params.items, kFeatures, kGlobals)) {
     expect_span("w_mass", params.w_mass, params.t_cut);
     expect_span("qcd_mass", params.qcd_mass, params.t_cut);
     if (params.momentum_high < params.momentum_low) {
@@ -128,13 +121,10 @@ struct Ginkgo {
                                "the momentum of a jet is uniform between the two",
                                "exchange them, or give both the same value"});
     }
+    expect_axis(params);
   }
 
-  SampleLayout layout() const {
-    SampleLayout layout = SampleLayout::set(items_, kFeatures);
-    layout.globals = kGlobals;
-    return layout;
-  }
+  SampleLayout layout() const { return layout_; }
 
   /// By one thread. Constituents in order of falling energy.
   template <class Row>
@@ -165,17 +155,20 @@ struct Ginkgo {
           hardest.add(frame_ == Frame::rest ? part : ginkgo::boosted(part, jet, mass), items_);
         });
 
-    for (int i = 0; i < hardest.count; ++i) {
-      const ginkgo::Parton& part = hardest.part[i];
-      row.set(i, 0, hardest.energy[i] * per_unit_);
-      row.set(i, 1, part.p.x * per_unit_);
-      row.set(i, 2, part.p.y * per_unit_);
-      row.set(i, 3, part.p.z * per_unit_);
+    if (output_ == jets::Output::constituents) {
+      for (int i = 0; i < hardest.count; ++i) {
+        row.set(i, 0, hardest.e[i] * per_unit_);
+        row.set(i, 1, hardest.x[i] * per_unit_);
+        row.set(i, 2, hardest.y[i] * per_unit_);
+        row.set(i, 3, hardest.z[i] * per_unit_);
+      }
+      // Parts that were left as they are count as one more each: they would have branched.
+      row.set_count(count.finals + count.unfinished);
+      row.set_global(0, jet.energy() * per_unit_);
+      for (int i = 1; i < kGlobals; ++i) row.set_global(i, along * per_unit_);
+    } else {
+      show(hardest, row, truth);
     }
-    // Parts that were left as they are count as one more each: they would have branched.
-    row.set_count(count.finals + count.unfinished);
-    row.set_global(0, jet.energy() * per_unit_);
-    for (int i = 1; i < kGlobals; ++i) row.set_global(i, along * per_unit_);
     truth.label = is_w ? 0 : 1;
     truth.latents[0] = root_w + log_rest.value();
     truth.latents[1] = root_qcd + log_rest.value();
@@ -189,27 +182,72 @@ struct Ginkgo {
  private:
   static constexpr const char* kRunner = "as the authors' program sets it";
 
+  static ParamTable<Params> own_rows() {
+    return ParamTable<Params>("ginkgo")
+        .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "mass of a W jet", kRunner)
+        .real("qcd_mass", &Params::qcd_mass, {1, 1000}, "GeV",
+              "mass of a QCD jet; unequal to w_mass, the mass alone tells the kinds apart",
+              "published: 30; here as w_mass, as after a cut on the mass")
+        .real("w_root_rate", &Params::w_root_rate, {0.1, 100}, "",
+              "rate of the first branching of a W; the larger, the lighter its parts", kRunner)
+        .real("qcd_root_rate", &Params::qcd_root_rate, {0.1, 100}, "",
+              "rate of the first branching of a QCD jet", kRunner)
+        .real("rate", &Params::rate, {0.1, 100}, "", "rate of all further branchings", kRunner)
+        .real("t_cut", &Params::t_cut, {1e-3, 1e5}, "GeV^2",
+              "a parton of at most this mass squared is a constituent", kRunner)
+        .real("momentum_low", &Params::momentum_low, {0, 1e4}, "GeV",
+              "smallest momentum of a jet, along (1, 1, 1)", kRunner)
+        .real("momentum_high", &Params::momentum_high, {0, 1e4}, "GeV",
+              "largest; uniform between the two", kRunner)
+        .choice("frame", &Params::frame, {{"lab", Frame::lab}, {"rest", Frame::rest}},
+                "frame of the constituents: where the jet moves, or where it is at rest")
+        .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in x and globals")
+        .integer("items", &Params::items, {2, ginkgo::kMostFinals}, "",
+                 "most constituents kept of a set, those of most energy");
+  }
+
   static constexpr float kAxis = 0x1.279a74p-1f;  ///< 1 / sqrt 3
   static constexpr double kSlack = 1e-3;          ///< for roundings of log densities
 
   /// The constituents of most energy so far, in falling order; the earlier first of equal ones.
   struct Hardest {
-    ginkgo::Parton part[ginkgo::kMostFinals];
-    float energy[ginkgo::kMostFinals];
+    float e[ginkgo::kMostFinals], x[ginkgo::kMostFinals], y[ginkgo::kMostFinals],
+        z[ginkgo::kMostFinals];
+    float more[2][ginkgo::kMostFinals];  ///< room for what is made of them
     int count = 0;
 
     WS_INLINE void add(const ginkgo::Parton& next, int most) {
-      const float e = next.energy();
-      if (count == most && !(e > energy[count - 1])) return;
+      const float energy = next.energy();
+      if (count == most && !(energy > e[count - 1])) return;
       int place = count < most ? count++ : count - 1;
-      for (; place > 0 && energy[place - 1] < e; --place) {
-        part[place] = part[place - 1];
-        energy[place] = energy[place - 1];
+      for (; place > 0 && e[place - 1] < energy; --place) {
+        e[place] = e[place - 1];
+        x[place] = x[place - 1];
+        y[place] = y[place - 1];
+        z[place] = z[place - 1];
       }
-      part[place] = next;
-      energy[place] = e;
+      e[place] = energy;
+      x[place] = next.p.x;
+      y[place] = next.p.y;
+      z[place] = next.p.z;
     }
   };
+
+  /// An image or numbers, of all constituents; places in the plane replace their momenta.
+  template <class Row>
+  WS_INLINE void show(Hardest& all, Row& row, Truth<kLatents>& truth) const {
+    static_assert(ginkgo::kMostFinals <= jets::kMostConstituents);
+    jets::Sum sum;
+    for (int i = 0; i < all.count; ++i) sum.add(all.e[i], all.x[i], all.y[i], all.z[i]);
+    jets::Cloud cloud{all.x, all.z, all.y, all.e, all.more[0], all.more[1], all.count};
+    const float phi = 0.25f * math::kPi;  // of (1, 1, 1)
+    for (int i = 0; i < all.count; ++i) jets::place(cloud, i, all.x[i], all.y[i], all.z[i], phi);
+    if (output_ == jets::Output::image) {
+      truth.latents[7] = jets::draw_image(cloud, picture_, row);
+    } else {
+      jets::measure(cloud, sum, per_unit_, [&row](int f, float value) { row.set(f, value); });
+    }
+  }
 
   /// Of a whole shower: the least and the most that its branchings can give.
   static std::pair<float, float> log_density_range(const Params& params) {
@@ -227,6 +265,14 @@ struct Ginkgo {
     return {static_cast<float>(kMost * low - kSlack), static_cast<float>(kMost * high + kSlack)};
   }
 
+  static void expect_axis(const Params& params) {
+    if (params.output == jets::Output::constituents) return;
+    if (params.frame == Frame::lab && params.momentum_low > 0) return;
+    fail(ErrorKind::config, {"ginkgo: images and features of jets at rest",
+                             "they lie in the plane of pseudorapidity and azimuth about the jet",
+                             "give frame=lab and momentum_low > 0, or output=constituents"});
+  }
+
   static void expect_span(const char* name, double mass, double t_cut) {
     const double span = mass * mass / t_cut;
     if (span > 1 && span <= ginkgo::kLargestSpan) return;
@@ -240,7 +286,10 @@ struct Ginkgo {
   ginkgo::Rate w_, qcd_, rate_;
   float w_mass_, qcd_mass_, t_cut_, momentum_low_, momentum_range_, per_unit_;
   Frame frame_;
+  jets::Output output_;
   int items_;
+  jets::Picture picture_;
+  SampleLayout layout_;
 };
 
 }  // namespace wellspring

@@ -1,6 +1,6 @@
 // Generator `rambo`: momenta of n bodies, uniform in phase space, as sets. Massless by the RAMBO
 // method, whose events all weigh the same; massive ones by scaling those, with a weight or with
-// rejection by a proven bound. Host and device.
+// rejection by a proven bound. Bodies may decay further (decay_chain.h). Host and device.
 //
 // Source: R. Kleiss, W. J. Stirling, S. D. Ellis, "A new Monte Carlo treatment of multiparticle
 // phase space at high energies", Comput. Phys. Commun. 40 (1986) 359. Each body gets a direction
@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/params.h"
 #include "core/text.h"
+#include "generators/events/decay_chain.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
 #include "kernels/math.h"
@@ -37,6 +38,7 @@ struct Rambo {
     int bodies_low = 4, bodies_high = 4;
     double energy_low = 500, energy_high = 500;
     std::vector<double> masses;
+    std::vector<std::string> decays;
     Weights weights = Weights::keep;
     double unit = 1;
   };
@@ -52,6 +54,10 @@ struct Rambo {
                   "largest; uniform between the two")
             .real_list("masses", &Params::masses, {0, 1e6}, "GeV",
                        "of the first bodies; those beyond the list have none")
+            .text_list("decays", &Params::decays,
+                       "of heavy bodies and of what they decay into: the mass of what decays and "
+                       "those of two or three products, 172.5 -> 80.377 + 4.78, in GeV; each is "
+                       "uniform in its phase space")
             .choice(
                 "weights", &Params::weights,
                 {{"keep", Weights::keep}, {"unweight", Weights::unweight}},
@@ -65,6 +71,24 @@ struct Rambo {
                      {"energy_low", "500"},
                      {"energy_high", "500"}},
                     "two top quarks at 500 GeV")
+            .preset("top_pair_decays",
+                    {{"bodies_low", "2"},
+                     {"bodies_high", "2"},
+                     {"masses", "[172.5, 172.5]"},
+                     {"energy_low", "500"},
+                     {"energy_high", "500"},
+                     {"decays", "[172.5 -> 4.78 + 80.377, 80.377 -> 0 + 0]"}},
+                    "two top quarks at 500 GeV, each to b W and on to b q q'; masses: Particle "
+                    "Data Group")
+            .preset("tau_pair",
+                    {{"bodies_low", "2"},
+                     {"bodies_high", "2"},
+                     {"masses", "[1.77686, 1.77686]"},
+                     {"energy_low", "91.1876"},
+                     {"energy_high", "91.1876"},
+                     {"decays", "[1.77686 -> 0.105658 + 0 + 0]"}},
+                    "two taus at the mass of the Z, each to a muon and two neutrinos; masses: "
+                    "Particle Data Group")
             .preset("d_to_k_pi_pi",
                     {{"bodies_low", "3"},
                      {"bodies_high", "3"},
@@ -96,9 +120,11 @@ struct Rambo {
     info.high = static_cast<float>(params.energy_high / params.unit);
     info.low = -info.high;
     const bool rejects = params.weights == Weights::unweight && any_mass(params);
-    // The class and the energy; a block a body, and one a try.
-    info.draws = {.scene = 1 + std::int64_t{params.bodies_high + (rejects ? 1 : 0)} *
-                                   (rejects ? kMostTries : 1)};
+    // The class and the energy; a block a body, and one a try; decays.
+    const DecayChain chain("rambo", params.masses, params.bodies_high, params.decays);
+    info.draws = {.scene = 1 + chain.blocks() +
+                           std::int64_t{params.bodies_high + (rejects ? 1 : 0)} *
+                               (rejects ? kMostTries : 1)};
     return info;
   }
 
@@ -126,6 +152,8 @@ struct Rambo {
            {"rambo: masses has " + std::to_string(params.masses.size()) + " values",
             "bodies_high is " + bodies, "give no more than " + bodies + " masses"});
     }
+    decays_ = DecayChain("rambo", params.masses, high_, params.decays);
+    items_ = decays_.any() ? decays_.finals(high_) : high_;
     double sum = 0;
     for (std::size_t i = 0; i < params.masses.size(); ++i) {
       mass_[i] = params.masses[i];
@@ -140,7 +168,7 @@ struct Rambo {
     }
   }
 
-  SampleLayout layout() const { return SampleLayout::set(high_, kFeatures); }
+  SampleLayout layout() const { return SampleLayout::set(items_, kFeatures); }
 
   /// By one thread.
   template <class Row>
@@ -165,15 +193,15 @@ struct Rambo {
       if (u < share || turn + 1 == kMostTries) break;
     }
 
-    WS_UNROLL(8)
-    for (int i = 0; i < kMostBodies; ++i) {
-      if (i >= n) continue;
-      row.set(i, 0, static_cast<float>(event.e[i] * per_unit_));
-      row.set(i, 1, static_cast<float>(event.x[i] * per_unit_));
-      row.set(i, 2, static_cast<float>(event.y[i] * per_unit_));
-      row.set(i, 3, static_cast<float>(event.z[i] * per_unit_));
+    if (decays_.any()) {
+      decay(key.rng, n, event, row);
+    } else {
+      WS_UNROLL(8)
+      for (int i = 0; i < kMostBodies; ++i) {
+        if (i < n) write(i, event.e[i], event.x[i], event.y[i], event.z[i], row);
+      }
+      row.set_count(n);
     }
-    row.set_count(n);
     truth.label = label;
     truth.weight = rejects_ ? 1 : event.weight;
     truth.latents[0] = energy;
@@ -185,6 +213,7 @@ struct Rambo {
   static constexpr double kLargestShare = 0.99;  ///< of the masses in the energy
   /// Weights fall to about (k / m)^(n - 2) x^(2 n - 3) near the threshold, x >= 0.14.
   static constexpr float kLowestLogWeight = -80;
+  static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< of the scene, behind energy and class
 
   struct Event {
     double e[kMostBodies], x[kMostBodies], y[kMostBodies], z[kMostBodies];
@@ -198,13 +227,27 @@ struct Rambo {
     return std::any_of(params.masses.begin(), end, [](double mass) { return mass > 0; });
   }
 
-  /// Correctly rounded.
-  WS_INLINE static double root(double x) {
-#if WS_DEVICE_CODE
-    return __dsqrt_rn(x);
-#else
-    return __builtin_sqrt(x);
-#endif
+  WS_INLINE static double root(double x) { return double_root(x); }
+
+  template <class Row>
+  WS_INLINE void write(int item, double e, double x, double y, double z, Row& row) const {
+    row.set(item, 0, static_cast<float>(e * per_unit_));
+    row.set(item, 1, static_cast<float>(x * per_unit_));
+    row.set(item, 2, static_cast<float>(y * per_unit_));
+    row.set(item, 3, static_cast<float>(z * per_unit_));
+  }
+
+  /// Items are what the bodies end in, body after body. The bodies' own arrays stay in registers.
+  template <class Row>
+  WS_INLINE void decay(const SampleRng& rng, int n, const Event& event, Row& row) const {
+    DecayChain::Particle waiting[DecayChain::kMostFinals];
+    WS_UNROLL(8)
+    for (int i = 0; i < kMostBodies; ++i) {
+      if (i < n) waiting[n - 1 - i] = {event.e[i], event.x[i], event.y[i], event.z[i], i};
+    }
+    row.set_count(decays_.run(
+        rng, kFirstDecayBlock, waiting, n,
+        [&](int item, const DecayChain::Particle& p) { write(item, p.e, p.x, p.y, p.z, row); }));
   }
 
   /// Massless momenta of total (energy, 0, 0, 0). Body i of try t has block 8 t + i. In double:
@@ -301,6 +344,8 @@ struct Rambo {
   double per_unit_;
   bool massive_, rejects_;
   double mass_[kMostBodies] = {};
+  DecayChain decays_;
+  int items_ = 0;
 };
 
 }  // namespace wellspring

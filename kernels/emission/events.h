@@ -3,7 +3,8 @@
 // A functor of this form has
 //
 //     static constexpr int kLatents;                    and, where it has targets, kTargets
-//     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals
+//     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals,
+//                                                       or ::image, which is a row of values, too
 //     template <class Row>
 //     void make(const SampleKey&, Row&, TruthOf<F>&) const;                by one thread, or
 //     int members() const;                                                 by a team of as many:
@@ -89,9 +90,7 @@ class RowWriter {
   }
 
  private:
-  WS_INLINE T* x() const {
-    return static_cast<T*>(batch_.x) + b_ * (std::int64_t{items()} * features());
-  }
+  WS_INLINE T* x() const { return static_cast<T*>(batch_.x) + b_ * batch_.layout.elements(); }
 
   const BatchView& batch_;
   std::int64_t b_;

@@ -18,7 +18,9 @@
 namespace wellspring {
 
 template <class F>
-concept HasPlane = requires { requires F::kHasPlane; };
+concept HasPlane = requires {
+  requires F::kHasPlane;
+};
 
 /// A functor whose image is the plane of F.
 template <class F>

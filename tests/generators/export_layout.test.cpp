@@ -160,6 +160,38 @@ TEST(ExportLayout, JetsAreThoseOfJetNet) {
   }
 }
 
+// The jets of lund_shower in the same layout; what is no set is exported as columns unless told.
+TEST(ExportLayout, TheLayoutOfJetsIsThatOfTheirSets) {
+  const test::TemporaryFolder folder;
+  export_to(folder / "a.h5", "lund_shower", {{"preset", "jetnet30"}});
+  export_to(folder / "a.npz", "lund_shower", {{"preset", "jetnet30"}});
+  const Hdf5File file(folder / "a.h5");
+  EXPECT_EQ(file.array("particle_features").shape(), (std::vector<std::int64_t>{23, 30, 4}));
+  const std::vector<double> particles = values(folder / "a.h5", "particle_features"),
+                            jets = values(folder / "a.h5", "jet_features"),
+                            latents = npz_values(folder / "a.npz", "latents"),
+                            offsets = npz_values(folder / "a.npz", "offsets");
+  const std::size_t width = latents.size() / 23;
+  for (std::size_t j = 0; j < 23; ++j) {
+    const double count = offsets[j + 1] - offsets[j];
+    EXPECT_EQ(jets[4 * j + 3], count);
+    // Constituents' momenta add up as vectors: they lie within the radius of 0.8 or a top's decay.
+    EXPECT_NEAR(jets[4 * j], latents[j * width], 0.2 * latents[j * width]);
+    double pt = 0;
+    for (std::size_t i = 0; i < 30; ++i) pt += particles[(30 * j + i) * 4 + 2];
+    EXPECT_GT(pt, 0.9);
+    EXPECT_LT(pt, 1.3);
+  }
+  for (const std::string output : {"image", "features"}) {
+    for (const std::string generator : {"ginkgo", "lund_shower"}) {
+      export_to(folder / "b.h5", generator, {{"output", output}});
+      const Hdf5File columns(folder / "b.h5");
+      EXPECT_EQ(columns.array("x").shape().size(), output == "image" ? 4u : 2u);
+      EXPECT_FALSE(columns.has("particle_features"));
+    }
+  }
+}
+
 TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
   const test::TemporaryFolder folder;
   const auto refused = [&](const std::string& name, const std::string& generator,
@@ -172,6 +204,8 @@ TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
   expect_parts(refused("a.h5", "shapes", "jetnet"), {"'jetnet'", "it has jets"});
   expect_parts(refused("a.h5", "ginkgo", "calochallenge"), {"it has showers"});
   expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"frame", "rest"}}), {"the jet's frame"});
+  expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"output", "image"}}), {"it has jets"});
+  expect_parts(refused("a.h5", "lund_shower", "jetnet", {{"columns", "lund"}}), {"it has jets"});
   expect_parts(refused("a.h5", "ginkgo", "jetnets"), {"did you mean 'jetnet'?"});
   expect_parts(refused("a.npz", "ginkgo", "jetnet"), {"is one of HDF5 files"});
   EXPECT_TRUE(folder.names().empty());

@@ -83,8 +83,8 @@ TEST(PlaneOfDeadLeaves, NamesTheLeafWhoseColourIsSeen) {
   constexpr int kLeaves = 300;
   for (const char* const yaml : {"", "augment: [rotate: 40, zoom: [0.7, 1.4]]"}) {
     for (const int size : {24, 150}) {
-      const test::Samples samples = with_plane(
-          "dead_leaves", size, 3, {{"max_leaves", std::to_string(kLeaves), {}}}, yaml);
+      const test::Samples samples =
+          with_plane("dead_leaves", size, 3, {{"max_leaves", std::to_string(kLeaves), {}}}, yaml);
       std::map<float, int> seen;
       for (std::size_t p = 0; p < samples.plane.size(); ++p) {
         const auto number = static_cast<std::uint32_t>(samples.plane[p]);
@@ -93,8 +93,8 @@ TEST(PlaneOfDeadLeaves, NamesTheLeafWhoseColourIsSeen) {
         const SampleRng rng = {named_key(kSeed, "dead_leaves"),
                                p / static_cast<std::size_t>(size * size)};
         // Those of the image, of its surroundings and of the whole plane have numbers of their own.
-        const Rgb colour = leaf_colour(rng, (leaf >> 22) << LeafPlaces::kLevelShift |
-                                                (leaf & ((1u << 22) - 1)));
+        const Rgb colour =
+            leaf_colour(rng, (leaf >> 22) << LeafPlaces::kLevelShift | (leaf & ((1u << 22) - 1)));
         ASSERT_EQ(samples.x[3 * p], colour.r) << p;
         ASSERT_EQ(samples.x[3 * p + 2], colour.b) << p;
       }
@@ -115,7 +115,8 @@ TEST(PlaneOfShapes, CoversTheAreaOfTheShape) {
     for (int p = 0; p < kSize * kSize; ++p) {
       ASSERT_TRUE(plane[p] == 0 || plane[p] == number);
       inside += plane[p] > 0 ? 1 : 0;
-      // Where the shape covers the whole pixel or nothing of it, its colour or the ground's is seen.
+      // Where the shape covers the whole pixel or nothing of it, its colour or the ground's is
+      // seen.
       const float red = samples.image(i)[3 * p];
       const float front = samples.latent(i, 4), back = samples.latent(i, 7);
       ASSERT_TRUE(plane[p] > 0 ? std::abs(red - front) <= std::abs(red - back) + 1e-6f
@@ -183,7 +184,9 @@ TEST(Planes, OfGeneratorsWithoutAreRefused) {
   const auto refused = [](const auto& body) { return test::message_of(ErrorKind::config, body); };
   test::expect_parts(refused([&] { SampleMaker(*noise, making); }),
                      {"noise has no plane", "dead_leaves", "mandelbulb"});
-  test::expect_parts(refused([&] { GeneratorFeed(*noise, {0, 0, 4}, making); }),
+  test::expect_parts(refused([&] {
+                       GeneratorFeed(*noise, {0, 0, 4}, making);
+                     }),
                      {"noise has no plane"});
 }
 

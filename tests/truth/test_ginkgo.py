@@ -12,6 +12,7 @@ import unittest
 
 import numpy as np
 
+from jets import features, image, places
 from truth import Sample, TruthTest, below, named_key, unit, unit_open
 
 EPS = 2.0**-24
@@ -108,6 +109,7 @@ class Jet:
         self.count = len(rows)
         self.x = np.array(rows[: p["items"]]) / p["unit"]
         self.globals = np.array([energy(jet), *jet[1]]) / p["unit"]
+        self.cloud = places(np.array(rows)[:, 1:], np.pi / 4)
 
 
 class Ginkgo(TruthTest):
@@ -142,6 +144,42 @@ class Ginkgo(TruthTest):
         self.rebuild(30, "items=5", "unit=100", "momentum_low=0", "momentum_high=1000", "rate=5", seed=4, first=2**50)
         # Jets of up to some hundred partons.
         self.rebuild(10, "t_cut=0.8", "items=128", "rate=0.1", "w_root_rate=0.1", "qcd_root_rate=0.2", seed=5)
+
+    def views(self, count, *settings, seed):
+        got = self.samples("ginkgo", count, *settings, seed=seed)
+        for i in range(count):
+            jet = Jet(got["metadata"]["parameters"], seed, i)
+            self.assertEqual(got["label"][i], jet.label)
+            self.assertLess(abs(got["latents"][i, 2] - jet.ratio), 1e-5)
+            if not jet.edge:
+                yield got, got["metadata"]["parameters"], i, jet
+
+    def test_images(self):
+        # Momenta are good to 2e-6 of the jet's energy (above), places of a constituent of 1 GeV to 10^-3.
+        left = 0
+        for settings in (("pixels=25",), ("norm=square", "pixel=0.04"), ("norm=none", "unit=10", "pixels=32")):
+            for got, p, i, jet in self.views(40, "output=image", *settings, seed=7):
+                pixels, outside, margin = image(jet.cloud, p)
+                left += margin < 1e-3
+                if margin < 1e-3:
+                    continue
+                scale = jet.cloud[:, 0].sum() / p["unit"] if p["norm"] == "none" else 1
+                np.testing.assert_allclose(got["x"][i, :, :, 0], pixels, rtol=0, atol=3e-5 * scale)
+                self.assertLess(abs(got["latents"][i, 7] - outside), 3e-5)
+        self.assertLessEqual(left, 15)
+
+    def test_features(self):
+        left = 0
+        for got, p, i, jet in self.views(60, "output=features", "unit=10", seed=8):
+            values, margin = features(jet.cloud, jet.globals * p["unit"], p["unit"])
+            left += margin < 1e-3
+            if margin < 1e-3:
+                continue
+            seen = got["x"][i].astype(float)
+            np.testing.assert_allclose(seen[:10], values[:10], rtol=1e-3, atol=1e-4)
+            if jet.count > 3:  # otherwise subjets are constituents, and quotients those of roundings
+                np.testing.assert_allclose(seen[10:], values[10:], rtol=3e-3, atol=1e-6)
+        self.assertLessEqual(left, 8)
 
     def test_likelihood_ratio_has_mean_one(self):
         # The mean of w / qcd over QCD jets, and of its inverse over W jets. Six standard errors: once in 5e8.

@@ -3,6 +3,7 @@
 #include "generators/generator.h"
 #include "generators/samples.h"
 #include "tests/generators/events/ginkgo_reference.h"
+#include "tests/generators/events/jet_reference.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
 
@@ -31,6 +32,11 @@ struct Row {
   void set(int item, int feature, float value) {
     items.resize(std::max(items.size(), static_cast<std::size_t>(item) + 1));
     items[static_cast<std::size_t>(item)][static_cast<std::size_t>(feature)] = value;
+  }
+  std::vector<float> values;  ///< of an image or of features
+  void set(int index, float value) {
+    values.resize(std::max(values.size(), static_cast<std::size_t>(index) + 1));
+    values[static_cast<std::size_t>(index)] = value;
   }
   void set_global(int index, float value) { jet[static_cast<std::size_t>(index)] = value; }
   void set_count(int all) { count = all; }
@@ -234,6 +240,63 @@ TEST(Ginkgo, LogRatioIsTheBestScoreOfTheTree) {
   }
 }
 
+/// All constituents of a jet, from its set, about its own azimuth.
+test::Jet cloud_of(const Row& row) {
+  test::Jet jet;
+  for (const auto& item : row.items)
+    jet.push_back(test::place_of(item[1], item[2], item[3], 0.25 * std::acos(-1.0)));
+  return jet;
+}
+
+// From the momenta of the set, with the steps in double precision (tests of jet_views.h have the
+// tolerances). The mass and transverse momentum are the jet's: rounding in the lab loses (E / m)^2
+// = 26 times 2^-24 a constituent.
+TEST(Ginkgo, ImagesAndFeaturesAreThoseOfTheSet) {
+  Ginkgo::Params set, image, features;
+  set.items = 128;
+  image.output = jets::Output::image;
+  features.output = jets::Output::features;
+  features.unit = 10;
+  const jets::Picture picture{33, 0.1f, jets::Norm::sum, 1};
+  int drawn = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const Row row = make_row(set, i), numbers = make_row(features, i), shown = make_row(image, i);
+    ASSERT_EQ(numbers.truth.label, row.truth.label);
+    ASSERT_EQ(shown.truth.latents[2], row.truth.latents[2]);
+    const test::Jet jet = cloud_of(row);
+    const auto expected = test::numbers_of(jet);
+    ASSERT_EQ(numbers.values.size(), std::size_t{jets::kNumbers});
+    ASSERT_EQ(numbers.values[jets::kMultiplicity], static_cast<float>(row.items.size()));
+    ASSERT_NEAR(numbers.values[jets::kPt], 400 * std::sqrt(2. / 3) / 10, 1e-4);
+    ASSERT_NEAR(numbers.values[jets::kMass], 8, 8 * 26 * kEpsilon * (row.count + 4));
+    for (std::size_t f = jets::kWidth; f < jets::kNumbers && row.items.size() > 3; ++f)
+      ASSERT_NEAR(numbers.values[f], expected[f], 1e-3 * expected[f] + 1e-5) << f;
+    const test::JetImage pixels = test::image_of(jet, picture);
+    if (pixels.margin < 1e-3) continue;
+    ++drawn;
+    ASSERT_EQ(shown.values.size(), pixels.pixels.size());
+    for (std::size_t k = 0; k < pixels.pixels.size(); ++k)
+      ASSERT_NEAR(shown.values[k], pixels.pixels[k], 2e-5);
+    ASSERT_NEAR(shown.truth.latents[7], pixels.outside, 1e-5);
+  }
+  EXPECT_GT(drawn, 900);
+}
+
+TEST(Ginkgo, OutputsAreImagesEventsAndSets) {
+  const auto made = [](const std::string& output) {
+    return make_generator("ginkgo", 1, {{"output", output, {}}, {"pixels", "25", {}}});
+  };
+  EXPECT_EQ(made("image")->layout().kind, SampleKind::image);
+  EXPECT_EQ(made("image")->layout().shape(), (SampleShape{25, 25, 1}));
+  EXPECT_EQ(made("image")->info().latents.back().name, "outside");
+  EXPECT_TRUE(made("image")->info().features.empty());
+  EXPECT_EQ(made("features")->layout().features, 16);
+  EXPECT_EQ(made("features")->info().features.size(), 16u);
+  EXPECT_EQ(made("features")->layout().globals, 0);
+  EXPECT_EQ(made("constituents")->layout().kind, SampleKind::set);
+  EXPECT_EQ(made("constituents")->layout().latents, 7);
+}
+
 TEST(Ginkgo, WhatHasNoRoomIsCounted) {
   const auto generator = make_generator(
       "ginkgo", 1, {{"items", "8", {}}, {"t_cut", "100", {}}, {"frame", "rest", {}}});
@@ -266,6 +329,18 @@ TEST(Ginkgo, ImpossibleParametersAreRefused) {
   test::expect_parts(refused([](auto& p) { p.t_cut = 0.1; }), {"w_mass", "64000", "8192"});
   test::expect_parts(refused([](auto& p) { p.qcd_mass = 4; }), {"qcd_mass", "not branch"});
   test::expect_parts(refused([](auto& p) { p.momentum_low = 500; }), {"momentum_low", "above"});
+  for (const auto output : {jets::Output::image, jets::Output::features}) {
+    test::expect_parts(refused([&](auto& p) {
+                         p.output = output;
+                         p.frame = Ginkgo::Frame::rest;
+                       }),
+                       {"images and features", "frame=lab"});
+    test::expect_parts(refused([&](auto& p) {
+                         p.output = output;
+                         p.momentum_low = 0;
+                       }),
+                       {"momentum_low > 0"});
+  }
 }
 
 }  // namespace

@@ -1,0 +1,161 @@
+// Decays of heavy bodies into two or three lighter ones, one after another, each uniform in phase
+// space in the rest frame of what decays. For the generator `rambo`. Host and device, in double
+// precision; parsing and checks are host only.
+//
+// Two bodies: isotropic, p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M + m1 - m2)) / 2M.
+// Three: 1 and the pair (23), whose mass has the density p_1(m23) p_23(m23) between m2 + m3 and
+// M - m1; it is drawn evenly and kept with the chance p_1 p_23 / (p_1(m2 + m3) p_23(M - m1)), a
+// bound, since p_1 falls with m23 and p_23 rises. One in four tries is kept where nothing has mass,
+// more otherwise. Then two decays of two bodies. Source: Particle Data Group, Kinematics; F. James,
+// Monte Carlo phase space, CERN 68-15 (1968).
+//
+// A decay happens with certainty and is drawn by its own phase space, so that the weight of an
+// event stays that of its production.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Correctly rounded.
+WS_INLINE double double_root(double x) {
+#if WS_DEVICE_CODE
+  return __dsqrt_rn(x);
+#else
+  return __builtin_sqrt(x);
+#endif
+}
+
+class DecayChain {
+ public:
+  static constexpr int kMostRoots = 8, kMostFinals = 24, kMostNodes = 48;
+  static constexpr int kMostTries = 128;
+  /// Blocks of random numbers of one decay: directions, and a try each.
+  static constexpr std::uint32_t kStride = 1 + kMostTries;
+
+  struct Particle {
+    double e, x, y, z;
+    int node;
+  };
+
+  DecayChain() = default;
+  /// Host only. `bodies` of these masses, from 0 on those beyond the list; `decays` are texts like
+  /// "172.5 -> 80.377 + 4.78": what has just this mass decays so. Errors (config), which begin with
+  /// `name`.
+  DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
+             const std::vector<std::string>& decays);
+
+  WS_HD bool any() const { return any_; }
+  /// Host only: what the first `bodies` bodies become.
+  int finals(int bodies) const;
+  /// Host only: most blocks of random numbers.
+  std::int64_t blocks() const { return blocks_; }
+
+  /// Lets all of `waiting`, of which there are `count`, decay: the last one first. Calls
+  /// on_final(number, Particle). Decay d takes the blocks first_block + d kStride of the sample's
+  /// scene and those behind. Of masses `mass` at their nodes; a root's node is its number.
+  template <class OnFinal>
+  WS_INLINE int run(const SampleRng& rng, std::uint32_t first_block,
+                    Particle (&waiting)[kMostFinals], int count, const OnFinal& on_final) const {
+    int finals = 0;
+    std::uint32_t block = first_block;
+    while (count > 0) {
+      const Particle mother = waiting[--count];
+      const Node node = node_[mother.node];
+      if (node.products == 0) {
+        on_final(finals++, mother);
+        continue;
+      }
+      const Philox4 random = rng.block(Purpose::scene, block);
+      const double mass = node.mass, m1 = node_[node.first].mass;
+      const double m2 = node_[node.first + 1].mass;
+      if (node.products == 2) {
+        Particle& second = waiting[count];
+        Particle& first = waiting[count + 1];
+        split(mother, mass, m1, m2, random.word[0], random.word[1], first, second);
+      } else {
+        const double m3 = node_[node.first + 2].mass;
+        const double pair_mass = draw_pair(rng, block + 1, mass, m1, m2, m3);
+        Particle pair{};
+        Particle& third = waiting[count];
+        Particle& second = waiting[count + 1];
+        Particle& first = waiting[count + 2];
+        split(mother, mass, m1, pair_mass, random.word[0], random.word[1], first, pair);
+        split(pair, pair_mass, m2, m3, random.word[2], random.word[3], second, third);
+      }
+      for (int i = 0; i < node.products; ++i) {
+        waiting[count + i].node = node.first + node.products - 1 - i;
+      }
+      count += node.products;
+      block += kStride;
+    }
+    return finals;
+  }
+
+  /// Momentum of either of two in the rest frame.
+  WS_INLINE static double momentum(double mass, double m1, double m2) {
+    const double near = (mass - m1 - m2) * (mass + m1 + m2);
+    const double far = (mass - m1 + m2) * (mass + m1 - m2);
+    const double square = near * far;
+    return square > 0 ? double_root(square) / (2 * mass) : 0.0;
+  }
+
+ private:
+  struct Node {
+    double mass = 0;
+    int first = 0, products = 0;  ///< nodes [first, first + products)
+  };
+
+  /// Two bodies of a mother in flight. The second has what the first leaves of the momentum.
+  WS_INLINE static void split(const Particle& mother, double mass, double m1, double m2,
+                              std::uint32_t height, std::uint32_t turn, Particle& first,
+                              Particle& second) {
+    const double cosine = 2 * double{unit_float(height)} - 1;
+    const math::SinCos phi = math::sincos_turns(unit_float(turn));
+    const double cx = double{phi.cosine}, cy = double{phi.sine};
+    const double sine = double_root((1 - cosine) * (1 + cosine) / (cx * cx + cy * cy));
+    const double p = momentum(mass, m1, m2);
+    const double x = p * (sine * cx), y = p * (sine * cy), z = p * cosine;
+    const double e = double_root(p * p + m1 * m1);
+    const double along = x * mother.x + y * mother.y + z * mother.z;
+    const double share = (along / (mother.e + mass) + e) / mass;
+    first.x = x + share * mother.x;
+    first.y = y + share * mother.y;
+    first.z = z + share * mother.z;
+    first.e = energy(m1, first);
+    second.x = mother.x - first.x;
+    second.y = mother.y - first.y;
+    second.z = mother.z - first.z;
+    second.e = energy(m2, second);
+  }
+
+  WS_INLINE static double energy(double mass, const Particle& p) {
+    return double_root(p.x * p.x + p.y * p.y + p.z * p.z + mass * mass);
+  }
+
+  WS_INLINE static double draw_pair(const SampleRng& rng, std::uint32_t block, double mass,
+                                    double m1, double m2, double m3) {
+    const double low = m2 + m3, range = mass - m1 - low;
+    const double bound = momentum(mass, m1, low) * momentum(low + range, m2, m3);
+    double pair = low;
+    for (std::uint32_t turn = 0; turn < kMostTries; ++turn) {
+      const Philox4 random = rng.block(Purpose::scene, block + turn);
+      pair = low + range * double{unit_float(random.word[0])};
+      const double density = momentum(mass, m1, pair) * momentum(pair, m2, m3);
+      if (double{unit_float(random.word[1])} * bound < density) break;
+    }
+    return pair;
+  }
+
+  Node node_[kMostNodes];
+  bool any_ = false;
+  std::int64_t blocks_ = 0;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,344 @@
+// What can be shown of a jet beside its constituents: an image, or the usual numbers of its
+// substructure. For the generators of jets (ginkgo, lund_shower) and their tests. Host and device.
+//
+// A cloud is the constituents in the plane of pseudorapidity and azimuth: transverse momentum pt,
+// eta, and phi from the jet's own, in (-pi, pi]. Distances are those of this plane,
+// dR^2 = deta^2 + dphi^2, without a wrap: jets are narrower than half a turn. z = pt / sum pt.
+//
+// Subjets are those of exclusive kt clustering without a beam: the pair of least
+// min(pt_i^2, pt_j^2) dR_ij^2 is joined, transverse momenta add up and places are their means,
+// weighted by pt, until so many are left as are asked for.
+//   S. Catani, Y. Dokshitzer, M. Seymour, B. Webber, Nucl. Phys. B406 (1993) 187
+//
+// Image, a convention at every step (others are in use): J. Cogan, M. Kagan, E. Strauss,
+// A. Schwarztman, JHEP 02 (2015) 118; L. de Oliveira et al., JHEP 07 (2016) 069
+//   1. centre   the mean of all constituents, weighted by pt, is the middle of the picture
+//   2. turn     the lighter one of two subjets points down; coordinates are turned, not pixels
+//   3. flip     sum pt x^3 across this axis is not negative (sum pt x is 0, and who lies on the
+//   axis
+//               does so to rounding, so that it shall have no say)
+//   4. pixels   sums of pt, in units of 2^-24 of the jet's, rounded down; the centre is the middle
+//               of pixel (n / 2, n / 2); what lies outside is lost
+//   5. norm     sum: of 1 with what is outside; square: squares of pixels add up to 1; none: pt
+//
+// Numbers, with the centre as the axis and R0 = 1:
+//   angularities  width, lha, thrust = sum z dR^b for b = 1, 1/2, 2; pt_d = sqrt(sum z^2)
+//                 A. Larkoski, J. Thaler, W. Waalewijn, JHEP 11 (2014) 129
+//   tau_N         sum z min_k dR(i, subjet k) for N subjets
+//                 J. Thaler, K. Van Tilburg, JHEP 03 (2011) 015, with the subjets above as axes
+//   e2, e3        sum over pairs z z dR, over triples z z z dR dR dR; C2 = e3 / e2^2
+//                 A. Larkoski, G. Salam, J. Thaler, JHEP 06 (2013) 108
+//   D2            e3 / e2^3: A. Larkoski, I. Moult, D. Neill, JHEP 12 (2014) 009
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+#include <cstdint>
+
+namespace wellspring::jets {
+
+enum class Output : std::uint8_t { constituents, image, features };
+enum class Norm : std::uint8_t { sum, square, none };
+
+/// Most constituents of a cloud.
+inline constexpr int kMostConstituents = 128;
+/// Units of transverse momentum in a jet. Exact as f32.
+inline constexpr float kUnits = 0x1p+24f;
+/// Quotients of numbers end here: they may divide by almost nothing.
+inline constexpr float kMostQuotient = 128;
+
+enum Number : std::uint8_t {
+  kMultiplicity,
+  kPt,
+  kMass,
+  kWidth,
+  kLha,
+  kThrust,
+  kPtD,
+  kTau1,
+  kTau2,
+  kTau3,
+  kTau21,
+  kTau32,
+  kE2,
+  kE3,
+  kC2,
+  kD2,
+  kNumbers,
+};
+
+/// Where a cloud lies; `sub_*` are as many places for subjets.
+struct Cloud {
+  float *pt, *eta, *phi;
+  float *sub_pt, *sub_eta, *sub_phi;
+  int count = 0;
+  int subjets = 0;
+};
+
+struct Sum {
+  float e = 0, x = 0, y = 0, z = 0;
+  WS_INLINE void add(float energy, float px, float py, float pz) {
+    e += energy;
+    x += px;
+    y += py;
+    z += pz;
+  }
+  WS_INLINE float pt() const { return math::sqrt(math::fma(x, x, y * y)); }
+  WS_INLINE float mass() const {
+    const float p = math::sqrt(math::fma(x, x, math::fma(y, y, z * z)));
+    return math::sqrt(math::max((e - p) * (e + p), 0.0f));
+  }
+};
+
+/// Of (pt, z): the sign of z, log((|p| + |z|) / pt). pt > 0.
+WS_INLINE float eta_of(float pt, float z) {
+  const float p = math::sqrt(math::fma(pt, pt, z * z));
+  const float eta = math::log((p + math::abs(z)) / pt);
+  return z < 0 ? -eta : eta;
+}
+/// An angle in [-2 pi, 2 pi] as one in [-pi, pi].
+WS_INLINE float wrapped(float phi) {
+  return phi > math::kPi ? phi - math::kTau : (phi < -math::kPi ? phi + math::kTau : phi);
+}
+
+/// Constituent i from a momentum; one along the beam has no weight and no place.
+WS_INLINE void place(const Cloud& cloud, int i, float x, float y, float z, float jet_phi) {
+  const float pt = math::sqrt(math::fma(x, x, y * y));
+  const bool seen = pt > 0;
+  cloud.pt[i] = pt;
+  cloud.eta[i] = seen ? eta_of(pt, z) : 0.0f;
+  cloud.phi[i] = seen ? wrapped(math::atan2(y, x) - jet_phi) : 0.0f;
+}
+
+WS_INLINE float total_pt(const Cloud& cloud) {
+  float sum = 0;
+  for (int i = 0; i < cloud.count; ++i) sum += cloud.pt[i];
+  return sum;
+}
+
+/// Moves the mean of all to (0, 0).
+WS_INLINE void centre(Cloud& cloud, float total) {
+  float eta = 0, phi = 0;
+  for (int i = 0; i < cloud.count; ++i) {
+    eta = math::fma(cloud.pt[i], cloud.eta[i], eta);
+    phi = math::fma(cloud.pt[i], cloud.phi[i], phi);
+  }
+  eta /= total;
+  phi /= total;
+  for (int i = 0; i < cloud.count; ++i) {
+    cloud.eta[i] -= eta;
+    cloud.phi[i] -= phi;
+  }
+}
+
+/// Begins clustering: each constituent is a subjet.
+WS_INLINE void separate(Cloud& cloud) {
+  cloud.subjets = cloud.count;
+  for (int i = 0; i < cloud.count; ++i) {
+    cloud.sub_pt[i] = cloud.pt[i];
+    cloud.sub_eta[i] = cloud.eta[i];
+    cloud.sub_phi[i] = cloud.phi[i];
+  }
+}
+
+WS_INLINE float distance_squared(float deta, float dphi) {
+  return math::fma(deta, deta, dphi * dphi);
+}
+
+/// Joins subjets until `left` are left, or as many as there are. Of equal pairs the first is
+/// joined; the last subjet takes the place that becomes free.
+WS_HD inline void cluster(Cloud& cloud, int left) {
+  while (cloud.subjets > left) {
+    float least = math::kInfinity;
+    int a = 0, b = 1;
+    for (int i = 0; i + 1 < cloud.subjets; ++i) {
+      for (int j = i + 1; j < cloud.subjets; ++j) {
+        const float pt = math::min(cloud.sub_pt[i], cloud.sub_pt[j]);
+        const float d = pt * pt *
+                        distance_squared(cloud.sub_eta[i] - cloud.sub_eta[j],
+                                         cloud.sub_phi[i] - cloud.sub_phi[j]);
+        if (d < least) {
+          least = d;
+          a = i;
+          b = j;
+        }
+      }
+    }
+    const float pt_a = cloud.sub_pt[a], pt_b = cloud.sub_pt[b], pt = pt_a + pt_b;
+    const float share = pt > 0 ? pt_b / pt : 0.0f;
+    cloud.sub_eta[a] = math::lerp(cloud.sub_eta[a], cloud.sub_eta[b], share);
+    cloud.sub_phi[a] = math::lerp(cloud.sub_phi[a], cloud.sub_phi[b], share);
+    cloud.sub_pt[a] = pt;
+    const int last = --cloud.subjets;
+    cloud.sub_pt[b] = cloud.sub_pt[last];
+    cloud.sub_eta[b] = cloud.sub_eta[last];
+    cloud.sub_phi[b] = cloud.sub_phi[last];
+  }
+}
+
+/// How an image is drawn. `pixel`: side in eta and phi.
+struct Picture {
+  int pixels = 33;
+  float pixel = 0.1f;
+  Norm norm = Norm::sum;
+  float per_unit = 1;  ///< of pt, with Norm::none
+};
+
+namespace detail {
+
+/// Turns the cloud so that the lighter one of two subjets points down, then flips it.
+WS_INLINE void turn(Cloud& cloud) {
+  separate(cloud);
+  cluster(cloud, 2);
+  if (cloud.subjets == 2) {
+    const int second = cloud.sub_pt[1] > cloud.sub_pt[0] ? 0 : 1;
+    const float a = cloud.sub_eta[second], b = cloud.sub_phi[second];
+    const float length = math::sqrt(distance_squared(a, b));
+    const float s = length > 0 ? a / length : 0.0f, c = length > 0 ? -b / length : 1.0f;
+    for (int i = 0; i < cloud.count; ++i) {
+      const float eta = cloud.eta[i], phi = cloud.phi[i];
+      cloud.eta[i] = math::fma(c, eta, s * phi);
+      cloud.phi[i] = math::fma(c, phi, -(s * eta));
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Draws the cloud into the row's values, row by row from the top, eta to the right. Returns the
+/// share of the transverse momentum that lies outside.
+template <class Row>
+WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
+  const int pixels = picture.pixels;
+  for (int i = 0; i < pixels * pixels; ++i) row.set(i, 0.0f);
+  const float total = total_pt(cloud);
+  if (!(total > 0)) return 0;
+  centre(cloud, total);
+  detail::turn(cloud);
+  // From here on sub_pt has units, and sub_eta the pixel: whole numbers that f32 holds.
+  float skew = 0;
+  for (int i = 0; i < cloud.count; ++i) {
+    cloud.sub_pt[i] = math::floor(cloud.pt[i] / total * kUnits);
+    const float x = cloud.eta[i];
+    skew = math::fma(cloud.pt[i], x * x * x, skew);
+  }
+  const float sense = skew < 0 ? -1.0f : 1.0f;
+  const float middle = static_cast<float>(pixels / 2) + 0.5f, side = static_cast<float>(pixels);
+  std::uint32_t all = 0, inside = 0;
+  for (int i = 0; i < cloud.count; ++i) {
+    const float column = math::floor(middle + sense * cloud.eta[i] / picture.pixel);
+    const float line = math::floor(middle - cloud.phi[i] / picture.pixel);
+    const bool seen = column >= 0 && column < side && line >= 0 && line < side;
+    cloud.sub_eta[i] = seen ? math::fma(line, side, column) : -1.0f;
+    all += static_cast<std::uint32_t>(cloud.sub_pt[i]);
+    inside += seen ? static_cast<std::uint32_t>(cloud.sub_pt[i]) : 0;
+  }
+  // The first constituent of a pixel gathers all that lie in it.
+  float squares = 0;
+  for (int i = 0; i < cloud.count; ++i) {
+    std::uint32_t units = static_cast<std::uint32_t>(cloud.sub_pt[i]);
+    for (int j = i + 1; j < cloud.count; ++j) {
+      if (cloud.sub_eta[j] != cloud.sub_eta[i]) continue;
+      units += static_cast<std::uint32_t>(cloud.sub_pt[j]);
+      cloud.sub_pt[j] = 0;
+    }
+    cloud.sub_pt[i] = static_cast<float>(units);
+    if (cloud.sub_eta[i] < 0) continue;
+    const float value = cloud.sub_pt[i] / kUnits;
+    squares = math::fma(value, value, squares);
+  }
+  float scale = 1;
+  if (picture.norm == Norm::square) scale = squares > 0 ? 1 / math::sqrt(squares) : 0.0f;
+  if (picture.norm == Norm::none) scale = total * picture.per_unit;
+  const float most = picture.norm == Norm::none ? scale : 1.0f;
+  for (int i = cloud.count; i-- > 0;) {
+    // Backwards: what a pixel gathered lies in its first constituent, and the others have none.
+    if (cloud.sub_eta[i] < 0) continue;
+    row.set(static_cast<int>(cloud.sub_eta[i]), math::min(cloud.sub_pt[i] / kUnits * scale, most));
+  }
+  return static_cast<float>(all - inside) / kUnits;
+}
+
+/// a / b, at most kMostQuotient; 0 where b is.
+WS_INLINE float quotient(float a, float b) {
+  return b > 0 ? math::min(a / b, kMostQuotient) : 0.0f;
+}
+
+/// Mean distance to the nearest of the subjets that there are, weighted by pt.
+WS_HD inline float tau(const Cloud& cloud, float total) {
+  float sum = 0;
+  for (int i = 0; i < cloud.count; ++i) {
+    float nearest = math::kInfinity;
+    for (int k = 0; k < cloud.subjets; ++k) {
+      nearest = math::min(nearest, distance_squared(cloud.eta[i] - cloud.sub_eta[k],
+                                                    cloud.phi[i] - cloud.sub_phi[k]));
+    }
+    sum = math::fma(cloud.pt[i], math::sqrt(nearest), sum);
+  }
+  return sum / total;
+}
+
+/// Energy correlation functions; places in `z` for the shares of pt.
+WS_HD inline void correlate(const Cloud& cloud, float total, float* z, float& e2, float& e3) {
+  e2 = e3 = 0;
+  for (int i = 0; i < cloud.count; ++i) z[i] = cloud.pt[i] / total;
+  const auto between = [&](int i, int j) {
+    return math::sqrt(distance_squared(cloud.eta[i] - cloud.eta[j], cloud.phi[i] - cloud.phi[j]));
+  };
+  for (int i = 0; i < cloud.count; ++i) {
+    for (int j = i + 1; j < cloud.count; ++j) {
+      const float pair = z[i] * z[j] * between(i, j);
+      e2 += pair;
+      float rest = 0;
+      for (int k = j + 1; k < cloud.count; ++k) {
+        rest = math::fma(z[k], between(i, k) * between(j, k), rest);
+      }
+      e3 = math::fma(pair, rest, e3);
+    }
+  }
+}
+
+/// Number `f` of the jet by set(f, value). `sum`: of the momenta, in GeV; the cloud is used up.
+template <class Set>
+WS_HD void measure(Cloud& cloud, const Sum& sum, float per_unit, const Set& set) {
+  const float total = total_pt(cloud);
+  set(kMultiplicity, static_cast<float>(cloud.count));
+  set(kPt, sum.pt() * per_unit);
+  set(kMass, sum.mass() * per_unit);
+  if (!(total > 0)) {
+    for (int f = kWidth; f < kNumbers; ++f) set(f, 0.0f);
+    return;
+  }
+  centre(cloud, total);
+  float width = 0, lha = 0, thrust = 0, squares = 0;
+  for (int i = 0; i < cloud.count; ++i) {
+    const float pt = cloud.pt[i], d2 = distance_squared(cloud.eta[i], cloud.phi[i]);
+    const float d = math::sqrt(d2);
+    width = math::fma(pt, d, width);
+    lha = math::fma(pt, math::sqrt(d), lha);
+    thrust = math::fma(pt, d2, thrust);
+    squares = math::fma(pt, pt, squares);
+  }
+  set(kWidth, width / total);
+  set(kLha, lha / total);
+  set(kThrust, thrust / total);
+  set(kPtD, math::sqrt(squares) / total);
+  separate(cloud);
+  float taus[3];
+  for (int n = 3; n > 0; --n) {
+    cluster(cloud, n);
+    taus[n - 1] = tau(cloud, total);
+    set(kTau1 + n - 1, taus[n - 1]);
+  }
+  set(kTau21, quotient(taus[1], taus[0]));
+  set(kTau32, quotient(taus[2], taus[1]));
+  float e2 = 0, e3 = 0;
+  correlate(cloud, total, cloud.sub_pt, e2, e3);
+  set(kE2, e2);
+  set(kE3, e3);
+  set(kC2, quotient(e3, e2 * e2));
+  set(kD2, quotient(e3, e2 * e2 * e2));
+}
+
+}  // namespace wellspring::jets

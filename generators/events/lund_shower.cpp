@@ -1,0 +1,252 @@
+#include "generators/events/lund_shower.h"
+
+#include "core/error.h"
+#include "core/text.h"
+#include "generators/events/jet_view_params.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+const std::vector<std::pair<std::string, LundShower::Species>> kSpecies = {
+    {"quark", LundShower::Species::quark},
+    {"gluon", LundShower::Species::gluon},
+    {"W", LundShower::Species::w},
+    {"top", LundShower::Species::top}};
+
+constexpr const char* kPdg = "Particle Data Group 2022";
+
+bool has(const LundShower::Params& params, const std::string& name) {
+  return std::ranges::count(params.classes, name) > 0;
+}
+
+double heaviest(const LundShower::Params& params) {
+  return std::max(has(params, "W") ? params.w_mass : 0, has(params, "top") ? params.top_mass : 0);
+}
+
+/// Of the Lund plane.
+double density(double alpha_s, double colour_factor) {
+  return 2 * alpha_s * colour_factor / std::numbers::pi;
+}
+
+void expect_classes(const LundShower::Params& params) {
+  std::vector<std::string> known;
+  for (const auto& [name, species] : kSpecies) known.push_back(name);
+  for (const std::string& name : params.classes) {
+    if (std::ranges::count(known, name) == 0) {
+      fail(ErrorKind::config, {fmt::format("lund_shower: unknown class '{}'", printable(name)), "",
+                               name_advice(name, known)});
+    }
+    if (std::ranges::count(params.classes, name) > 1) {
+      fail(ErrorKind::config, {fmt::format("lund_shower: classes names {} twice", name),
+                               "each is a class of its own", "name each once"});
+    }
+  }
+  if (params.classes.empty()) {
+    fail(ErrorKind::config, {"lund_shower: classes is empty", "each is a kind of jets",
+                             fmt::format("name some of {}", join(known))});
+  }
+}
+
+void expect_scales(const LundShower::Params& params) {
+  if (params.pt_low > params.pt_high) {
+    fail(ErrorKind::config,
+         {"lund_shower: pt_low is above pt_high", "transverse momenta are uniform between the two",
+          "exchange them, or give both the same value"});
+  }
+  if (params.pt_low * params.radius <= params.kt_cut) {
+    fail(ErrorKind::config,
+         {fmt::format("lund_shower: pt_low times radius is {} GeV, kt_cut {} GeV",
+                      shortest(params.pt_low * params.radius), shortest(params.kt_cut)),
+          "there is no room in the Lund plane to radiate",
+          "raise pt_low, or lower kt_cut; without any radiation choose alpha_s=0"});
+  }
+  if (has(params, "top") && params.w_mass >= params.top_mass) {
+    fail(ErrorKind::config,
+         {fmt::format("lund_shower: w_mass {} GeV, top_mass {} GeV", shortest(params.w_mass),
+                      shortest(params.top_mass)),
+          "a top decays into a W and a massless b", "give the top the larger mass"});
+  }
+}
+
+/// A number of emissions at some transverse momentum: its chance for a quark and for a gluon. Their
+/// quotient is exp(score).
+struct Atom {
+  double score, quark, gluon;
+};
+
+/// All of them; jets of a range of momenta stand at the middles of equal parts. The chance of more
+/// emissions than `most` for a gluon, of a jet of most momentum, is left in `beyond`.
+std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyond) {
+  const int parts = params.pt_low < params.pt_high ? 200 : 1;
+  const double rho_quark = density(params.alpha_s, lund::kQuarkFactor);
+  const double rho_gluon = density(params.alpha_s, lund::kGluonFactor);
+  std::vector<Atom> all;
+  for (int i = 0; i < parts; ++i) {
+    const double pt = params.pt_low + (params.pt_high - params.pt_low) * (i + 0.5) / parts;
+    const double room = std::log(pt * params.radius / params.kt_cut);
+    const double quark = rho_quark * room * room / 2, gluon = rho_gluon * room * room / 2;
+    beyond = 1;
+    for (int n = 0; n <= most; ++n) {
+      const double of_quark = std::exp(n * std::log(quark) - quark - std::lgamma(n + 1));
+      const double of_gluon = std::exp(n * std::log(gluon) - gluon - std::lgamma(n + 1));
+      beyond -= of_gluon;
+      all.push_back(
+          {std::log(quark / gluon) * n + gluon - quark, of_quark / parts, of_gluon / parts});
+    }
+  }
+  return all;
+}
+
+/// Quarks against gluons, radiating from their prong alone: both fill the plane evenly, so that the
+/// number of emissions is all there is to know (J. Neyman, E. Pearson 1933).
+std::vector<BestResult> best_results(const LundShower::Params& params) {
+  const bool counted = params.output != jets::Output::image;
+  if (!counted || params.cascade != LundShower::Cascade::primary || params.alpha_s <= 0 ||
+      params.classes.size() != 2 || !has(params, "quark") || !has(params, "gluon"))
+    return {};
+  const int most =
+      (params.output == jets::Output::features ? lund::kMostPartons : params.items) - 1;
+  double beyond = 0;
+  std::vector<Atom> all = atoms(params, most, beyond);
+  if (beyond > 1e-6) return {};  // numbers that the set does not show
+  std::ranges::sort(all, {}, &Atom::score);
+  double accuracy = 0, area = 0, gluons = 0;
+  for (std::size_t i = 0; i < all.size();) {
+    double quark = 0, gluon = 0;
+    for (const double score = all[i].score; i < all.size() && all[i].score == score; ++i) {
+      quark += all[i].quark;
+      gluon += all[i].gluon;
+    }
+    accuracy += 0.5 * std::max(quark, gluon);
+    area += quark * (gluons + 0.5 * gluon);
+    gluons += gluon;
+  }
+  return {{"accuracy", accuracy}, {"area under the curve", area}};
+}
+
+ParamTable<LundShower::Params> own_rows() {
+  using Params = LundShower::Params;
+  return ParamTable<Params>("lund_shower")
+      .text_list("classes", &Params::classes,
+                 "what begins the jet, a class each: some of quark, gluon, W, top")
+      .real("alpha_s", &Params::alpha_s, {0, 1}, "", "the strong coupling, fixed; 0: no radiation",
+            "0.118 at the mass of the Z")
+      .choice("cascade", &Params::cascade,
+              {{"primary", LundShower::Cascade::primary}, {"full", LundShower::Cascade::full}},
+              "whether emitted gluons radiate, too, below their own angle")
+      .real("pt_low", &Params::pt_low, {1, 1e5}, "GeV", "smallest transverse momentum of a jet")
+      .real("pt_high", &Params::pt_high, {1, 1e5}, "GeV", "largest; uniform between the two")
+      .real("eta_max", &Params::eta_max, {0, 5}, "",
+            "jets are uniform in pseudorapidity from -eta_max to eta_max")
+      .real("radius", &Params::radius, {0.01, 1}, "", "largest angle of an emission")
+      .real("kt_cut", &Params::kt_cut, {1e-3, 1e4}, "GeV",
+            "least transverse momentum of an emission from its emitter")
+      .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "of the W", kPdg)
+      .real("top_mass", &Params::top_mass, {1, 1000}, "GeV", "of the top quark", kPdg)
+      .choice("columns", &Params::columns,
+              {{"momenta", LundShower::Columns::momenta}, {"lund", LundShower::Columns::lund}},
+              "of constituents: momenta, or also where in the Lund plane each was emitted")
+      .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in momenta of x and globals")
+      .integer("items", &Params::items, {3, lund::kMostPartons}, "",
+               "most constituents kept of a set, those of most transverse momentum");
+}
+
+}  // namespace
+
+const ParamTable<LundShower::Params>& LundShower::table() {
+  static const auto rows = [] {
+    auto table = own_rows();
+    jets::add_view_rows(table);
+    table.preset(
+        "jetnet30",
+        {{"classes", "[gluon, quark, top, W]"},
+         {"pt_low", "800"},
+         {"pt_high", "1200"},
+         {"items", "30"}},
+        "jets of some TeV and their 30 hardest constituents, as those of R. Kansal et al., "
+        "JetNet (2021), by this toy shower");
+    return table;
+  }();
+  return rows;
+}
+
+SampleInfo LundShower::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "lund_shower";
+  info.summary = "Jets of an angular-ordered toy shower: quarks, gluons, decays of W and top";
+  info.reference = "B. Andersson et al., Z. Phys. C43 (1989) 625: the Lund plane";
+  info.classes = params.classes;
+  const std::string unit = params.unit == 1 ? "GeV" : shortest(params.unit) + " GeV";
+  info.features = {{"E", unit}, {"px", unit}, {"py", unit}, {"pz", unit}};
+  info.globals = {{"jet_E", unit}, {"jet_px", unit}, {"jet_py", unit}, {"jet_pz", unit}};
+  const double mass = heaviest(params);
+  // A decay's product has at most the transverse mass; the slack is for roundings.
+  const double most_pt = 1.001 * std::hypot(params.pt_high, mass);
+  const auto log_of = [](double x) { return static_cast<float>(std::log(x)); };
+  const double farthest = std::log(most_pt / params.kt_cut);
+  constexpr auto kMost = static_cast<float>(lund::kMostPartons);
+  constexpr auto kPi = math::kPi;
+  info.latents = {
+      {"pt", "transverse momentum of what begins the jet", "GeV", static_cast<float>(params.pt_low),
+       static_cast<float>(params.pt_high)},
+      {"eta", "its pseudorapidity", "", static_cast<float>(-params.eta_max),
+       static_cast<float>(params.eta_max)},
+      {"phi", "its azimuth", "", -kPi, kPi},
+      {"log_kt", "ln(kt / GeV) of the hardest emission of a prong; that of kt_cut without any", "",
+       log_of(0.999 * params.kt_cut), log_of(most_pt * params.radius)},
+      {"log_inverse_angle", "ln(1 / theta) of that emission; 0 without any", "", 0,
+       static_cast<float>(farthest)},
+      {"log_inverse_z", "ln(1 / z) of that emission; 0 without any", "", 0,
+       static_cast<float>(farthest)},
+      {"emissions", "of the prongs themselves", "", 0, kMost},
+      {"constituents", "of the shower, kept or not", "", 1, kMost},
+      {"unfinished", "partons that would have radiated on, had there been room for more than 128",
+       "", 0, kMost}};
+  const double energy = 1.001 * std::hypot(params.pt_high * std::cosh(params.eta_max), mass);
+  info.high = static_cast<float>(energy / params.unit);
+  info.low = -info.high;
+  jets::describe_view(params, unit, info.high, info);
+  if (params.output == jets::Output::constituents && params.columns == Columns::lund) {
+    info.features.insert(info.features.end(),
+                         {{"log_inverse_angle", ""}, {"log_inverse_z", ""}, {"depth", ""}});
+    info.high = std::max({info.high, static_cast<float>(farthest), kMost});
+  }
+  // Class, jet and decays; a block an emission and one that ends each parton's.
+  info.draws = {.scene = 3 + 2 * std::int64_t{lund::kMostPartons}};
+  info.best = best_results(params);
+  return info;
+}
+
+LundShower::LundShower(const Params& params)
+    : quark_density_(static_cast<float>(density(params.alpha_s, lund::kQuarkFactor))),
+      gluon_density_(static_cast<float>(density(params.alpha_s, lund::kGluonFactor))),
+      pt_low_(static_cast<float>(params.pt_low)),
+      pt_range_(static_cast<float>(params.pt_high - params.pt_low)),
+      eta_max_(static_cast<float>(params.eta_max)),
+      radius_(static_cast<float>(params.radius)),
+      log_kt_cut_(static_cast<float>(std::log(params.kt_cut))),
+      w_mass_(static_cast<float>(params.w_mass)),
+      top_mass_(static_cast<float>(params.top_mass)),
+      per_unit_(static_cast<float>(1 / params.unit)),
+      full_(params.cascade == Cascade::full),
+      columns_(params.columns),
+      output_(params.output),
+      picture_(jets::picture_of(params)),
+      layout_(jets::view_layout(params, params.items, params.columns == Columns::lund ? 7 : 4,
+                                kGlobals)) {
+  expect_classes(params);
+  expect_scales(params);
+  for (const std::string& name : params.classes) {
+    species_[classes_++] =
+        std::ranges::find(kSpecies, name, [](const auto& entry) { return entry.first; })->second;
+  }
+}
+
+}  // namespace wellspring

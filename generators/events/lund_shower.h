@@ -1,0 +1,340 @@
+// Generator `lund_shower`: jets of an angular-ordered toy shower, soft and collinear, at a fixed
+// coupling: quarks, gluons, and the decays of W bosons and top quarks. Called through the registry;
+// host and device.
+//
+// A parton of transverse momentum p radiates gluons into its primary Lund plane, the plane of
+// ln(1/theta) and ln(1/z): a Poisson process of density 2 alpha_s C / pi, C = C_F = 4/3 of quarks
+// and C_A = 3 of gluons, over the triangle theta < Theta, z < 1, kt = z theta p > kt_cut. Its area
+// is L^2 / 2 with L = ln(p Theta / kt_cut). So
+//
+//     emissions       Poisson, mean 2 alpha_s C / pi L^2 / 2; none with the chance exp(-mean)
+//     full cascade    a gluon radiates likewise, from its own momentum and below its own angle: its
+//                     L is ln(kt / kt_cut), and a gluon has cosh(L sqrt(2 alpha_s C_A / pi))
+//                     partons in the mean
+//
+// Both are exact: momenta in kt are those that partons have before they radiate ("nominal").
+//   B. Andersson, G. Gustafson, L. Lonnblad, U. Pettersson, Z. Phys. C43 (1989) 625
+//   R. K. Ellis, W. J. Stirling, B. Webber, QCD and Collider Physics (1996), chapter 5
+//
+// Recoil: at a splitting, in falling order of angles, the gluon takes the share z of what the
+// emitter has by then, and both move apart to the distance theta in the plane of pseudorapidity and
+// azimuth, so that the sum of their transverse momenta and their mean place, weighted by it, stay.
+// Constituents are massless; the jet's mass comes from their distances. W and top decay by exact
+// two-body decays, uniform in the rest frame, whose products' momenta add up to theirs; each
+// product radiates as above, from at most its distance to the next one.
+#pragma once
+
+#include "core/params.h"
+#include "generators/events/ginkgo_shower.h"
+#include "generators/events/jet_views.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/sample.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+namespace lund {
+
+/// Most partons of a jet: one that would have more is left as it is, and says so.
+inline constexpr int kMostPartons = jets::kMostConstituents;
+inline constexpr int kMostProngs = 3;
+inline constexpr int kMostClasses = 4;
+/// Colour factors of SU(3).
+inline constexpr double kQuarkFactor = 4.0 / 3, kGluonFactor = 3;
+
+/// What a point of the plane takes of it.
+struct Point {
+  float down = 0;     ///< ln(Theta / theta)
+  float softer = 0;   ///< ln(1 / z)
+  bool found = true;  ///< false: there is no further one
+};
+
+/// The emissions of one parton, in falling order of angles. `room`: L. Sums the area of the
+/// triangle that angles down to the last one cover: what lies between two emissions is exponential.
+class Plane {
+ public:
+  WS_INLINE Plane(float room, float density) : room_(room), density_(density) {}
+
+  WS_INLINE Point next(const Philox4& random) {
+    area_ -= math::log(unit_float_open(random.word[0])) / density_;
+    const float left = room_ * room_ - 2 * area_;
+    if (!(left > 0)) return {0, 0, false};  // also without coupling, where the area is infinite
+    const float down = 2 * area_ / (room_ + math::sqrt(left));
+    return {down, unit_float_open(random.word[1]) * (room_ - down), true};
+  }
+
+ private:
+  float room_, density_, area_ = 0;
+};
+
+}  // namespace lund
+
+struct LundShower {
+  static constexpr int kGlobals = 4;
+  enum class Species : std::uint8_t { quark, gluon, w, top };
+  enum class Cascade : std::uint8_t { primary, full };
+  enum class Columns : std::uint8_t { momenta, lund };
+
+  struct Params {
+    std::vector<std::string> classes = {"quark", "gluon", "W", "top"};
+    double alpha_s = 0.12;
+    Cascade cascade = Cascade::full;
+    double pt_low = 500, pt_high = 500;
+    double eta_max = 1;
+    double radius = 0.8;
+    double kt_cut = 1;
+    double w_mass = 80.377, top_mass = 172.69;
+    Columns columns = Columns::momenta;
+    double unit = 1;
+    int items = 60;
+    jets::Output output = jets::Output::constituents;
+    int pixels = 33;
+    double pixel = 0.1;
+    jets::Norm norm = jets::Norm::sum;
+  };
+  static const ParamTable<Params>& table();
+  static SampleInfo describe(const Params& params);
+
+  enum Latent : std::uint8_t {
+    kPt,
+    kEta,
+    kPhi,
+    kLogKt,
+    kLogInverseAngle,
+    kLogInverseZ,
+    kEmissions,
+    kConstituents,
+    kUnfinished,
+    kOutside,
+    kLatents,
+  };
+
+  /// Errors: config.
+  explicit LundShower(const Params& params);
+
+  SampleLayout layout() const { return layout_; }
+
+  /// By one thread. Constituents in order of falling transverse momentum.
+  template <class Row>
+  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
+    const auto label = static_cast<std::int32_t>(
+        below(key.rng.block(Purpose::label, 0).word[0], static_cast<std::uint32_t>(classes_)));
+    const Philox4 scene = key.rng.block(Purpose::scene, 0);
+    const float pt = math::fma(unit_float(scene.word[0]), pt_range_, pt_low_);
+    const float eta = math::fma(2 * unit_float(scene.word[1]), eta_max_, -eta_max_);
+    const float phi = math::fma(unit_float(scene.word[2]), math::kTau, -math::kPi);
+    truth.label = label;
+    truth.latents[kPt] = pt;
+    truth.latents[kEta] = eta;
+    truth.latents[kPhi] = phi;
+
+    Jet jet;
+    begin(key.rng, species_of(label), pt, eta, jet);
+    radiate(key.rng, jet, truth);
+    truth.latents[kConstituents] = static_cast<float>(jet.count);
+    truth.latents[kUnfinished] = static_cast<float>(jet.unfinished);
+    if (output_ == jets::Output::constituents) {
+      write(jet, phi, row);
+    } else {
+      show(jet, row, truth);
+    }
+  }
+
+ private:
+  /// Partons so far, azimuth from the jet's. Of those that still radiate, `room` is L and `angle`
+  /// the ln(1 / Theta) where they begin; `softer` is the ln(1 / z) they were emitted with.
+  struct Jet {
+    float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
+    float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
+    std::uint8_t depth[lund::kMostPartons];  ///< emissions between it and its prong
+    int count = 0, prongs = 0, unfinished = 0;
+    float density = 0;  ///< of the prongs
+  };
+
+  struct Momentum {
+    float e, x, y, z;
+  };
+  WS_INLINE static Momentum momentum(float pt, float eta, float phi) {
+    const float up = math::exp(eta), down = 1 / up;
+    const math::SinCos turn = math::sincos(phi);
+    return {0.5f * pt * (up + down), pt * turn.cosine, pt * turn.sine, 0.5f * pt * (up - down)};
+  }
+
+  WS_INLINE Species species_of(std::int32_t label) const {
+    Species species = species_[0];
+    WS_UNROLL(4)  // constant indices: no copy to local memory on a GPU
+    for (int i = 1; i < lund::kMostClasses; ++i) {
+      if (i == label) species = species_[i];
+    }
+    return species;
+  }
+
+  /// Uniform on the sphere, of length p.
+  WS_INLINE static ginkgo::Vector3 direction(std::uint32_t height, std::uint32_t turn, float p) {
+    const float u = unit_float(height);
+    const float sine = 2.0f * math::sqrt(u * (1.0f - u));
+    const math::SinCos around = math::sincos_turns(unit_float(turn));
+    return {p * (sine * around.cosine), p * (sine * around.sine), p * (2.0f * u - 1.0f)};
+  }
+
+  WS_INLINE static void add_prong(const ginkgo::Vector3& p, Jet& jet) {
+    jets::Cloud cloud{jet.pt, jet.eta, jet.phi, jet.room, jet.angle, jet.softer};
+    jets::place(cloud, jet.prongs++, p.x, p.y, p.z, 0);
+  }
+
+  /// The jet's prongs: the parton itself, or what a W or a top decays into.
+  WS_INLINE void begin(const SampleRng& rng, Species species, float pt, float eta, Jet& jet) const {
+    jet.density = species == Species::gluon ? gluon_density_ : quark_density_;
+    if (species == Species::quark || species == Species::gluon) {
+      jet.pt[0] = pt;
+      jet.eta[0] = eta;
+      jet.phi[0] = 0;
+      jet.prongs = 1;
+    } else {
+      const Philox4 random = rng.block(Purpose::scene, 1);
+      const Momentum own = momentum(pt, eta, 0);
+      ginkgo::Parton w{w_mass_ * w_mass_, {pt, 0, own.z}};
+      if (species == Species::top) {
+        const float share = w_mass_ / top_mass_;
+        const float p = 0.5f * top_mass_ * (1 - share) * (1 + share);
+        const ginkgo::Parton top{top_mass_ * top_mass_, w.p};
+        w = ginkgo::boosted({w.t, direction(random.word[2], random.word[3], p)}, top, top_mass_);
+        add_prong(ginkgo::along(top.p, -1, w.p), jet);
+      }
+      const ginkgo::Parton first = ginkgo::boosted(
+          {0, direction(random.word[0], random.word[1], 0.5f * w_mass_)}, w, w_mass_);
+      add_prong(first.p, jet);
+      add_prong(ginkgo::along(w.p, -1, first.p), jet);
+    }
+    jet.count = jet.prongs;
+    for (int i = 0; i < jet.prongs; ++i) {
+      float nearest = radius_ * radius_;
+      for (int k = 0; k < jet.prongs; ++k) {
+        if (k == i) continue;
+        nearest =
+            math::min(nearest, jets::distance_squared(jet.eta[i] - jet.eta[k],
+                                                      jets::wrapped(jet.phi[i] - jet.phi[k])));
+      }
+      const float log_angle = 0.5f * math::log(nearest);
+      jet.angle[i] = -log_angle;
+      jet.room[i] = math::log(jet.pt[i]) + log_angle - log_kt_cut_;
+      jet.softer[i] = 0;
+      jet.depth[i] = 0;
+    }
+  }
+
+  /// All emissions, parton after parton in the order in which they came to be.
+  WS_INLINE void radiate(const SampleRng& rng, Jet& jet, Truth<kLatents>& truth) const {
+    std::uint32_t block = 0;
+    float highest = 0, angle = 0, softer = 0;
+    int emissions = 0;
+    for (int i = 0; i < jet.count; ++i) {
+      if (!(jet.room[i] > 0)) continue;
+      const bool primary = i < jet.prongs;
+      lund::Plane plane(jet.room[i], primary ? jet.density : gluon_density_);
+      for (;;) {
+        const Philox4 random = rng.block(Purpose::texture, block++);
+        const lund::Point point = plane.next(random);
+        if (!point.found) break;
+        if (jet.count == lund::kMostPartons) {
+          ++jet.unfinished;
+          break;
+        }
+        const float room = jet.room[i] - point.down - point.softer;  // ln(kt / kt_cut)
+        split(point, unit_float(random.word[2]), i, full_ ? room : 0.0f, jet);
+        if (!primary) continue;
+        if (emissions++ > 0 && !(room > highest)) continue;
+        highest = room;
+        angle = jet.angle[i] + point.down;
+        softer = point.softer;
+      }
+    }
+    truth.latents[kLogKt] = log_kt_cut_ + math::max(highest, 0.0f);
+    truth.latents[kLogInverseAngle] = angle;
+    truth.latents[kLogInverseZ] = softer;
+    truth.latents[kEmissions] = static_cast<float>(emissions);
+  }
+
+  /// Parton i gives the share z to a new one, at the distance theta.
+  WS_INLINE static void split(const lund::Point& point, float turn, int i, float room, Jet& jet) {
+    const int k = jet.count++;
+    const float z = math::exp(-point.softer), theta = math::exp(-(jet.angle[i] + point.down));
+    const math::SinCos around = math::sincos_turns(turn);
+    const float deta = theta * around.cosine, dphi = theta * around.sine;
+    jet.pt[k] = z * jet.pt[i];
+    jet.eta[k] = math::fma(1 - z, deta, jet.eta[i]);
+    jet.phi[k] = math::fma(1 - z, dphi, jet.phi[i]);
+    jet.pt[i] -= jet.pt[k];
+    jet.eta[i] = math::fma(-z, deta, jet.eta[i]);
+    jet.phi[i] = math::fma(-z, dphi, jet.phi[i]);
+    jet.room[k] = room;
+    jet.angle[k] = jet.angle[i] + point.down;
+    jet.softer[k] = point.softer;
+    jet.depth[k] = static_cast<std::uint8_t>(jet.depth[i] + 1);
+  }
+
+  template <class Row>
+  WS_INLINE void write(const Jet& jet, float phi, Row& row) const {
+    std::uint8_t order[lund::kMostPartons];  // by falling pt, the earlier first of equal ones
+    for (int i = 0; i < jet.count; ++i) {
+      int place = i;
+      for (; place > 0 && jet.pt[order[place - 1]] < jet.pt[i]; --place) {
+        order[place] = order[place - 1];
+      }
+      order[place] = static_cast<std::uint8_t>(i);
+    }
+    jets::Sum sum;
+    for (int i = 0; i < jet.count; ++i) {
+      const int k = order[i];
+      const Momentum p = momentum(jet.pt[k], jet.eta[k], jet.phi[k] + phi);
+      sum.add(p.e, p.x, p.y, p.z);
+      row.set(i, 0, p.e * per_unit_);
+      row.set(i, 1, p.x * per_unit_);
+      row.set(i, 2, p.y * per_unit_);
+      row.set(i, 3, p.z * per_unit_);
+      if (columns_ == Columns::momenta) continue;
+      row.set(i, 4, jet.angle[k]);
+      row.set(i, 5, jet.softer[k]);
+      row.set(i, 6, static_cast<float>(jet.depth[k]));
+    }
+    // A parton that found no room to radiate counts as one more.
+    row.set_count(jet.count + jet.unfinished);
+    row.set_global(0, sum.e * per_unit_);
+    row.set_global(1, sum.x * per_unit_);
+    row.set_global(2, sum.y * per_unit_);
+    row.set_global(3, sum.z * per_unit_);
+  }
+
+  template <class Row>
+  WS_INLINE void show(Jet& jet, Row& row, Truth<kLatents>& truth) const {
+    jets::Cloud cloud{jet.pt, jet.eta, jet.phi, jet.room, jet.angle, jet.softer, jet.count};
+    if (output_ == jets::Output::image) {
+      truth.latents[kOutside] = jets::draw_image(cloud, picture_, row);
+      return;
+    }
+    jets::Sum sum;
+    for (int i = 0; i < jet.count; ++i) {
+      const Momentum p = momentum(jet.pt[i], jet.eta[i], jet.phi[i]);
+      sum.add(p.e, p.x, p.y, p.z);
+    }
+    jets::measure(cloud, sum, per_unit_, [&row](int f, float value) { row.set(f, value); });
+  }
+
+  Species species_[lund::kMostClasses] = {};
+  int classes_ = 0;
+  float quark_density_, gluon_density_;  ///< of the Lund plane
+  float pt_low_, pt_range_, eta_max_, radius_, log_kt_cut_;
+  float w_mass_, top_mass_, per_unit_;
+  bool full_;
+  Columns columns_;
+  jets::Output output_;
+  jets::Picture picture_;
+  SampleLayout layout_;
+};
+
+}  // namespace wellspring

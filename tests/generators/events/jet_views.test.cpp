@@ -1,0 +1,191 @@
+#include "generators/events/jet_views.h"
+
+#include "kernels/philox.h"
+#include "tests/generators/events/jet_reference.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using test::Jet;
+using test::JetPart;
+
+/// A cloud with its memory.
+struct Filled {
+  std::array<std::vector<float>, 6> rows;
+  jets::Cloud cloud{};
+
+  explicit Filled(const Jet& jet) {
+    for (auto& row : rows) row.resize(jets::kMostConstituents);
+    for (std::size_t i = 0; i < jet.size(); ++i) {
+      rows[0][i] = static_cast<float>(jet[i].pt);
+      rows[1][i] = static_cast<float>(jet[i].eta);
+      rows[2][i] = static_cast<float>(jet[i].phi);
+    }
+    cloud = {rows[0].data(),
+             rows[1].data(),
+             rows[2].data(),
+             rows[3].data(),
+             rows[4].data(),
+             rows[5].data(),
+             static_cast<int>(jet.size())};
+  }
+};
+
+struct Values {
+  std::vector<float> x = std::vector<float>(65 * 65, -1.0f);
+  void set(int i, float value) { x[static_cast<std::size_t>(i)] = value; }
+};
+
+struct Drawn {
+  std::vector<float> pixels;
+  float outside;
+};
+Drawn draw(const Jet& jet, const jets::Picture& picture) {
+  Filled filled(jet);
+  Values row;
+  const float outside = jets::draw_image(filled.cloud, picture, row);
+  row.x.resize(static_cast<std::size_t>(picture.pixels * picture.pixels));
+  return {row.x, outside};
+}
+
+std::array<float, jets::kNumbers> measure(const Jet& jet) {
+  Filled filled(jet);
+  std::array<float, jets::kNumbers> numbers{};
+  jets::measure(filled.cloud, {5, 3, 0, 0}, 0.5f,
+                [&](int f, float value) { numbers[static_cast<std::size_t>(f)] = value; });
+  return numbers;
+}
+
+/// Some constituents about two or three places; f32 numbers.
+Jet random_jet(std::uint64_t i) {
+  const SampleRng rng{5, i};
+  const Philox4 first = rng.block(Purpose::scene, 0);
+  Jet jet;
+  for (std::uint32_t k = 0; k < 1 + below(first.word[0], 40); ++k) {
+    const Philox4 r = rng.block(Purpose::texture, k);
+    const double turn = 2 * std::numbers::pi * k / (2 + i % 2);
+    const double pt = std::exp(4 * unit_float(r.word[0]));
+    jet.push_back({double{static_cast<float>(pt)},
+                   double{static_cast<float>(0.4 * std::cos(turn) + 0.4 * unit_float(r.word[1]))},
+                   double{static_cast<float>(0.3 * std::sin(turn) + 0.4 * unit_float(r.word[2]))}});
+  }
+  return jet;
+}
+
+// Against the same steps in double precision. Units of 2^-24, one lost by each constituent, and
+// roundings of sums of 40; jets with a constituent within 10^-4 pixels of an edge, or that
+// are as skew to either side, are left out.
+TEST(JetViews, ImagesFollowTheirSteps) {
+  int drawn = 0, outside = 0;
+  for (const auto norm : {jets::Norm::sum, jets::Norm::square, jets::Norm::none}) {
+    for (const int pixels : {25, 33, 8}) {
+      const jets::Picture picture{pixels, 0.05f, norm, 0.25f};
+      for (std::uint64_t i = 0; i < 300; ++i) {
+        const Jet jet = random_jet(i);
+        const test::JetImage expected = test::image_of(jet, picture);
+        if (expected.margin < 1e-4) continue;
+        ++drawn;
+        const Drawn image = draw(jet, picture);
+        const double scale = norm == jets::Norm::none ? 0.25 * test::sum_pt(jet) : 1;
+        for (std::size_t p = 0; p < expected.pixels.size(); ++p)
+          ASSERT_NEAR(image.pixels[p], expected.pixels[p], 2e-5 * scale) << i << ", pixel " << p;
+        ASSERT_NEAR(image.outside, expected.outside, 1e-5);
+        outside += image.outside > 0 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(drawn, 2000);
+  EXPECT_GT(outside, 100);
+}
+
+// A jet that lies elsewhere, is turned or mirrored has the same image.
+TEST(JetViews, ImagesDoNotShowHowTheJetLies) {
+  const jets::Picture picture{33, 0.05f, jets::Norm::sum, 1};
+  int compared = 0;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const Jet jet = random_jet(i);
+    if (jet.size() < 3 || test::image_of(jet, picture).margin < 1e-4) continue;
+    Jet other = jet;
+    const double turn = 0.02 * static_cast<double>(i);
+    for (JetPart& part : other) {
+      const double eta = part.eta, phi = part.phi;
+      part.eta = 0.3 + std::cos(turn) * eta + std::sin(turn) * phi;
+      part.phi = (i % 2 == 0 ? 1 : -1) * (std::cos(turn) * phi - std::sin(turn) * eta) - 0.2;
+    }
+    const Drawn a = draw(jet, picture), b = draw(other, picture);
+    for (std::size_t p = 0; p < a.pixels.size(); ++p)
+      ASSERT_NEAR(a.pixels[p], b.pixels[p], 3e-5) << i;
+    ++compared;
+  }
+  EXPECT_GT(compared, 200);
+}
+
+// Units are whole numbers: what order the constituents come in does not show, as long as the same
+// pixels are met.
+TEST(JetViews, PixelsAreSumsOfWholeUnits) {
+  const Jet jet = {{3, 0.5, 0.02}, {1, -0.5, 0.01}, {1, -0.5, 0.01}, {1, -0.5, 0.01}};
+  const Drawn image = draw(jet, {25, 0.1f, jets::Norm::sum, 1});
+  // Halves weigh the same: the middle lies at 0, and the second subjet, of three, points down.
+  const auto at = [&](int line, int column) {
+    return image.pixels[static_cast<std::size_t>(25 * line + column)];
+  };
+  EXPECT_EQ(at(7, 12), 0.5f);
+  // A sixth in units of 2^-24, rounded down, three times.
+  EXPECT_EQ(at(17, 12), 3 * std::floor(0x1p+24f / 6) * 0x1p-24f);
+}
+
+TEST(JetViews, OneConstituentIsAPointInTheMiddle) {
+  const Drawn image = draw({{7, 1.5, -0.3}}, {5, 0.1f, jets::Norm::square, 1});
+  for (std::size_t p = 0; p < 25; ++p) EXPECT_EQ(image.pixels[p], p == 12 ? 1.0f : 0.0f);
+  const auto numbers = measure({{7, 1.5, -0.3}});
+  EXPECT_EQ(numbers[jets::kMultiplicity], 1);
+  EXPECT_EQ(numbers[jets::kPtD], 1);
+  for (int f = jets::kTau1; f < jets::kNumbers; ++f)
+    EXPECT_EQ(numbers[static_cast<std::size_t>(f)], 0) << f;
+  EXPECT_EQ(draw({}, {5, 0.1f, jets::Norm::sum, 1}).pixels, std::vector<float>(25));
+}
+
+// Roundings of sums of 40 numbers, of 780 pairs and 9880 triples, all positive: relative 10^-4 is
+// generous. Distances to a subjet lose what is subtracted, some 10^-7 of 1.
+TEST(JetViews, NumbersAreThoseOfTheirFormulae) {
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const Jet jet = random_jet(i);
+    const auto expected = test::numbers_of(jet);
+    const auto numbers = measure(jet);
+    ASSERT_EQ(numbers[jets::kMultiplicity], static_cast<float>(jet.size()));
+    ASSERT_EQ(numbers[jets::kPt], 1.5f);
+    ASSERT_EQ(numbers[jets::kMass], 2.0f);
+    if (jet.size() < 4) continue;  // subjets are constituents: quotients of roundings
+    for (std::size_t f = jets::kWidth; f < jets::kNumbers; ++f)
+      ASSERT_NEAR(numbers[f], expected[f], 1e-4 * expected[f] + 1e-6) << i << ", number " << f;
+  }
+}
+
+// Two constituents at a distance R with shares z and 1 - z: width = 2 z (1 - z) R, e2 = z (1 - z)
+// R, tau1 = width, tau2 = 0. Three at the corners of a triangle: e3 = z^3 R^3.
+TEST(JetViews, KnownJetsHaveKnownNumbers) {
+  const auto two = measure({{3, 0, 0}, {1, 0.3, 0.4}});
+  EXPECT_NEAR(two[jets::kWidth], 2 * 0.75 * 0.25 * 0.5, 1e-6);
+  EXPECT_NEAR(two[jets::kTau1], 2 * 0.75 * 0.25 * 0.5, 1e-6);
+  EXPECT_EQ(two[jets::kTau2], 0);
+  EXPECT_NEAR(two[jets::kE2], 0.75 * 0.25 * 0.5, 1e-6);
+  EXPECT_EQ(two[jets::kE3], 0);
+  EXPECT_NEAR(two[jets::kPtD], std::sqrt(10.0) / 4, 1e-6);
+  const auto three = measure({{1, 0, 0}, {1, 0.6, 0}, {1, 0.3, 0.3 * std::sqrt(3.0)}});
+  EXPECT_NEAR(three[jets::kE3], std::pow(0.6 / 3, 3), 1e-7);
+  EXPECT_NEAR(three[jets::kE2], 0.6 / 3, 1e-6);
+  EXPECT_NEAR(three[jets::kC2], 0.2, 1e-6);
+  EXPECT_NEAR(three[jets::kD2], 1, 1e-5);
+}
+
+}  // namespace
+}  // namespace wellspring

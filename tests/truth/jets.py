@@ -1,0 +1,99 @@
+"""Images and features of jets, in double precision, from the description in docs/generators/ginkgo.md."""
+
+import numpy as np
+
+
+def boosted(part, mass, frame, frame_mass):
+    """Three-momentum `part` of this mass, where `frame` (a three-momentum of that mass) is at rest, in flight."""
+    energy, whole = np.sqrt(part @ part + mass**2), np.sqrt(frame @ frame + frame_mass**2)
+    return part + frame * (energy + frame @ part / (whole + frame_mass)) / frame_mass
+
+
+def places(momenta, jet_phi):
+    """Rows (pt, eta, phi) of rows (px, py, pz)."""
+    pt = np.hypot(momenta[:, 0], momenta[:, 1])
+    phi = np.arctan2(momenta[:, 1], momenta[:, 0]) - jet_phi
+    return np.stack([pt, np.arcsinh(momenta[:, 2] / pt), phi - 2 * np.pi * np.round(phi / (2 * np.pi))], axis=1)
+
+
+def centred(jet):
+    moved = jet.copy()
+    moved[:, 1:] -= jet[:, 0] @ jet[:, 1:] / jet[:, 0].sum()
+    return moved
+
+
+def distances(a, b):
+    return np.hypot(a[:, None, 1] - b[None, :, 1], a[:, None, 2] - b[None, :, 2])
+
+
+def subjets(jet, left):
+    """And how far the pairs that were joined were from others: a relative difference of their measures."""
+    jet, margin = jet.copy(), 1.0
+    while len(jet) > left:
+        measure = np.minimum(jet[:, None, 0], jet[None, :, 0]) * distances(jet, jet)
+        measure[np.tril_indices(len(jet))] = np.inf
+        order = np.sort(measure, axis=None)
+        margin = min(margin, order[1] / order[0] - 1 if order[1] < np.inf and order[0] > 0 else 1)
+        i, j = np.unravel_index(np.argmin(measure), measure.shape)
+        pt = jet[i, 0] + jet[j, 0]
+        jet[i, 1:] = (jet[i, 0] * jet[i, 1:] + jet[j, 0] * jet[j, 1:]) / pt
+        jet[i, 0] = pt
+        jet[j] = jet[-1]
+        jet = jet[:-1]
+    return jet, margin
+
+
+def image(jet, p):
+    """Pixels, what lies outside, and a margin: how far from an edge, or another turn, it is."""
+    total, jet = jet[:, 0].sum(), centred(jet)
+    pair, margin = subjets(jet, 2)
+    eta, phi = jet[:, 1], jet[:, 2]
+    lever = 1.0
+    if len(pair) == 2:
+        a, b = pair[0 if pair[1, 0] > pair[0, 0] else 1, 1:]
+        lever = min(1.0, 10 * np.hypot(a, b))  # an angle from a short distance is less certain
+        s, c = np.array([a, -b]) / np.hypot(a, b)
+        eta, phi = c * eta + s * phi, c * phi - s * eta
+        margin = min(margin, abs(pair[0, 0] - pair[1, 0]) / total)
+    skew, size = jet[:, 0] @ eta**3, jet[:, 0] @ np.abs(eta) ** 3
+    # Where all lie on the axis to rounding, it does not matter how they are flipped.
+    margin = min(margin, lever * abs(skew) / size if size > 1e-15 * total else 1.0)
+    eta = -eta if skew < 0 else eta
+    n, width = p["pixels"], float(np.float32(p["pixel"]))
+    column, line = n // 2 + 0.5 + eta / width, n // 2 + 0.5 - phi / width
+    for at in (column, line):
+        margin = min(margin, lever * np.min(np.abs(at - np.round(at))))
+    column, line = np.floor(column).astype(int), np.floor(line).astype(int)
+    seen = (column >= 0) & (column < n) & (line >= 0) & (line < n)
+    pixels = np.zeros((n, n))
+    np.add.at(pixels, (line[seen], column[seen]), jet[seen, 0] / total)
+    outside = jet[~seen, 0].sum() / total
+    if p["norm"] == "square":
+        pixels /= np.sqrt((pixels**2).sum())
+    elif p["norm"] == "none":
+        pixels *= total / p["unit"]
+    return pixels, outside, margin
+
+
+def quotient(a, b):
+    return min(a / b, 128.0) if b > 0 else 0.0
+
+
+def features(jet, momentum, unit):
+    """Sixteen numbers of a jet whose momentum (E, px, py, pz) is the sum of all, and a margin of its subjets."""
+    z, jet = jet[:, 0] / jet[:, 0].sum(), centred(jet)
+    d = np.hypot(jet[:, 1], jet[:, 2])
+    pt, mass = np.hypot(*momentum[1:3]), np.sqrt(max(momentum[0] ** 2 - momentum[1:] @ momentum[1:], 0))
+    taus, margin = [], 1.0
+    for n in (1, 2, 3):
+        axes, apart = subjets(jet, n)
+        margin = min(margin, apart)
+        taus.append(z @ distances(jet, axes).min(axis=1))
+    apart = distances(jet, jet)
+    zr = z[:, None] * z[None, :] * apart
+    e2 = zr.sum() / 2
+    e3 = np.einsum("ij,k,ik,jk->", zr, z, apart, apart) / 6
+    tau1, tau2, tau3 = taus
+    values = [len(jet), pt / unit, mass / unit, z @ d, z @ np.sqrt(d), z @ d**2, np.sqrt(z @ z)]
+    values += [tau1, tau2, tau3, quotient(tau2, tau1), quotient(tau3, tau2), e2, e3]
+    return np.array([*values, quotient(e3, e2**2), quotient(e3, e2**3)]), margin

@@ -1,0 +1,191 @@
+"""Jets of docs/generators/lund_shower.md, made anew in double precision.
+
+Roundings: a parton's pt carries a few of each emission it gave (relative 2^-24), a place some 2^-23 of it, and momenta
+those of an exponential and a sine. An emission that comes about on one side alone would change a jet; with jets of some
+30 partons the chance of it is some 10^-6 a jet, and it happens here in none. What depends on edges of pixels, or on which
+of two equal pairs is joined, is left out and counted.
+"""
+
+import unittest
+
+import numpy as np
+from scipy.stats import chisquare, kstest, poisson
+
+from jets import boosted, features, image, places
+from truth import Sample, TruthTest, below, named_key, unit, unit_open
+
+EPS = 2.0**-24
+
+
+def f32(value):
+    return float(np.float32(value))
+
+
+def direction(height, turn):
+    u, phi = float(unit(height)), 2 * np.pi * float(unit(turn))
+    sine = 2 * np.sqrt(u * (1 - u))
+    return np.array([sine * np.cos(phi), sine * np.sin(phi), 2 * u - 1])
+
+
+class Jet:
+    """Partons in the order in which they came to be: rows (pt, eta, phi), and l, softer, depth of each."""
+
+    def __init__(self, p, seed, number):
+        sample = Sample(named_key(seed, "lund_shower"), number)
+        self.label = int(below(sample.block("label", 0)[0], len(p["classes"])))
+        kind = p["classes"][self.label]
+        w = sample.block("scene", 0)
+        self.pt = f32(p["pt_low"]) + f32(p["pt_high"] - p["pt_low"]) * float(unit(w[0]))
+        self.eta = f32(p["eta_max"]) * (2 * float(unit(w[1])) - 1)
+        self.phi = 2 * np.pi * (float(unit(w[2])) - 0.5)
+        prongs = self.prongs(p, kind, sample.block("scene", 1))
+        log_cut = np.log(p["kt_cut"])
+        partons, rooms, self.lund, self.unfinished = [], [], [], 0
+        for i, prong in enumerate(prongs):
+            others = np.delete(prongs, i, axis=0)
+            phi = np.remainder(others[:, 2] - prong[2] + np.pi, 2 * np.pi) - np.pi
+            theta = min([f32(p["radius"]), *np.hypot(others[:, 1] - prong[1], phi)])
+            partons.append(prong.copy())
+            rooms.append(np.log(prong[0] * theta) - log_cut)
+            self.lund.append([-np.log(theta), 0, 0])
+        rho = {c: f32(2 * p["alpha_s"] * c / np.pi) for c in (4 / 3, 3)}
+        draw, emissions = 0, []
+        for i, parton in enumerate(partons):  # grows on the way
+            prong = i < len(prongs)
+            density, area = rho[4 / 3 if prong and kind != "gluon" else 3], 0.0
+            while rooms[i] > 0:
+                w = sample.block("texture", draw)
+                draw += 1
+                area -= np.log(float(unit_open(w[0]))) / density if density > 0 else -np.inf
+                rest = rooms[i] ** 2 - 2 * area
+                if not rest > 0:
+                    break
+                if len(partons) == 128:
+                    self.unfinished += 1
+                    break
+                down = 2 * area / (rooms[i] + np.sqrt(rest))
+                softer = float(unit_open(w[1])) * (rooms[i] - down)
+                z, theta, turn = np.exp(-softer), np.exp(-self.lund[i][0] - down), 2 * np.pi * float(unit(w[2]))
+                step = theta * np.array([0, np.cos(turn), np.sin(turn)])
+                new = parton + (1 - z) * step
+                new[0] = z * parton[0]
+                parton -= z * step
+                parton[0] -= new[0]
+                room = rooms[i] - down - softer
+                partons.append(new)
+                rooms.append(room if p["cascade"] == "full" else 0.0)
+                self.lund.append([self.lund[i][0] + down, softer, self.lund[i][2] + 1])
+                if prong:
+                    emissions.append((room, self.lund[i][0] + down, softer))
+        self.partons = np.array(partons)
+        best = max(emissions, key=lambda e: e[0], default=(0, 0, 0))
+        self.latents = [self.pt, self.eta, self.phi, log_cut + best[0], best[1], best[2], len(emissions)]
+        self.latents += [len(partons), self.unfinished]
+
+    def prongs(self, p, kind, w):
+        if kind in ("quark", "gluon"):
+            return np.array([[self.pt, self.eta, 0.0]])
+        whole, made = np.array([self.pt, 0, self.pt * np.sinh(self.eta)]), []
+        w_mass = f32(p["w_mass"])
+        flight = whole
+        if kind == "top":
+            mass = f32(p["top_mass"])
+            flight = boosted(direction(w[2], w[3]) * (mass**2 - w_mass**2) / (2 * mass), w_mass, whole, mass)
+            made.append(whole - flight)
+        made.append(boosted(direction(w[0], w[1]) * w_mass / 2, 0, flight, w_mass))
+        made.append(flight - made[-1])
+        return places(np.array(made), 0)
+
+    def momenta(self, phi):
+        pt, eta, azimuth = self.partons[:, 0], self.partons[:, 1], self.partons[:, 2] + phi
+        return np.stack([pt * np.cosh(eta), pt * np.cos(azimuth), pt * np.sin(azimuth), pt * np.sinh(eta)], axis=1)
+
+
+class LundShower(TruthTest):
+    def jets(self, count, *settings, seed=0, first=0):
+        got = self.samples("lund_shower", count, *settings, seed=seed, first=first)
+        p = got["metadata"]["parameters"]
+        for i in range(count):
+            jet = Jet(p, seed, first + i)
+            self.assertEqual(got["label"][i], jet.label)
+            latents = got["latents"][i].astype(float)
+            np.testing.assert_allclose(latents[:9], jet.latents, rtol=4 * EPS, atol=2e-5)
+            yield got, p, i, jet
+
+    def rebuild(self, count, *settings, **which):
+        for got, p, i, jet in self.jets(count, *settings, **which):
+            order = np.argsort(-jet.partons[:, 0], kind="stable")
+            all_rows = jet.momenta(jet.phi) / p["unit"]
+            rows = all_rows[order][: p["items"]]
+            x = got["x"][got["offsets"][i]:got["offsets"][i + 1]].astype(float)
+            self.assertEqual(len(x), len(rows))
+            # A place of 2 to 4 is rounded by 2^-23 an emission, which turns a momentum by as much; a decay's products
+            # have roundings of the whole.
+            tolerance = EPS * ((32 + 8 * len(all_rows)) * rows[:, :1] + 64 * all_rows[:, 0].sum())
+            self.assertLess(np.max(np.abs(x[:, :4] - rows) / tolerance), 1)
+            np.testing.assert_allclose(got["globals"][i], all_rows.sum(axis=0), atol=100 * EPS * all_rows[:, 0].sum())
+            if p["columns"] == "lund":
+                np.testing.assert_allclose(x[:, 4:], np.array(jet.lund)[order][: p["items"]], atol=4e-5)
+
+    def test_jets(self):
+        self.rebuild(60, seed=1)
+        self.rebuild(30, seed=2**63 - 1, first=2**32 + 1)
+
+    def test_other_constants(self):
+        settings = ("classes=[top, gluon]", "alpha_s=0.2", "pt_low=300", "pt_high=3000", "eta_max=2.5", "columns=lund")
+        self.rebuild(40, *settings, "radius=0.4", "kt_cut=0.5", "unit=100", "items=128", seed=3)
+        self.rebuild(40, "preset=jetnet30", "cascade=primary", "w_mass=90", "top_mass=180", seed=4, first=2**50)
+        self.rebuild(10, "alpha_s=0", seed=5)
+        # More partons than there is room for.
+        self.rebuild(3, "classes=[gluon]", "alpha_s=0.8", "kt_cut=0.1", "items=128", seed=6)
+
+    def test_images_and_features(self):
+        left = 0
+        for settings in (("pixels=25",), ("norm=square", "pixel=0.05"), ("norm=none", "unit=10", "alpha_s=0.2")):
+            for got, p, i, jet in self.jets(40, "output=image", *settings, seed=7):
+                pixels, outside, margin = image(jet.partons, p)
+                left += margin < 1e-4
+                if margin < 1e-4:
+                    continue
+                scale = jet.partons[:, 0].sum() / p["unit"] if p["norm"] == "none" else 1
+                np.testing.assert_allclose(got["x"][i, :, :, 0], pixels, rtol=0, atol=3e-5 * scale)
+                self.assertLess(abs(got["latents"][i, 9] - outside), 1e-5)
+        self.assertLessEqual(left, 12)
+        left = 0
+        for got, p, i, jet in self.jets(60, "output=features", "unit=10", seed=8):
+            values, margin = features(jet.partons, jet.momenta(0).sum(axis=0), 10)
+            left += margin < 1e-4
+            if margin < 1e-4:
+                continue
+            seen = got["x"][i].astype(float)
+            # Masses of a jet of one parton are roundings; with up to three, subjets are constituents.
+            np.testing.assert_allclose(seen[:10], values[:10], rtol=1e-3, atol=0.2 if len(jet.partons) < 2 else 2e-3)
+            if len(jet.partons) > 3:
+                np.testing.assert_allclose(seen[10:], values[10:], rtol=2e-3, atol=1e-6)
+        self.assertLessEqual(left, 6)
+
+    def test_published_laws(self):
+        # Chances of a false alarm of 10^-7 each.
+        rho, room = 2 * 0.12 / np.pi, np.log(400)
+        for kind, colour in (("quark", 4 / 3), ("gluon", 3)):
+            got = self.samples("lund_shower", 20000, f"classes=[{kind}]", seed=9)["latents"].astype(float)
+            law = poisson(rho * colour * room**2 / 2)
+            edges = np.arange(int(law.ppf(1e-3)), int(law.ppf(1 - 1e-3)) + 1)
+            seen = [(got[:, 6] <= edges[0]).sum(), *[(got[:, 6] == n).sum() for n in edges[1:]]]
+            chance = [law.cdf(edges[0]), *law.pmf(edges[1:])]
+            seen, chance = [*seen, 20000 - sum(seen)], np.array([*chance, 1 - sum(chance)])
+            self.assertGreater(chisquare(seen, 20000 * chance).pvalue, 1e-7)
+            # The hardest emission: exp(-rho C ln^2(p R / kt) / 2) is the chance of none above kt.
+            some = got[got[:, 6] > 0, 3]
+            none = law.pmf(0)
+            sudakov = np.exp(-rho * colour * (np.log(400) - some) ** 2 / 2)
+            self.assertGreater(kstest((sudakov - none) / (1 - none), "uniform").pvalue, 1e-7)
+            x = room * np.sqrt(3 * rho)
+            q = np.cosh(2 * x) / 6 + 0.5 - 2 / 3 * np.cosh(x)
+            mean = 1 + colour / 3 * (np.cosh(x) - 1)
+            error = np.sqrt(colour / 3 * (np.cosh(x) - 1 + q) / 20000)
+            self.assertLess(abs(got[:, 7].mean() - mean), 5.4 * error)
+
+
+if __name__ == "__main__":
+    unittest.main()
