@@ -46,6 +46,8 @@ TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
       continue;  // bounds of laws with long tails
     }
     if (latent.name == "hits" || latent.name == "noise_hits" || latent.name == "vertex_z") continue;
+    if (latent.name == "zenith") continue;  // even in the cosine: its ends are rare
+    if (latent.name == "hit_modules" || latent.name == "saturated") continue;  // bounds
     if (latent.name.starts_with("theta") || latent.name == "tilt")
       continue;  // normal: their ends are as rare as 2^-24
     float low = samples.latent(0, l), high = low;
