@@ -17,9 +17,10 @@ struct ExportLayout {
   std::string name;
   std::string arrays;     ///< what it has in place of x, one line for help
   std::string generator;  ///< whose HDF5 files have it where none is named; "": that of all others
+  std::string feature;    ///< and only where there is such a one
 };
 
-/// columns, calochallenge, jetnet.
+/// columns, calochallenge, jetnet, icecube.
 const std::vector<ExportLayout>& export_layouts();
 
 /// The layout of that name; of "" the one that the samples have in a file of this name. Errors
