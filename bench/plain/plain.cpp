@@ -18,7 +18,8 @@ std::vector<PlainLoop> plain_loops() {
           plain_two_moons(),
           plain_lotka_volterra(),
           plain_lorenz(),
-          plain_rambo()};
+          plain_rambo(),
+          plain_nu_telescope()};
 }
 
 }  // namespace wellspring::bench

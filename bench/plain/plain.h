@@ -42,6 +42,7 @@ PlainLoop plain_two_moons();
 PlainLoop plain_lotka_volterra();
 PlainLoop plain_lorenz();
 PlainLoop plain_rambo();
+PlainLoop plain_nu_telescope();
 
 /// Three equal channels.
 inline void set_grey(std::span<float> x, std::size_t pixel, float value) {
