@@ -30,7 +30,7 @@ class ArrayFile {
   virtual Array open(const std::string& name, const ArraySpec& spec,
                      const ArrayMeaning& meaning = {}) = 0;
   /// The same of one whose first extent is how many rows came; the one in `spec` is not read. No
-  /// other array is opened after it.
+  /// other array is opened after it, but in HDF5 files, where several may grow.
   virtual Array open_growing(const std::string& name, const ArraySpec& spec,
                              const ArrayMeaning& meaning = {}) = 0;
   virtual void append(Array array, Bytes rows) = 0;

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "generators/events/telescope.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace wellspring {
 namespace {
@@ -241,6 +243,130 @@ class JetNetArrays final : public ValueArrays {
   ArrayFile::Array particles_ = 0, jets_ = 0;
 };
 
+/// The place of a column, of features or latents.
+template <class Info>
+std::optional<std::size_t> place_of(const std::string& name, const std::vector<Info>& columns) {
+  const auto found = std::ranges::find(columns, name, &Info::name);
+  if (found == columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+/// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): pulses of all events one after another, those
+/// of an event by rising time (whole ns), and beside them first and last pulse of each event, both
+/// included, and where it came from. The tables of a batch and of its events are arrays here;
+/// sensor_geometry, m, has a row a sensor.
+class IceCubeArrays final : public ValueArrays {
+ public:
+  IceCubeArrays(const std::string& name, const SampleFeed& feed)
+      : layout_(feed.layout()), rows_(rows_of(feed)) {
+    const SampleInfo* const info = only_info(feed);
+    if (info == nullptr || layout_.kind != SampleKind::set || info->name != "nu_telescope")
+      refuse(name, "it has pulses of a telescope: sets of one source of nu_telescope");
+    for (const auto& [feature, unit] :
+         {std::pair("time", "ns"), {"sensor_id", ""}, {"charge", "p.e."}, {"auxiliary", ""}}) {
+      const auto place = place_of(feature, info->features);
+      if (!place)
+        refuse(name, fmt::format("a pulse has a '{}' there: make them with output=truth", feature));
+      if (info->features[*place].unit != unit)
+        refuse(name, fmt::format("'{}' is in {}: make them with time_unit=1", feature,
+                                 info->features[*place].unit));
+      features_.push_back(*place);
+    }
+    azimuth_ = place_of("azimuth", info->latents).value();
+    zenith_ = place_of("zenith", info->latents).value();
+    const nlohmann::ordered_json identity = feed.identity();
+    if (!identity.contains("parameters"))
+      refuse(name, "it has the places of the modules, which the generator alone tells");
+    const nlohmann::ordered_json& parameters = identity["parameters"];
+    array_ = telescope::triangular_array(parameters.at("strings").get<int>(),
+                                         parameters.at("modules").get<int>(),
+                                         parameters.at("string_spacing").get<double>(),
+                                         parameters.at("module_spacing").get<double>());
+  }
+  bool grows() const override { return true; }
+  void open(ArrayFile& file) override {
+    event_ = file.open("event_id", {ElementType::i64, {rows_}});
+    first_ = file.open("first_pulse_index", {ElementType::i64, {rows_}});
+    last_ = file.open("last_pulse_index", {ElementType::i64, {rows_}});
+    angles_[0] = file.open("azimuth", {ElementType::f32, {rows_}}, {{}, {"rad"}});
+    angles_[1] = file.open("zenith", {ElementType::f32, {rows_}}, {{}, {"rad"}});
+    write_geometry(file);
+    pulses_[0] = file.open_growing("time", {ElementType::i64, {0}}, {{}, {"ns"}});
+    pulses_[1] = file.open_growing("sensor_id", {ElementType::i32, {0}});
+    pulses_[2] = file.open_growing("charge", {ElementType::f32, {0}}, {{}, {"p.e."}});
+    pulses_[3] = file.open_growing("auxiliary", {ElementType::u8, {0}});
+  }
+  void append(ArrayFile& file, const HostSamples& samples) override {
+    const auto width = static_cast<std::size_t>(layout_.elements());
+    const auto latents = static_cast<std::size_t>(samples.rows.layout.latents);
+    Pulses pulses;
+    std::vector<std::int64_t> event, first, last;
+    std::vector<float> azimuth, zenith;
+    for (std::size_t row = 0; row < samples.items().size(); ++row) {
+      const std::int64_t count = samples.items()[row];
+      add(samples.x().subspan(row * width, width), static_cast<std::size_t>(count), pulses);
+      event.push_back(static_cast<std::int64_t>(samples.slots[row].sample));
+      first.push_back(written_);
+      last.push_back((written_ += count) - 1);
+      azimuth.push_back(samples.latents()[row * latents + azimuth_]);
+      zenith.push_back(samples.latents()[row * latents + zenith_]);
+    }
+    file.append(event_, bytes_of(event));
+    file.append(first_, bytes_of(first));
+    file.append(last_, bytes_of(last));
+    file.append(angles_[0], bytes_of(azimuth));
+    file.append(angles_[1], bytes_of(zenith));
+    file.append(pulses_[0], bytes_of(pulses.time));
+    file.append(pulses_[1], bytes_of(pulses.sensor));
+    file.append(pulses_[2], bytes_of(pulses.charge));
+    file.append(pulses_[3], bytes_of(pulses.auxiliary));
+  }
+
+ private:
+  struct Pulses {
+    std::vector<std::int64_t> time;
+    std::vector<std::int32_t> sensor;
+    std::vector<float> charge;
+    std::vector<std::uint8_t> auxiliary;
+  };
+
+  /// Those of an event, by time; of equal times as they are.
+  void add(std::span<const float> items, std::size_t count, Pulses& to) const {
+    const auto value = [&](std::size_t i, std::size_t column) {
+      return items[i * static_cast<std::size_t>(layout_.features) + features_[column]];
+    };
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return value(i, 0); });
+    for (const std::size_t i : order) {
+      to.time.push_back(std::llround(value(i, 0)));
+      to.sensor.push_back(static_cast<std::int32_t>(value(i, 1)));
+      to.charge.push_back(value(i, 2));
+      to.auxiliary.push_back(value(i, 3) != 0 ? 1 : 0);
+    }
+  }
+
+  void write_geometry(ArrayFile& file) const {
+    std::vector<float> places;
+    for (int i = 0; i < array_.strings * array_.modules; ++i) {
+      const telescope::Vector at = array_.place(i / array_.modules, i % array_.modules);
+      places.insert(places.end(), {at.x, at.y, at.z});
+    }
+    const std::int64_t sensors = array_.strings * array_.modules;
+    file.append(
+        file.open("sensor_geometry", {ElementType::f32, {sensors, 3}}, {{"x", "y", "z"}, {"m"}}),
+        bytes_of(places));
+  }
+
+  SampleLayout layout_;
+  std::int64_t rows_;
+  telescope::Array array_;
+  std::vector<std::size_t> features_;  ///< time, sensor, charge, auxiliary
+  std::size_t azimuth_ = 0, zenith_ = 0;
+  std::int64_t written_ = 0;
+  ArrayFile::Array event_ = 0, first_ = 0, last_ = 0, angles_[2] = {}, pulses_[4] = {};
+};
+
 template <class Info>
 ArrayMeaning meaning_of_list(const std::vector<Info>& columns) {
   ArrayMeaning meaning;
@@ -266,8 +392,18 @@ ArrayMeaning meaning_of(const std::vector<LatentInfo>& columns) {
 const std::vector<ExportLayout>& export_layouts() {
   static const std::vector<ExportLayout> layouts = {
       {"columns", "x (and offsets, of sets)"},
-      {"calochallenge", "incident_energies and showers, MeV", {"calo_gflash"}, SampleKind::event},
-      {"jetnet", "particle_features and jet_features", {"ginkgo", "lund_shower"}, SampleKind::set}};
+      {"calochallenge",
+       "incident_energies and showers, MeV",
+       {"calo_gflash"},
+       [](const SampleInfo& info) { return info.layout.kind == SampleKind::event; }},
+      {"jetnet",
+       "particle_features and jet_features",
+       {"ginkgo", "lund_shower"},
+       [](const SampleInfo& info) { return info.layout.kind == SampleKind::set; }},
+      {"icecube",
+       "time, sensor_id, charge, auxiliary and where each event's begin and end",
+       {"nu_telescope"},
+       [](const SampleInfo& info) { return place_of("sensor_id", info.features).has_value(); }}};
   return layouts;
 }
 
@@ -277,10 +413,9 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleFeed
   const ExportLayout& columns = layouts.front();
   if (name.empty()) {
     if (!is_hdf5(path) || !feed.identity().contains("generator")) return columns;
-    const std::string& generator = feed.origins().front().info.name;
+    const SampleInfo& info = feed.origins().front().info;
     const auto own = std::ranges::find_if(layouts, [&](const ExportLayout& layout) {
-      return layout.kind == feed.layout().kind &&
-             std::ranges::count(layout.generators, generator) > 0;
+      return std::ranges::count(layout.generators, info.name) > 0 && layout.fits(info);
     });
     return own == layouts.end() ? columns : *own;
   }
@@ -302,6 +437,7 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleFeed
 std::unique_ptr<ValueArrays> make_value_arrays(const ExportLayout& layout, const SampleFeed& feed) {
   if (layout.name == "calochallenge")
     return std::make_unique<CaloChallengeArrays>(layout.name, feed);
+  if (layout.name == "icecube") return std::make_unique<IceCubeArrays>(layout.name, feed);
   if (layout.name == "jetnet") return std::make_unique<JetNetArrays>(layout.name, feed);
   if (feed.layout().kind == SampleKind::set) return std::make_unique<RaggedArrays>(feed);
   return std::make_unique<PlainArrays>(feed);

@@ -16,12 +16,12 @@ namespace wellspring {
 struct ExportLayout {
   std::string name;
   std::string arrays;  ///< what it has in place of x, one line for help
-  /// Whose HDF5 files have it where none is named and samples are of `kind`; none: all others'.
+  /// Whose HDF5 files have it where none is named and samples fit; none: all others'.
   std::vector<std::string> generators = {};
-  SampleKind kind = SampleKind::set;
+  bool (*fits)(const SampleInfo&) = nullptr;
 };
 
-/// columns, calochallenge, jetnet.
+/// columns, calochallenge, jetnet, icecube.
 const std::vector<ExportLayout>& export_layouts();
 
 /// The layout of that name; of "" the one that the samples have in a file of this name. Errors

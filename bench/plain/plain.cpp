@@ -20,6 +20,7 @@ std::vector<PlainLoop> plain_loops() {
           plain_lorenz(),
           plain_rambo(),
           plain_lund_shower(),
+          plain_nu_telescope(),
           plain_pde(64),
           plain_xy(32, 4, 2)};
 }

@@ -45,6 +45,7 @@ PlainLoop plain_rambo();
 PlainLoop plain_pde(int side);
 PlainLoop plain_xy(int side, int rounds, int mirrors);
 PlainLoop plain_lund_shower();
+PlainLoop plain_nu_telescope();
 
 /// Three equal channels.
 inline void set_grey(std::span<float> x, std::size_t pixel, float value) {

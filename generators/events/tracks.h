@@ -9,6 +9,7 @@
 
 #include "core/params.h"
 #include "generators/events/helix.h"
+#include "generators/events/team_sums.h"
 #include "generators/events/tracker.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/sample.h"
@@ -399,27 +400,6 @@ struct Tracks {
       for (std::uint32_t item = cells[i]; item < cells[i + 1]; ++item)
         row.set(static_cast<int>(item), kWeight, counts ? share : 0);
     }
-  }
-
-  /// Numbers of hits become the places of the first, cells[n] all of them. Whole after it.
-  template <class Team>
-  WS_INLINE static void add_up(Team& team, EventCell* cells, int n, std::uint32_t* sums) {
-    team.sync();
-    const int share = (n + team.size() - 1) / team.size();
-    const int from = share * team.rank(), past = from + share < n ? from + share : n;
-    std::uint32_t sum = 0;
-    for (int i = from; i < past; ++i) sum += cells[i];
-    sums[team.rank()] = sum;
-    team.sync();
-    std::uint32_t before = 0;
-    for (int i = 0; i < team.rank(); ++i) before += sums[i];
-    for (int i = from; i < past; ++i) {
-      const std::uint32_t hits = cells[i];
-      cells[i] = before;
-      before += hits;
-    }
-    if (team.rank() == team.size() - 1) cells[n] = before;
-    team.sync();
   }
 
   Tracker tracker_;

@@ -192,6 +192,67 @@ TEST(ExportLayout, TheLayoutOfJetsIsThatOfTheirSets) {
   }
 }
 
+TEST(ExportLayout, PulsesAreThoseOfIceCubeByTime) {
+  const test::TemporaryFolder folder;
+  const Settings settings = {{"output", "truth"}, {"strings", "12"}, {"items", "200"}};
+  export_to(folder / "a.h5", "nu_telescope", settings);
+  export_to(folder / "a.npz", "nu_telescope", settings);
+  const std::vector<double> x = npz_values(folder / "a.npz", "x"),
+                            offsets = npz_values(folder / "a.npz", "offsets"),
+                            latents = npz_values(folder / "a.npz", "latents"),
+                            time = values(folder / "a.h5", "time"),
+                            sensor = values(folder / "a.h5", "sensor_id"),
+                            charge = values(folder / "a.h5", "charge"),
+                            auxiliary = values(folder / "a.h5", "auxiliary"),
+                            first = values(folder / "a.h5", "first_pulse_index"),
+                            last = values(folder / "a.h5", "last_pulse_index"),
+                            event = values(folder / "a.h5", "event_id"),
+                            azimuth = values(folder / "a.h5", "azimuth"),
+                            zenith = values(folder / "a.h5", "zenith"),
+                            geometry = values(folder / "a.h5", "sensor_geometry");
+  const Hdf5File file(folder / "a.h5");
+  EXPECT_EQ(file.array("sensor_geometry").shape(), (std::vector<std::int64_t>{12 * 60, 3}));
+  EXPECT_EQ(file.array("time").text_attribute("units"), "ns");
+  const auto about = nlohmann::json::parse(file.text("metadata"));
+  EXPECT_EQ(about.at("layout"), "icecube");
+  const auto& names = about["sources"][0]["latents"];
+  for (const auto* const all : {&time, &sensor, &charge, &auxiliary})
+    ASSERT_EQ(all->size() * 10, x.size());
+  ASSERT_GT(time.size(), 200u);
+  for (std::size_t i = 0; i < 23; ++i) {
+    EXPECT_EQ(event[i], static_cast<double>(10 + i));
+    EXPECT_EQ(first[i], offsets[i]);
+    EXPECT_EQ(last[i], offsets[i + 1] - 1);
+    for (std::size_t l = 0; l < names.size(); ++l) {
+      const double latent = latents[i * names.size() + l];
+      if (names[l]["name"] == "azimuth") {
+        EXPECT_EQ(azimuth[i], latent);
+      }
+      if (names[l]["name"] == "zenith") {
+        EXPECT_EQ(zenith[i], latent);
+      }
+    }
+    // The same pulses: as many, by time, each in its place.
+    std::vector<std::vector<double>> wanted;
+    for (auto k = static_cast<std::size_t>(offsets[i]);
+         k < static_cast<std::size_t>(offsets[i + 1]); ++k)
+      wanted.push_back({x[10 * k + 3], x[10 * k + 6], x[10 * k + 4], x[10 * k + 5], x[10 * k],
+                        x[10 * k + 1], x[10 * k + 2]});
+    std::ranges::stable_sort(wanted, {}, [](const auto& pulse) { return pulse[0]; });
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      const std::size_t at = static_cast<std::size_t>(first[i]) + k;
+      ASSERT_NEAR(time[at], wanted[k][0], 0.5);
+      ASSERT_EQ(sensor[at], wanted[k][1]);
+      ASSERT_EQ(charge[at], wanted[k][2]);
+      ASSERT_EQ(auxiliary[at], wanted[k][3]);
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        ASSERT_EQ(geometry[3 * static_cast<std::size_t>(sensor[at]) + axis], wanted[k][4 + axis]);
+    }
+  }
+  export_to(folder / "b.h5", "nu_telescope", {});
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "without the modules there are columns";
+}
+
 TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
   const test::TemporaryFolder folder;
   const auto refused = [&](const std::string& name, const std::string& generator,
@@ -206,6 +267,11 @@ TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
   expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"frame", "rest"}}), {"the jet's frame"});
   expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"output", "image"}}), {"it has jets"});
   expect_parts(refused("a.h5", "lund_shower", "jetnet", {{"columns", "lund"}}), {"it has jets"});
+  expect_parts(refused("a.h5", "nu_telescope", "icecube"), {"'sensor_id'", "output=truth"});
+  expect_parts(refused("a.h5", "tracks", "icecube"), {"pulses of a telescope"});
+  expect_parts(
+      refused("a.h5", "nu_telescope", "icecube", {{"output", "truth"}, {"time_unit", "10"}}),
+      {"'time' is in 10 ns", "time_unit=1"});
   expect_parts(refused("a.h5", "ginkgo", "jetnets"), {"did you mean 'jetnet'?"});
   expect_parts(refused("a.npz", "ginkgo", "jetnet"), {"is one of HDF5 files"});
   EXPECT_TRUE(folder.names().empty());

@@ -48,6 +48,8 @@ TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
     }
     if (latent.name == "emissions" || latent.name == "unfinished") continue;  // bounds of counts
     if (latent.name == "hits" || latent.name == "noise_hits" || latent.name == "vertex_z") continue;
+    if (latent.name == "zenith") continue;  // even in the cosine: its ends are rare
+    if (latent.name == "hit_modules" || latent.name == "saturated") continue;  // bounds
     if (latent.name.starts_with("theta") || latent.name == "tilt")
       continue;  // normal: their ends are as rare as 2^-24
     float low = samples.latent(0, l), high = low;

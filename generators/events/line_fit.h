@@ -1,0 +1,89 @@
+// The line fit of a neutrino telescope: a point that moves straight through places and times of
+// pulses, x = a + v t by least squares, with their means and spreads. Used by generator
+// `nu_telescope`; host and device.
+//
+// Sums are of whole steps: they are exact, so that their order does not matter.
+#pragma once
+
+#include "generators/events/telescope.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// m, ns and, for the velocity, c; 3 is time.
+struct LineFit {
+  float pulses, charge;
+  float mean[4], spread[4], velocity[3];
+};
+
+struct PulseSums {
+  static constexpr float kPlaceSteps = 32, kTimeSteps = 4, kChargeSteps = 1024;
+  static constexpr float kLatest = 131072;  ///< ns; 2^24 squares of it in steps fit into 63 bits
+  static constexpr float kFastest = 2;      ///< velocities are kept within, c
+
+  std::int64_t charge, pulses;
+  std::int64_t sum[4], square[4], product[3];  ///< of x, y, z, t; products with t
+
+  WS_INLINE void add(float pulse_charge) { charge += whole(pulse_charge * kChargeSteps); }
+  WS_INLINE void add(const telescope::Vector& place, float time) {
+    const std::int64_t at[4] = {whole(place.x * kPlaceSteps), whole(place.y * kPlaceSteps),
+                                whole(place.z * kPlaceSteps),
+                                whole(math::clamp(time, -kLatest, kLatest) * kTimeSteps)};
+    pulses += 1;
+    WS_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      sum[i] += at[i];
+      square[i] += at[i] * at[i];
+      if (i < 3) product[i] += at[i] * at[3];
+    }
+  }
+
+  /// Adds the sums of this member to those that all share.
+  template <class Team>
+  WS_INLINE void share(Team& team, PulseSums& all) const {
+    team.atomic_add(&all.charge, charge);
+    if (pulses == 0) return;
+    team.atomic_add(&all.pulses, pulses);
+    WS_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      team.atomic_add(&all.sum[i], sum[i]);
+      team.atomic_add(&all.square[i], square[i]);
+      if (i < 3) team.atomic_add(&all.product[i], product[i]);
+    }
+  }
+
+  /// All 0 of no pulses. In f64 from exact sums.
+  WS_INLINE LineFit fit() const {
+    LineFit fit;
+    fit.pulses = static_cast<float>(pulses);
+    fit.charge = static_cast<float>(charge) / kChargeSteps;
+    const double n = pulses == 0 ? 1 : static_cast<double>(pulses);
+    const double time = static_cast<double>(sum[3]) / n;
+    const double spread = static_cast<double>(square[3]) / n - time * time;
+    WS_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      const double step = i < 3 ? double{kPlaceSteps} : double{kTimeSteps};
+      const double mean = static_cast<double>(sum[i]) / n;
+      const double variance = static_cast<double>(square[i]) / n - mean * mean;
+      fit.mean[i] = static_cast<float>(mean / step);
+      fit.spread[i] = math::sqrt(math::max(static_cast<float>(variance / (step * step)), 0));
+      if (i == 3) continue;
+      const double shared = static_cast<double>(product[i]) / n - mean * time;
+      // Times that differ by less than a step tell no velocity.
+      const double slope = spread > 1 ? shared / spread : 0;
+      constexpr double kInC = double{kTimeSteps} / double{kPlaceSteps} / telescope::kLightSpeed;
+      fit.velocity[i] = math::clamp(static_cast<float>(slope * kInC), -kFastest, kFastest);
+    }
+    return fit;
+  }
+
+ private:
+  WS_INLINE static std::int64_t whole(float x) {
+    return static_cast<std::int64_t>(math::floor(x + 0.5f));
+  }
+};
+
+}  // namespace wellspring

@@ -1,0 +1,349 @@
+#include "generators/events/nu_telescope.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+constexpr double kFarthest = 5.78;  ///< math::box_muller reaches no further
+constexpr const char* kToy = "a choice of this program";
+constexpr const char* kAmanda =
+    "AMANDA: J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169, ice model H2";
+constexpr const char* kIndex = "constants of the IceCube software; not checked";
+
+void expect_order(const char* low_name, double low, const char* high_name, double high) {
+  if (low <= high) return;
+  fail(ErrorKind::config,
+       {"nu_telescope: " + std::string(low_name) + " is above " + high_name,
+        "events are drawn between the two", "exchange them, or give both the same value"});
+}
+
+struct Interval {
+  double low, high;
+};
+Interval operator*(const Interval& a, const Interval& b) {
+  return {std::min({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high}),
+          std::max({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high})};
+}
+/// Of the cosine between two angles.
+Interval cosines(double low, double high) {
+  Interval range = {std::min(std::cos(low), std::cos(high)),
+                    std::max(std::cos(low), std::cos(high))};
+  for (double half = std::ceil(low / kPi); half * kPi <= high; ++half)
+    (std::fmod(half, 2) == 0 ? range.high : range.low) = std::fmod(half, 2) == 0 ? 1 : -1;
+  return range;
+}
+
+telescope::Array array_of(const NuTelescope::Params& params) {
+  return telescope::triangular_array(params.strings, params.modules, params.string_spacing,
+                                     params.module_spacing);
+}
+
+/// Of noise, from one module.
+double noise_mean(const NuTelescope::Params& params) {
+  return params.noise_rate * 1e-9 * (params.window_high - params.window_low);
+}
+double most_noise(const NuTelescope::Params& params) {
+  const double mean = noise_mean(params) * params.modules * params.strings;
+  return mean == 0 ? 0
+                   : std::ceil(mean + 9 * std::sqrt(mean * params.strings) + 40.0 * params.strings);
+}
+
+/// No module is farther from any vertex or track; m.
+double farthest(const telescope::Array& array, const NuTelescope::Params& params) {
+  double across = 0;
+  for (int s = 0; s < array.strings; ++s)
+    across = std::max(across, std::hypot(double{array.x[s]}, double{array.y[s]}));
+  const double up = 0.5 * (params.modules - 1) * params.module_spacing;
+  return std::hypot(across + params.vertex_radius, up + params.vertex_height);
+}
+
+/// No module so far from a vertex or track expects light; at most `distance`; m.
+double reach_of_light(double distance, const NuTelescope::Params& params) {
+  const telescope::Optics optics = NuTelescope::optics_of(params);
+  double reach = 0;
+  for (const bool track : {true, false}) {
+    telescope::Event event{};
+    event.hypothesis = track ? telescope::Hypothesis::track : telescope::Hypothesis::cascade;
+    telescope::light_up(optics, static_cast<float>(params.energy_high), event);
+    double low = 0, high = distance;
+    while (high - low > 0.1) {
+      const double middle = 0.5 * (low + high);
+      const auto photons = [&](double d) {
+        return telescope::expected_photons(optics, event, {static_cast<float>(d), 0, 1, 1});
+      };
+      (photons(middle) < 0.99f * telescope::kFewest ? high : low) = middle;
+    }
+    reach = std::max(reach, high);
+  }
+  return reach;
+}
+
+/// No pulse is earlier than its negative, or later; ns.
+double latest(double distance, const NuTelescope::Params& params) {
+  const telescope::Optics optics = NuTelescope::optics_of(params);
+  const double light = reach_of_light(distance, params);
+  const double shape = (0.8395 * light + 11.7) / params.lambda + 1;
+  // Of draw_gamma: d (1 + z / sqrt(9 d))^3 at the largest z.
+  const double gamma = shape * std::pow(1 + kFarthest / std::sqrt(9 * std::max(shape, 0.66)), 3);
+  const double way = distance * double{optics.per_c} +
+                     light * double{std::max(optics.track_slope, optics.cascade_slope)};
+  const double last = params.start + way + gamma / double{optics.rho} + kFarthest * params.jitter;
+  return 1.001 * (std::max({last, std::abs(params.window_low), std::abs(params.window_high)}) + 1);
+}
+
+std::vector<ValueInfo> features_of(const NuTelescope::Params& params) {
+  const std::string m = params.unit == 1 ? "m" : shortest(params.unit) + " m";
+  const std::string ns = params.time_unit == 1 ? "ns" : shortest(params.time_unit) + " ns";
+  if (params.output == NuTelescope::Output::features) {
+    return {{"log_pulses", ""},  {"log_coincident", ""}, {"log_modules", ""}, {"log_charge", ""},
+            {"mean_x", m},       {"mean_y", m},          {"mean_z", m},       {"mean_time", ns},
+            {"spread_x", m},     {"spread_y", m},        {"spread_z", m},     {"spread_time", ns},
+            {"velocity_x", "c"}, {"velocity_y", "c"},    {"velocity_z", "c"}};
+  }
+  std::vector<ValueInfo> features = {{"x", m},     {"y", m},           {"z", m},
+                                     {"time", ns}, {"charge", "p.e."}, {"auxiliary", ""}};
+  if (params.output == NuTelescope::Output::truth) {
+    features.insert(features.end(),
+                    {{"sensor_id", ""}, {"geometric_time", ns}, {"delay", ns}, {"light", ""}});
+  }
+  return features;
+}
+
+std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
+  constexpr double kSlack = 1e-6;  // of cosines, and of what f32 makes of them
+  const Interval cosine = cosines(params.zenith_low, params.zenith_high);
+  const Interval sine = cosines(params.zenith_low - kPi / 2, params.zenith_high - kPi / 2);
+  const Interval x = sine * cosines(params.azimuth_low, params.azimuth_high);
+  const Interval y = sine * cosines(params.azimuth_low - kPi / 2, params.azimuth_high - kPi / 2);
+  const auto range = [](LatentInfo info, const Interval& of, double slack) {
+    info.low = static_cast<float>(of.low - slack);
+    info.high = static_cast<float>(of.high + slack);
+    return info;
+  };
+  const auto angle = [&](LatentInfo info, double low, double high) {
+    return range(std::move(info), {low, high}, 2 * kSlack);
+  };
+  const auto length = [](LatentInfo info, double most) {
+    info.high = static_cast<float>(most * (1 + kSlack));
+    info.low = -info.high;
+    return info;
+  };
+  const auto number = [](LatentInfo info, double most) {
+    info.high = static_cast<float>(most);
+    return info;
+  };
+  const double sensors = params.strings * params.modules;
+  const bool track = params.hypotheses == NuTelescope::Hypotheses::track;
+  const bool cascade = params.hypotheses == NuTelescope::Hypotheses::cascade;
+  LatentInfo energy{"energy", "of the muon at its vertex, or of the cascade", "GeV",
+                    static_cast<float>(params.energy_low), static_cast<float>(params.energy_high)};
+  return {
+      {"hypothesis", "0: cascade, 1: track", "", track ? 1.0f : 0.0f, cascade ? 0.0f : 1.0f},
+      range({"direction_x", "unit vector to where it came from", "", 0, 1}, x, kSlack),
+      range({"direction_y", "the same", "", 0, 1}, y, kSlack),
+      range({"direction_z", "the same; cosine of the zenith", "", 0, 1}, cosine, kSlack),
+      angle({"azimuth", "of where it came from, from x towards y", "rad", 0, 1}, params.azimuth_low,
+            params.azimuth_high),
+      // The arccosine of a rounded cosine next to +-1 is off by sqrt(2 2^-24).
+      range({"zenith", "of where it came from", "rad", 0, 1},
+            {params.zenith_low, params.zenith_high},
+            params.zenith_low == params.zenith_high ? 4e-4 : 4e-6),
+      length({"vertex_x", "the cascade, or a point of the track", "m", 0, 1}, params.vertex_radius),
+      length({"vertex_y", "the same", "m", 0, 1}, params.vertex_radius),
+      length({"vertex_z", "the same; from the centre of the array upwards", "m", 0, 1},
+             params.vertex_height),
+      energy,
+      range({"log_energy", "its logarithm to base 10 of GeV", "", 0, 1},
+            {std::log10(params.energy_low), std::log10(params.energy_high)}, 4 * kSlack),
+      length({"start", "time at the vertex", "ns", 0, 1}, params.start),
+      number({"hits", "number of pulses, kept or not", "", 0, 1},
+             sensors * params.saturation + most_noise(params)),
+      number({"noise_hits", "of them, those of noise", "", 0, 1}, most_noise(params)),
+      number({"hit_modules", "modules with a pulse", "", 0, 1}, sensors),
+      number({"saturated", "modules that saw as many photons as they can count", "", 0, 1},
+             sensors),
+  };
+}
+
+}  // namespace
+
+const ParamTable<NuTelescope::Params>& NuTelescope::table() {
+  static const auto rows =
+      ParamTable<Params>("nu_telescope")
+          .choice("output", &Params::output,
+                  {{"pulses", Output::pulses},
+                   {"truth", Output::truth},
+                   {"features", Output::features}},
+                  "pulses: a set of x, y, z, time, charge, auxiliary; truth: also the module and "
+                  "where the time is from, not for training; features: 15 numbers an event")
+          .choice("hypotheses", &Params::hypotheses,
+                  {{"both", Hypotheses::both},
+                   {"track", Hypotheses::track},
+                   {"cascade", Hypotheses::cascade}},
+                  "what there is: both are two classes, equally often")
+          .integer("strings", &Params::strings, {1, telescope::kMostStrings}, "",
+                   "the nearest to the centre of a triangular lattice", "IceCube: 78, and 8 more")
+          .integer("modules", &Params::modules, {1, telescope::kMostModules}, "", "of a string",
+                   "IceCube")
+          .real("string_spacing", &Params::string_spacing, {1, 1000}, "m",
+                "between neighbouring strings", "IceCube: about 125")
+          .real("module_spacing", &Params::module_spacing, {1, 100}, "m",
+                "between the modules of a string", "IceCube: 17, from 1450 to 2450 m deep")
+          .real("zenith_low", &Params::zenith_low, {0, kPi}, "rad",
+                "smallest angle from above where events come from; even in the cosine")
+          .real("zenith_high", &Params::zenith_high, {0, kPi}, "rad", "largest")
+          .real("azimuth_low", &Params::azimuth_low, {0, 2 * kPi}, "rad",
+                "smallest azimuth, even up to the largest")
+          .real("azimuth_high", &Params::azimuth_high, {0, 2 * kPi}, "rad", "largest")
+          .real("vertex_radius", &Params::vertex_radius, {0, 5000}, "m",
+                "vertices, or points of tracks, are even in an upright cylinder of this radius")
+          .real("vertex_height", &Params::vertex_height, {0, 5000}, "m", "and half this height")
+          .real("energy_low", &Params::energy_low, {0.1, 1e8}, "GeV",
+                "smallest energy; even in the logarithm")
+          .real("energy_high", &Params::energy_high, {0.1, 1e8}, "GeV", "largest")
+          .real("start", &Params::start, {0, 1e5}, "ns",
+                "the time at the vertex is even between -start and start")
+          .real("phase_index", &Params::phase_index, {1.05, 2}, "",
+                "refractive index of the phase, of the Cherenkov angle", kIndex)
+          .real("group_index", &Params::group_index, {1.05, 3}, "",
+                "of groups, of the speed of pulses", kIndex)
+          .real("tau", &Params::tau, {1, 1e6}, "ns", "of Pandel's law of delays", kAmanda)
+          .real("lambda", &Params::lambda, {1, 1e4}, "m", "of the same", kAmanda)
+          .real("lambda_a", &Params::lambda_a, {1, 1e5}, "m", "of the same: absorption", kAmanda)
+          .real("jitter", &Params::jitter, {0, 1e4}, "ns", "standard deviation of a measured time",
+                "as in fits of AMANDA and IceCube: 3 to 15")
+          .real("light", &Params::light, {0, 1e7}, "1/m",
+                "photons of a metre of a bare muon's track", "about 3e4 from 300 to 500 nm")
+          .real("track_gain", &Params::track_gain, {0, 1}, "1/GeV",
+                "light of a muon's losses for each GeV of its energy, over that of the bare track",
+                "5.3 m/GeV of losses of 3.3e-4 a metre; not checked")
+          .real("cascade_length", &Params::cascade_length, {0, 100}, "m/GeV",
+                "length of track that has the light of a cascade of 1 GeV", "not checked")
+          .real("cascade_forward", &Params::cascade_forward, {0, 1}, "",
+                "a of a cascade's light, 1 + a cos(angle to its direction)", kToy)
+          .real("area", &Params::area, {0, 1}, "m^2",
+                "of a module, times its efficiency, mean over directions", kToy)
+          .real("attenuation", &Params::attenuation, {1, 1000}, "m",
+                "length of the exponential decrease of light; scattering and absorption", kToy)
+          .real("acceptance", &Params::acceptance, {0, 1}, "",
+                "b of a module's acceptance, 1 + b cos(angle of light to the vertical)", kToy)
+          .integer("saturation", &Params::saturation, {1, static_cast<int>(kMostPhotons)}, "",
+                   "most photons that a module counts")
+          .real("charge_width", &Params::charge_width, {0, 2}, "p.e.",
+                "standard deviation of the charge of a photon, whose mean is 1; not below 0.05",
+                "about 0.3")
+          .real("noise_rate", &Params::noise_rate, {0, 1e5}, "Hz", "of each module",
+                "IceCube: 500 to 800; not checked")
+          .real("window_low", &Params::window_low, {-1e5, 1e5}, "ns", "when noise begins")
+          .real("window_high", &Params::window_high, {-1e5, 1e5}, "ns", "and ends")
+          .real("coincidence", &Params::coincidence, {0, 1e5}, "ns",
+                "pulses of a module are auxiliary unless one of the four next to it on its string "
+                "has its first pulse within this time of its own first",
+                "as IceCube's local coincidence")
+          .real("unit", &Params::unit, {1e-3, 1e5}, "m", "what 1 means in positions in x")
+          .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "and in times")
+          .integer("items", &Params::items, {1, kMostItems}, "", "most pulses kept")
+          .preset("icecube",
+                  {{"output", "truth"},
+                   {"energy_high", "1e6"},
+                   {"saturation", "256"},
+                   {"items", "16384"}},
+                  "events up to 1 PeV with the columns that the layout `icecube` of HDF5 files has")
+          .preset("one_angle",
+                  {{"strings", "8"},         {"modules", "16"},      {"string_spacing", "60"},
+                   {"module_spacing", "20"}, {"azimuth_low", "0"},   {"azimuth_high", "0"},
+                   {"vertex_radius", "0"},   {"vertex_height", "0"}, {"energy_low", "100"},
+                   {"energy_high", "100"},   {"start", "0"},         {"area", "0.001"},
+                   {"jitter", "100"},        {"noise_rate", "5000"}, {"window_low", "-1500"},
+                   {"window_high", "2500"},  {"saturation", "1024"}, {"unit", "100"},
+                   {"time_unit", "500"},     {"items", "64"}},
+                  "a small array of which all is known but hypothesis and zenith: so are the best "
+                  "answers");
+  return rows;
+}
+
+telescope::Optics NuTelescope::optics_of(const Params& params) {
+  return telescope::optics_of({params.phase_index, params.group_index, params.tau, params.lambda,
+                               params.lambda_a, params.attenuation, params.light, params.track_gain,
+                               params.cascade_length, params.cascade_forward, params.area,
+                               params.acceptance});
+}
+
+SampleInfo NuTelescope::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "nu_telescope";
+  info.summary = "Pulses of tracks and cascades in a neutrino telescope; the class is which";
+  info.reference =
+      "Muon tracks in ice: J. Ahrens et al. (AMANDA), Nucl. Instrum. Meth. A 524 (2004) 169; P. "
+      "Price, K. Woschnagg, Astropart. Phys. 15 (2001) 97";
+  if (params.hypotheses != Hypotheses::track) info.classes.push_back("cascade");
+  if (params.hypotheses != Hypotheses::cascade) info.classes.push_back("track");
+  info.features = features_of(params);
+  info.latents = latents_of(params);
+
+  const telescope::Array array = array_of(params);
+  const double distance = farthest(array, params), time = latest(distance, params);
+  double reach = std::max(
+      {distance / params.unit, time / params.time_unit, 1 + kFarthest * params.charge_width});
+  if (params.output == Output::features) reach = std::max(reach, 20.0);  // of logarithms
+  const double sensors = params.strings * params.modules;
+  if (params.output == Output::truth) reach = std::max(reach, sensors);
+  info.high = static_cast<float>(reach);
+  info.low = -info.high;
+  // Photons and noise are made twice, once for the first time of each module; gaps of noise three
+  // times. One try in twenty of draw_gamma is rejected at most, 9 standard deviations and 40
+  // allowed.
+  const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
+  const double tries =
+      photons == 0 ? 0 : std::ceil(1.06 * photons + 9 * std::sqrt(0.06 * photons) + 40);
+  const std::int64_t noise =
+      params.noise_rate == 0 ? 0 : static_cast<std::int64_t>(most_noise(params)) + params.strings;
+  info.draws = {.scene = 3 + std::int64_t{params.strings} * ((params.modules + 3) / 4) +
+                         static_cast<std::int64_t>(photons / 4 + sensors + 2 * (photons + tries)) +
+                         3 * noise};
+  return info;
+}
+
+NuTelescope::NuTelescope(const Params& params)
+    : array_(array_of(params)),
+      optics_(optics_of(params)),
+      noise_mean_(noise_mean(params)),
+      cosine_low_(static_cast<float>(std::cos(params.zenith_high))),
+      cosine_span_(static_cast<float>(std::cos(params.zenith_low) - std::cos(params.zenith_high))),
+      azimuth_low_(static_cast<float>(params.azimuth_low / (2 * kPi))),
+      azimuth_span_(static_cast<float>((params.azimuth_high - params.azimuth_low) / (2 * kPi))),
+      vertex_radius_(static_cast<float>(params.vertex_radius)),
+      vertex_height_(static_cast<float>(params.vertex_height)),
+      energy_low_(static_cast<float>(params.energy_low)),
+      energy_high_(static_cast<float>(params.energy_high)),
+      log_low_(static_cast<float>(std::log(params.energy_low))),
+      log_span_(static_cast<float>(std::log(params.energy_high / params.energy_low))),
+      start_(static_cast<float>(params.start)),
+      jitter_(static_cast<float>(params.jitter)),
+      charge_width_(static_cast<float>(params.charge_width)),
+      window_low_(static_cast<float>(params.window_low)),
+      window_span_(static_cast<float>(params.window_high - params.window_low)),
+      coincidence_(static_cast<float>(params.coincidence)),
+      per_unit_(static_cast<float>(1 / params.unit)),
+      per_time_unit_(static_cast<float>(1 / params.time_unit)),
+      saturation_(static_cast<std::uint32_t>(params.saturation)),
+      items_(params.items),
+      features_(static_cast<int>(features_of(params).size())),
+      output_(params.output),
+      hypotheses_(params.hypotheses) {
+  expect_order("zenith_low", params.zenith_low, "zenith_high", params.zenith_high);
+  expect_order("azimuth_low", params.azimuth_low, "azimuth_high", params.azimuth_high);
+  expect_order("energy_low", params.energy_low, "energy_high", params.energy_high);
+  expect_order("window_low", params.window_low, "window_high", params.window_high);
+}
+
+}  // namespace wellspring

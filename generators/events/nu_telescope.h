@@ -1,0 +1,456 @@
+// Generator `nu_telescope`: light of neutrinos in a telescope of strings in ice, as sets of pulses
+// or as a few features of them; the class is the hypothesis, cascade or track. Photons come late by
+// Pandel's law, there is noise, and pulses without company on their string are auxiliary
+// (telescope.h). Host and device.
+//
+// Most modules see nothing. A team goes through them four at a time, with one random block: of each
+// word the gap before the first photon follows, and an upper bound from the exponents of distance
+// and gap is enough to leave most of them (telescope::may_expect). Then all pulses have places, and
+// members take pulses, not modules: once for the first time at each module, which says what is
+// auxiliary, and once to write them.
+#pragma once
+
+#include "core/params.h"
+#include "generators/events/line_fit.h"
+#include "generators/events/team_sums.h"
+#include "generators/events/telescope.h"
+#include "generators/sample_info.h"
+#include "kernels/emission/sample.h"
+#include "kernels/gamma.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+#include "kernels/team.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace wellspring {
+
+struct NuTelescope {
+  enum class Output : std::uint8_t { pulses, truth, features };
+  enum class Hypotheses : std::uint8_t { both, track, cascade };
+
+  static constexpr int kMembers = 128, kMostMembers = 256, kMostItems = 131072;
+  static constexpr std::uint32_t kMostPhotons = 1024;    ///< of one module
+  static constexpr std::uint32_t kMostNoise = 1u << 16;  ///< of one string
+  /// Blocks of purpose texture: delays of all photons by their tries, then gaps.
+  static constexpr std::uint32_t kAllPhotons = 1u << 24;
+  static constexpr std::uint32_t kFirstGap = 1u << 28, kFirstModules = 1u << 29;
+  /// Block of purpose noise: photons have those below.
+  static constexpr std::uint32_t kFirstNoise = 1u << 28;
+  static constexpr float kLeastCharge = 0.05f;
+  static constexpr int kCompany = 2;  ///< modules to either side that can confirm one
+
+  struct Params {
+    Output output = Output::pulses;
+    Hypotheses hypotheses = Hypotheses::both;
+    int strings = 78, modules = 60;
+    double string_spacing = 125, module_spacing = 17;
+    double zenith_low = 0, zenith_high = 3.14159265358979312;
+    double azimuth_low = 0, azimuth_high = 6.28318530717958623;
+    double vertex_radius = 500, vertex_height = 500;
+    double energy_low = 100, energy_high = 10000;
+    double start = 500;
+    double phase_index = 1.3195, group_index = 1.35634;
+    double tau = 556.7, lambda = 33.29, lambda_a = 98;
+    double jitter = 3;
+    double light = 30000, track_gain = 0.00175, cascade_length = 5.3, cascade_forward = 0.5;
+    double area = 0.005, attenuation = 30, acceptance = 0.6;
+    int saturation = 64;
+    double charge_width = 0.3;
+    double noise_rate = 500, window_low = -4000, window_high = 8000;
+    double coincidence = 1000;
+    double unit = 1, time_unit = 1;
+    int items = 512;
+  };
+  static const ParamTable<Params>& table();
+  static SampleInfo describe(const Params& params);
+  static telescope::Optics optics_of(const Params& params);
+
+  enum Latent : std::uint8_t {
+    kHypothesis,
+    kDirectionX,
+    kDirectionY,
+    kDirectionZ,
+    kAzimuth,
+    kZenith,
+    kVertexX,
+    kVertexY,
+    kVertexZ,
+    kEnergy,
+    kLogEnergy,
+    kStart,
+    kHits,
+    kNoiseHits,
+    kHitModules,
+    kSaturated,
+    kLatents,
+  };
+  enum Feature : std::uint8_t {
+    kX,
+    kY,
+    kZ,
+    kTime,
+    kCharge,
+    kAuxiliary,
+    kSensor,
+    kGeometricTime,
+    kDelay,
+    kIsLight,
+    kFeatures,
+  };
+  enum EventFeature : std::uint8_t {
+    kLogPulses,
+    kLogCoincident,
+    kLogModules,
+    kLogCharge,
+    kMeans,                    ///< x, y, z, time
+    kSpreads = kMeans + 4,     ///< the same
+    kVelocity = kSpreads + 4,  ///< x, y, z
+    kEventFeatures = kVelocity + 3,
+  };
+
+  /// Errors: config.
+  explicit NuTelescope(const Params& params);
+
+  SampleLayout layout() const {
+    return output_ == Output::features ? SampleLayout::event(kEventFeatures)
+                                       : SampleLayout::set(items_, features_);
+  }
+  int members() const { return kMembers; }
+  /// Where the pulses of each module, then of the noise of each string, begin, and their end; then
+  /// the time of the first pulse of each module, as time_key.
+  using EventCell = std::uint32_t;
+  WS_HD std::int64_t cells() const { return 2 * sensors() + array_.strings + 1; }
+  std::size_t scratch_bytes() const {
+    return sizeof(telescope::Array) + sizeof(Shared) + kMostMembers * sizeof(std::uint32_t) + 32;
+  }
+
+  template <class Team, class Row>
+  WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
+                  EventCell* cells) const {
+    const telescope::Array& array = copy(team);
+    Shared& shared = *team.template scratch<Shared>(1);
+    auto* const sums = team.template scratch<std::uint32_t>(kMostMembers);
+    EventCell* const first = cells + sensors() + array_.strings + 1;
+    if (team.rank() == 0) {
+      shared = Shared{};
+      shared.particle = particle(key.rng);
+    }
+    for (int i = team.rank(); i < sensors(); i += team.size()) first[i] = 0;
+    team.sync();
+    const telescope::Event& event = shared.particle.event;
+
+    count(team, key.rng, array, event, shared, cells);
+    add_up(team, cells, sensors() + array.strings, sums);
+    each_pulse(team, key.rng, array, event, cells, [&](std::uint32_t, const Pulse& pulse) {
+      team.atomic_max(&first[pulse.sensor], time_key(pulse.time));
+    });
+    team.sync();
+    count_modules(team, first, shared);
+    PulseSums own{};
+    each_pulse(team, key.rng, array, event, cells, [&](std::uint32_t item, const Pulse& pulse) {
+      const bool confirmed = is_confirmed(first, pulse.sensor);
+      if (output_ == Output::features) {
+        own.add(pulse.charge);
+        if (confirmed) own.add(place_of(array, pulse.sensor), pulse.time);
+      } else {
+        write(array, pulse, confirmed, static_cast<int>(item), row);
+      }
+    });
+    if (output_ == Output::features) own.share(team, shared.sums);
+    team.sync();
+    const std::uint32_t pulses = cells[sensors() + array.strings];
+    if (output_ == Output::features) {
+      if (team.rank() == 0) summarise(shared, pulses, row);
+    } else {
+      row.set_count(static_cast<int>(pulses));
+    }
+    if (team.rank() == 0) tell(shared, pulses, pulses - cells[sensors()], truth);
+    team.sync();  // cells are another event's next
+  }
+
+ private:
+  struct Pulse {
+    int sensor;
+    float time, charge;
+    float geometric_time, delay;
+    bool light;
+  };
+  struct Particle {
+    telescope::Event event;
+    float cosine, azimuth, energy, log_energy;
+  };
+
+  struct Shared {
+    Particle particle;
+    PulseSums sums;
+    std::uint32_t modules, saturated;
+  };
+
+  WS_HD std::int32_t sensors() const { return array_.strings * array_.modules; }
+
+  WS_INLINE static telescope::Vector place_of(const telescope::Array& array, int sensor) {
+    return array.place(sensor / array.modules, sensor % array.modules);
+  }
+
+  template <class Team>
+  WS_INLINE const telescope::Array& copy(Team& team) const {
+    static_assert(sizeof(telescope::Array) % sizeof(std::uint32_t) == 0);
+    auto* const own = team.template scratch<telescope::Array>(1);
+    const auto* const from = reinterpret_cast<const std::uint32_t*>(&array_);
+    auto* const to = reinterpret_cast<std::uint32_t*>(own);
+    constexpr int kWords = sizeof(telescope::Array) / sizeof(std::uint32_t);
+    for (int i = team.rank(); i < kWords; i += team.size()) to[i] = from[i];
+    return *own;  // whole after the next barrier
+  }
+
+  WS_INLINE Particle particle(const SampleRng& rng) const {
+    const Philox4 way = rng.block(Purpose::scene, 0), place = rng.block(Purpose::scene, 1);
+    Particle made{};
+    telescope::Event& event = made.event;
+    const bool upper = (rng.block(Purpose::label, 0).word[0] >> 31) != 0;
+    const bool track = hypotheses_ == Hypotheses::both ? upper : hypotheses_ == Hypotheses::track;
+    event.hypothesis = track ? telescope::Hypothesis::track : telescope::Hypothesis::cascade;
+    made.cosine = math::clamp(math::fma(unit_float(way.word[0]), cosine_span_, cosine_low_), -1, 1);
+    const float sine = math::sqrt((1 - made.cosine) * (1 + made.cosine));
+    made.azimuth = math::fma(unit_float(way.word[1]), azimuth_span_, azimuth_low_);
+    const math::SinCos turn = math::sincos_turns(made.azimuth);
+    // Directions are told where a particle came from.
+    event.direction = {-(sine * turn.cosine), -(sine * turn.sine), -made.cosine};
+    made.log_energy = math::fma(unit_float(way.word[2]), log_span_, log_low_);
+    made.energy = math::clamp(math::exp(made.log_energy), energy_low_, energy_high_);
+    event.start = start_ * math::fma(2, unit_float(way.word[3]), -1);
+    const float radius = vertex_radius_ * math::sqrt(unit_float(place.word[0]));
+    const math::SinCos around = math::sincos_turns(unit_float(place.word[1]));
+    event.vertex = {radius * around.cosine, radius * around.sine,
+                    vertex_height_ * math::fma(2, unit_float(place.word[2]), -1)};
+    telescope::light_up(optics_, made.energy, event);
+    return made;
+  }
+
+  /// Numbers of pulses: of light of each module, then of noise of each string.
+  template <class Team>
+  WS_INLINE void count(Team& team, const SampleRng& rng, const telescope::Array& array,
+                       const telescope::Event& event, Shared& shared, EventCell* cells) const {
+    const int fours = (array.modules + 3) / 4;
+    std::uint32_t saturated = 0;
+    for (int g = team.rank(); g < array.strings * fours; g += team.size()) {
+      const int string = g / fours, from = 4 * (g % fours);
+      Philox4 words = rng.block(Purpose::texture, kFirstModules + static_cast<std::uint32_t>(g));
+      for (int module = from; module < from + 4 && module < array.modules; ++module) {
+        const float u = unit_float_open(words.word[0]);
+        words = {{words.word[1], words.word[2], words.word[3], 0}};
+        const telescope::Vector place = array.place(string, module);
+        const float squared = telescope::distance_squared(event, place);
+        std::uint32_t photons = 0;
+        if (telescope::may_expect(optics_, event, squared, 1 - u)) {
+          const telescope::Ray ray = telescope::ray(optics_, event, place);
+          const float expected = telescope::expected_photons(optics_, event, ray);
+          photons = poisson(rng, string * array.modules + module, u, expected);
+        }
+        saturated += photons == saturation_ ? 1 : 0;
+        cells[string * array.modules + module] = photons;
+      }
+    }
+    for (int s = team.rank(); s < array.strings; s += team.size())
+      cells[sensors() + s] = each_noise(rng, array, s, [](std::uint32_t, const Pulse&) {});
+    if (saturated > 0) team.atomic_add(&shared.saturated, saturated);
+  }
+
+  /// A Poisson process: gaps between photons are exponential numbers, the first that of `u`. At
+  /// most `saturation`.
+  WS_INLINE std::uint32_t poisson(const SampleRng& rng, int sensor, float u, float expected) const {
+    if (expected < telescope::kFewest) return 0;
+    double sum = double{-math::log(u)};
+    std::uint32_t photons = 0;
+    Philox4 words{};
+    while (sum < double{expected} && ++photons < saturation_) {
+      const std::uint32_t gap = photons - 1;
+      if (gap % 4 == 0) {
+        words = rng.block(
+            Purpose::texture,
+            kFirstGap + static_cast<std::uint32_t>(sensor) * (kMostPhotons / 4) + gap / 4);
+      }
+      sum += double{-math::log(unit_float_open(words.word[0]))};
+      words = {{words.word[1], words.word[2], words.word[3], 0}};
+    }
+    return photons;
+  }
+
+  /// Calls `take(item, pulse)` for this member's pulses.
+  template <class Team, class Take>
+  WS_INLINE void each_pulse(Team& team, const SampleRng& rng, const telescope::Array& array,
+                            const telescope::Event& event, const EventCell* cells,
+                            const Take& take) const {
+    const std::uint32_t light = cells[sensors()];
+    for (auto i = static_cast<std::uint32_t>(team.rank()); i < light;
+         i += static_cast<std::uint32_t>(team.size())) {
+      int low = 0, high = sensors() - 1;  // the last module that begins at i or before
+      while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (cells[middle] <= i) {
+          low = middle;
+        } else {
+          high = middle - 1;
+        }
+      }
+      take(i, photon(rng, array, event, low, i - cells[low]));
+    }
+    for (int s = team.rank(); s < array.strings; s += team.size()) {
+      const std::uint32_t begin = cells[sensors() + s];
+      each_noise(rng, array, s,
+                 [&](std::uint32_t k, const Pulse& pulse) { take(begin + k, pulse); });
+    }
+  }
+
+  WS_INLINE Pulse photon(const SampleRng& rng, const telescope::Array& array,
+                         const telescope::Event& event, int sensor, std::uint32_t k) const {
+    const telescope::Vector place = place_of(array, sensor);
+    const telescope::Ray ray = telescope::ray(optics_, event, place);
+    const std::uint32_t number = static_cast<std::uint32_t>(sensor) * kMostPhotons + k;
+    const Philox4 random = rng.block(Purpose::noise, number);
+    const math::NormalPair normal = math::box_muller(random.word[0], random.word[1]);
+    Pulse pulse;
+    pulse.sensor = sensor;
+    pulse.geometric_time = telescope::geometric_time(optics_, event, ray);
+    pulse.delay = draw_gamma(rng, Purpose::texture, number, kAllPhotons,
+                             telescope::delay_shape(optics_, ray)) /
+                  optics_.rho;
+    pulse.time = math::fma(jitter_, normal.first, pulse.geometric_time + pulse.delay);
+    pulse.charge = charge(normal.second);
+    pulse.light = true;
+    return pulse;
+  }
+
+  WS_INLINE float charge(float normal) const {
+    return math::max(math::fma(charge_width_, normal, 1.0f), kLeastCharge);
+  }
+
+  /// Calls `take(k, pulse)` for the noise of a string, a Poisson process along its modules: gaps
+  /// are exponential. Returns how many there are.
+  template <class Take>
+  WS_INLINE std::uint32_t each_noise(const SampleRng& rng, const telescope::Array& array,
+                                     int string, const Take& take) const {
+    if (noise_mean_ == 0) return 0;
+    double sum = 0;
+    std::uint32_t k = 0;
+    for (; k < kMostNoise; ++k) {
+      const Philox4 random = rng.block(
+          Purpose::noise, kFirstNoise + static_cast<std::uint32_t>(string) * kMostNoise + k);
+      sum += double{-math::log(unit_float_open(random.word[0]))};
+      const double module = sum / noise_mean_;  // of the mean number of one module
+      if (!(module < double{static_cast<float>(array.modules)})) break;
+      Pulse pulse;
+      pulse.sensor = string * array.modules + static_cast<int>(module);
+      pulse.time = math::fma(unit_float(random.word[1]), window_span_, window_low_);
+      pulse.charge = charge(math::box_muller(random.word[2], random.word[3]).first);
+      pulse.geometric_time = pulse.delay = 0;
+      pulse.light = false;
+      take(k, pulse);
+    }
+    return k;
+  }
+
+  /// A key that is the larger, the earlier; never 0.
+  WS_INLINE static std::uint32_t time_key(float time) {
+    const auto bits = std::bit_cast<std::uint32_t>(time);
+    return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000u);
+  }
+  WS_INLINE static float time_of(std::uint32_t key) {
+    return std::bit_cast<float>((key >> 31) != 0 ? key : ~key & 0x7fffffffu);
+  }
+
+  /// Whether a module near by on the string has its first pulse at about the same time.
+  WS_INLINE bool is_confirmed(const EventCell* first, int sensor) const {
+    const int module = sensor % array_.modules;
+    const float time = time_of(first[sensor]);
+    bool confirmed = false;
+    for (int off = -kCompany; off <= kCompany; ++off) {
+      if (off == 0 || module + off < 0 || module + off >= array_.modules) continue;
+      const std::uint32_t key = first[sensor + off];
+      confirmed |= key != 0 && math::abs(time_of(key) - time) <= coincidence_;
+    }
+    return confirmed;
+  }
+
+  template <class Team>
+  WS_INLINE void count_modules(Team& team, const EventCell* first, Shared& shared) const {
+    std::uint32_t modules = 0;
+    for (int i = team.rank(); i < sensors(); i += team.size()) modules += first[i] != 0 ? 1 : 0;
+    if (modules > 0) team.atomic_add(&shared.modules, modules);
+  }
+
+  template <class Row>
+  WS_INLINE void write(const telescope::Array& array, const Pulse& pulse, bool confirmed, int item,
+                       Row& row) const {
+    const telescope::Vector place = place_of(array, pulse.sensor);
+    row.set(item, kX, place.x * per_unit_);
+    row.set(item, kY, place.y * per_unit_);
+    row.set(item, kZ, place.z * per_unit_);
+    row.set(item, kTime, pulse.time * per_time_unit_);
+    row.set(item, kCharge, pulse.charge);
+    row.set(item, kAuxiliary, confirmed ? 0.0f : 1.0f);
+    if (output_ != Output::truth) return;
+    row.set(item, kSensor, static_cast<float>(pulse.sensor));
+    row.set(item, kGeometricTime, pulse.geometric_time * per_time_unit_);
+    row.set(item, kDelay, pulse.delay * per_time_unit_);
+    row.set(item, kIsLight, pulse.light ? 1.0f : 0.0f);
+  }
+
+  template <class Row>
+  WS_INLINE void summarise(const Shared& shared, std::uint32_t pulses, Row& row) const {
+    const LineFit fit = shared.sums.fit();
+    row.set(kLogPulses, math::log(1 + static_cast<float>(pulses)));
+    row.set(kLogCoincident, math::log(1 + fit.pulses));
+    row.set(kLogModules, math::log(1 + static_cast<float>(shared.modules)));
+    row.set(kLogCharge, math::log(1 + fit.charge));
+    WS_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      const float scale = i < 3 ? per_unit_ : per_time_unit_;
+      row.set(kMeans + i, fit.mean[i] * scale);
+      row.set(kSpreads + i, fit.spread[i] * scale);
+      if (i < 3) row.set(kVelocity + i, fit.velocity[i]);
+    }
+  }
+
+  WS_INLINE void tell(const Shared& shared, std::uint32_t pulses, std::uint32_t noise,
+                      Truth<kLatents>& truth) const {
+    const Particle& particle = shared.particle;
+    const telescope::Event& event = particle.event;
+    const bool track = event.hypothesis == telescope::Hypothesis::track;
+    truth.label = hypotheses_ == Hypotheses::both && track ? 1 : 0;
+    truth.latents[kHypothesis] = track ? 1.0f : 0.0f;
+    truth.latents[kDirectionX] = -event.direction.x;
+    truth.latents[kDirectionY] = -event.direction.y;
+    truth.latents[kDirectionZ] = -event.direction.z;
+    truth.latents[kAzimuth] = particle.azimuth * math::kTau;
+    truth.latents[kZenith] = math::acos(particle.cosine);
+    truth.latents[kVertexX] = event.vertex.x;
+    truth.latents[kVertexY] = event.vertex.y;
+    truth.latents[kVertexZ] = event.vertex.z;
+    truth.latents[kEnergy] = particle.energy;
+    truth.latents[kLogEnergy] = math::log(particle.energy) * 0x1.bcb7b2p-2f;  // 1 / ln 10
+    truth.latents[kStart] = event.start;
+    truth.latents[kHits] = static_cast<float>(pulses);
+    truth.latents[kNoiseHits] = static_cast<float>(noise);
+    truth.latents[kHitModules] = static_cast<float>(shared.modules);
+    truth.latents[kSaturated] = static_cast<float>(shared.saturated);
+  }
+
+  telescope::Array array_;
+  telescope::Optics optics_;
+  double noise_mean_;                                            ///< of one module
+  float cosine_low_, cosine_span_, azimuth_low_, azimuth_span_;  ///< azimuth in turns
+  float vertex_radius_, vertex_height_;
+  float energy_low_, energy_high_, log_low_, log_span_;
+  float start_, jitter_, charge_width_, window_low_, window_span_, coincidence_;
+  float per_unit_, per_time_unit_;
+  std::uint32_t saturation_;
+  int items_, features_;
+  Output output_;
+  Hypotheses hypotheses_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,173 @@
+// A neutrino telescope: strings of optical modules in clear ice, and how light of tracks and
+// cascades reaches them. Geometry of Cherenkov light, its delays by scattering and what is expected
+// to be seen. Used by generator `nu_telescope` and its tests; the structs and functions below by
+// the device as well.
+//
+// Metres and nanoseconds; z points up, the origin is the centre of the array. Modules look down.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+#include <cstdint>
+
+namespace wellspring::telescope {
+
+inline constexpr int kMostStrings = 128, kMostModules = 128;
+inline constexpr double kLightSpeed = 0.299792458;  ///< m / ns
+/// Light is not expected to grow further within this distance, m.
+inline constexpr float kNearest = 1;
+/// Fewer expected photons than a random word can tell from none.
+inline constexpr float kFewest = 0x1p-24f;
+
+struct Vector {
+  float x, y, z;
+};
+WS_INLINE float dot(const Vector& a, const Vector& b) {
+  return math::fma(a.x, b.x, math::fma(a.y, b.y, a.z * b.z));
+}
+
+/// Where the strings stand: points of a triangular lattice about the middle between two neighbours,
+/// the nearest first.
+struct Array {
+  std::int32_t strings = 0, modules = 0;
+  float module_spacing = 0;
+  float x[kMostStrings] = {}, y[kMostStrings] = {};
+
+  WS_INLINE Vector place(int string, int module) const {
+    const float middle = 0.5f * static_cast<float>(modules - 1);
+    return {x[string], y[string], (middle - static_cast<float>(module)) * module_spacing};
+  }
+};
+Array triangular_array(int strings, int modules, double string_spacing, double module_spacing);
+
+/// What a person may set of ice and light.
+struct Ice {
+  double phase_index, group_index;
+  double tau, lambda, lambda_a;  ///< ns, m, m
+  double attenuation;            ///< m
+  double light;                  ///< photons per metre of track
+  double track_gain, cascade_length, cascade_forward;
+  double area;        ///< m^2
+  double acceptance;  ///< of light from below over its mean, less 1
+};
+
+/// What follows of it.
+struct Optics {
+  float cosine, sine;  ///< of the Cherenkov angle
+  float per_c;         ///< ns / m
+  float track_slope;   ///< ns / m of distance from a track
+  float cascade_slope;
+  float rho;         ///< 1 / ns
+  float per_lambda;  ///< 1 / m
+  float attenuation, per_attenuation;
+  float track_light, track_gain, cascade_light;  ///< expected photons, times m or m^2
+  float acceptance, forward;
+};
+/// theta_c by the phase index; pulses travel with the group index. Of a distance d light of a track
+/// is d (n_g / sin theta_c - 1 / tan theta_c) / c late: P. Price, K. Woschnagg, Astropart. Phys. 15
+/// (2001) 97; d tan theta_c / c, as J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169 has it,
+/// is that of equal indices.
+Optics optics_of(const Ice& ice);
+
+enum class Hypothesis : std::uint8_t { cascade, track };
+
+struct Event {
+  Hypothesis hypothesis;
+  Vector direction;  ///< of travel
+  Vector vertex;
+  float start;       ///< time at the vertex
+  float yield;       ///< expected photons, before distance and angles
+  float log2_bound;  ///< no module at more than kNearest expects more photons than 2 to this, less
+                     ///< what follows from its distance
+};
+
+/// The vertex as seen by a module.
+struct Ray {
+  float distance;  ///< from the track, or from the vertex
+  float along;     ///< of the nearest point of the track behind the vertex
+  float up;        ///< cos eta: of the light's direction to the vertical
+  float forward;   ///< of a cascade: of the light's direction to that of travel
+};
+
+/// The square of Ray::distance.
+WS_INLINE float distance_squared(const Event& event, const Vector& place) {
+  const Vector r = {place.x - event.vertex.x, place.y - event.vertex.y, place.z - event.vertex.z};
+  if (event.hypothesis == Hypothesis::cascade) return dot(r, r);
+  const Vector& p = event.direction;
+  const Vector across = {math::fma(r.y, p.z, -(r.z * p.y)), math::fma(r.z, p.x, -(r.x * p.z)),
+                         math::fma(r.x, p.y, -(r.y * p.x))};
+  return dot(across, across);
+}
+
+WS_INLINE Ray ray(const Optics& optics, const Event& event, const Vector& place) {
+  const Vector r = {place.x - event.vertex.x, place.y - event.vertex.y, place.z - event.vertex.z};
+  const Vector& p = event.direction;
+  Ray ray;
+  ray.distance = math::sqrt(distance_squared(event, place));
+  ray.along = dot(r, p);
+  const float per_distance = ray.distance > 0 ? 1 / ray.distance : 0;
+  if (event.hypothesis == Hypothesis::cascade) {
+    ray.up = r.z * per_distance;
+    ray.forward = math::clamp(ray.along * per_distance, -1, 1);
+  } else {  // on the cone about the direction of travel
+    const float out = math::fma(-ray.along, p.z, r.z) * per_distance;
+    ray.up = math::fma(optics.sine, out, optics.cosine * p.z);
+    ray.forward = optics.cosine;
+  }
+  ray.up = math::clamp(ray.up, -1, 1);
+  return ray;
+}
+
+/// When light that was not scattered arrives.
+WS_INLINE float geometric_time(const Optics& optics, const Event& event, const Ray& ray) {
+  const float late = event.hypothesis == Hypothesis::cascade
+                         ? ray.distance * optics.cascade_slope
+                         : math::fma(ray.along, optics.per_c, ray.distance * optics.track_slope);
+  return event.start + late;
+}
+
+/// Shape of the gamma law of delays, whose rate is Optics::rho: D. Pandel's, with the effective
+/// distance of J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169.
+WS_INLINE float delay_shape(const Optics& optics, const Ray& ray) {
+  const float angle = math::fma(math::fma(4.636f, ray.up, -3.946f), ray.up, 3.094f);
+  return math::fma(0.8395f, ray.distance, angle) * optics.per_lambda;
+}
+
+WS_INLINE float expected_photons(const Optics& optics, const Event& event, const Ray& ray) {
+  const float d = math::max(ray.distance, kNearest);
+  const float seen = event.yield * math::fma(optics.acceptance, ray.up, 1.0f) *
+                     math::exp(-ray.distance * optics.per_attenuation);
+  if (event.hypothesis == Hypothesis::track) return seen / d;
+  return seen * math::fma(optics.forward, ray.forward, 1.0f) / (d * d);
+}
+
+/// Sets yield and bound from hypothesis and energy (GeV).
+WS_INLINE void light_up(const Optics& optics, float energy, Event& event) {
+  const bool track = event.hypothesis == Hypothesis::track;
+  event.yield = track ? optics.track_light * math::fma(optics.track_gain, energy, 1.0f)
+                      : optics.cascade_light * energy;
+  const float most = event.yield * (1 + optics.acceptance) * (track ? 1 : 1 + optics.forward);
+  event.log2_bound = math::log2(most) + 0.001f;
+}
+
+/// The exponent of a positive float: floor(log2(x)).
+WS_INLINE float exponent_below(float x) {
+  return static_cast<float>(static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(x) >> 23) - 127);
+}
+
+/// Whether a module so far away may expect `least` photons or more. Never wrongly false: it knows
+/// the logarithms of distance and photons by their exponents alone, and angles not at all, so that
+/// most modules are done with without a root or an exponential.
+WS_INLINE bool may_expect(const Optics& optics, const Event& event, float squared, float least) {
+  constexpr float kLn2 = 0x1.62e430p-1f, kSlack = 1.0001f;
+  float bits = event.log2_bound - exponent_below(math::max(least, kFewest));
+  if (squared > 1) {
+    const float distance_bits = exponent_below(squared);
+    bits -= event.hypothesis == Hypothesis::track ? 0.5f * distance_bits : distance_bits;
+  }
+  const float reach = kSlack * kLn2 * optics.attenuation * bits;
+  return bits > 0 && squared <= reach * reach * kSlack;
+}
+
+}  // namespace wellspring::telescope
