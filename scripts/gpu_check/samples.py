@@ -29,6 +29,10 @@ CONFIGURATIONS = {
     "gaussian_linear.yaml": [],
     "two_moons.yaml": [],
     "ising.yaml": [],
+    "ginkgo_images.yaml": [],
+    "lund_quark_gluon.yaml": [],
+    "nu_telescope.yaml": [],
+    "pde.yaml": [],
 }
 
 
