@@ -399,7 +399,10 @@ const std::vector<ExportLayout>& export_layouts() {
       {"jetnet",
        "particle_features and jet_features",
        {"ginkgo", "lund_shower"},
-       [](const SampleInfo& info) { return info.layout.kind == SampleKind::set; }},
+       [](const SampleInfo& info) {
+         return info.layout.kind == SampleKind::set &&
+                !place_of("log_inverse_angle", info.features).has_value();
+       }},
       {"icecube",
        "time, sensor_id, charge, auxiliary and where each event's begin and end",
        {"nu_telescope"},

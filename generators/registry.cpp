@@ -71,10 +71,12 @@ void expect_plane(const SampleInfo& info) {
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.has_plane) names.push_back(entry.name);
   }
-  fail(ErrorKind::config,
-       {fmt::format("{} has no plane of truth", info.name),
-        "it knows nothing of its pixels beyond their colours",
-        fmt::format("leave the plane out, or take one of {}", fmt::join(names, ", "))});
+  fail(
+      ErrorKind::config,
+      {fmt::format("{} has no plane of truth", info.name),
+       info.layout.kind == SampleKind::image ? "it knows nothing of its pixels beyond their colours"
+                                             : "its samples have no pixels",
+       fmt::format("leave the plane out, or take one of {}", fmt::join(names, ", "))});
 }
 
 namespace detail {

@@ -1,6 +1,7 @@
 // What decays into what: from texts to a tree of nodes. Host only.
 #include "generators/events/decay_chain.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -56,7 +57,7 @@ Decay read_decay(const std::string& name, const std::string& text) {
     rest.remove_prefix(plus + 1);
   }
   if (decay.products.size() < 2 || decay.products.size() > 3)
-    refuse(name, text, fmt::format("it has {} products", decay.products.size()), kAdvice);
+    refuse(name, text, "it has " + counted(decay.products.size(), "product"), kAdvice);
   double sum = 0;
   for (const double mass : decay.products) sum += mass;
   if (!(sum <= kLargestShare * decay.mother))

@@ -85,6 +85,7 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
 SampleInfo Mandelbulb::describe(const Params& params) {
   SampleInfo info;
   info.name = "mandelbulb";
+  info.version = 2;
   info.summary = "Solids of powers of space, seen from anywhere; the class is power and rule";
   info.reference = "Chiche, Horikawa, Fujita, MandelbulbVAR, CVPR 2024";
   const bool classic = params.form == Form::classic;

@@ -59,6 +59,16 @@ struct Mandelbulb {
         452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 297};
     return kList[i];
   }
+  /// The same as hybrids have them for their first formula: the 44 of the published ones, then the
+  /// others.
+  WS_INLINE static std::int32_t first_rule_at(std::int32_t i) {
+    constexpr std::int16_t kList[kRules] = {
+        107, 106, 263, 334, 205, 271, 225, 331, 413, 141, 167, 424, 196, 461, 488, 232,
+        42,  188, 451, 132, 481, 143, 180, 388, 397, 135, 197, 465, 160, 327, 175, 198,
+        452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 434, 222, 109, 151,
+        507, 32,  190, 96,  68,  360, 40,  243, 506, 105, 223, 332, 297};
+    return kList[i];
+  }
   /// Those that the published hybrids have for their second formula.
   WS_INLINE static std::int32_t second_rule_at(std::int32_t i) {
     return i == 0 ? 32 : (i == 1 ? 109 : (i == 2 ? 222 : 434));
@@ -66,7 +76,7 @@ struct Mandelbulb {
 
   /// What a class is: two formulae that take turns, or twice the same.
   struct Kind {
-    std::int32_t power[2], rule[2];
+    std::int32_t power[2] = {0, 0}, rule[2] = {0, 0};
   };
   WS_INLINE static Kind kind_of(const Params& params, std::int32_t label) {
     const std::int32_t powers = params.power_high - params.power_low + 1;
@@ -78,7 +88,10 @@ struct Mandelbulb {
       kind.power[1] = params.power_low + rest % powers;
       rest /= powers;
     }
-    kind.rule[0] = params.form == Form::classic ? 0 : rule_at(rest % params.rules);
+    if (params.form != Form::classic) {
+      const std::int32_t i = rest % params.rules;
+      kind.rule[0] = params.second_rules > 0 ? first_rule_at(i) : rule_at(i);
+    }
     kind.power[0] = params.power_low + rest / (params.form == Form::classic ? 1 : params.rules);
     if (params.second_rules == 0) {
       kind.rule[1] = kind.rule[0];
@@ -238,8 +251,9 @@ struct Mandelbulb {
     float near[M];
     aim(scene, looks, rays, going);
     for (int i = 0; i < M; ++i) near[i] = 0;
-    mandelbulb::march(scene.bulb, rays, near, slope_of(scene, footprint), params_.steps, going,
-                      hit);
+    // As near as the rays of the picture come.
+    const float breadth = footprint * (1 / static_cast<float>(params_.rays));
+    mandelbulb::march(scene.bulb, rays, near, slope_of(scene, breadth), params_.steps, going, hit);
     for (int i = 0; i < M; ++i) looks.r[i] = looks.g[i] = looks.b[i] = hit[i] != 0 ? rays.t[i] : 0;
     return looks;
   }

@@ -112,7 +112,7 @@ void Pde::expect_stable(std::int32_t side) const {
     fail(ErrorKind::config,
          {"pde: " + shortest(needed) + " steps" + at,
           "so many are stable, and " + std::to_string(kMostSteps) + " are the most",
-          "lower time_high, or the fastest of diffusivity_high, velocity and speed_high"});
+          "lower time_high, diffusivity_high, velocity or speed_high, or raise diffusivity_low"});
   }
   if (params_.steps == 0 || static_cast<float>(params_.steps) >= needed) return;
   const auto steps = static_cast<float>(params_.steps);

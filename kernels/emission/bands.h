@@ -165,7 +165,7 @@ class BandStage {
     const TeamShape team = {kMembers, texels + rest_};
     if (bands() == 1) {
       const Band whole = {0, looked_at.height, pitch_};
-      visit_float(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
         launch.league(
             name, rows, team,
             PaintBandInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, whole});

@@ -170,7 +170,7 @@ class CanvasStage {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
     const std::int64_t rows = call.batch.size;
     if (place_ == CanvasPlace::scratch) {
-      visit_float(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
         launch.league(
             name, rows, TeamShape{kMembers, scratch_bytes()},
             PaintCanvasInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, cells_});

@@ -83,6 +83,16 @@ struct DrawImages {
 
 namespace detail {
 
+/// visit_float for the type of x of a functor: of planes f32 alone, since depths need it.
+template <class F, class Visit>
+void visit_x(DType dtype, const Visit& visit) {
+  if constexpr (requires { F::kOnlyF32; }) {
+    visit(float{});
+  } else {
+    visit_float(dtype, visit);
+  }
+}
+
 /// The plan with the sizes of its images, where it does not name them. Throws std::logic_error
 /// where it names others.
 inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape looked_at, const BatchView& batch,

@@ -125,7 +125,7 @@ class LatticeStage {
     const std::int64_t rows = call.batch.size;
     const int members = image.lattice_members(looked_at);
     if (in_scratch_) {
-      visit_float(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
         launch.league(
             name, rows, TeamShape{members, scratch_bytes()},
             RelaxInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, words_});

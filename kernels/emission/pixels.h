@@ -86,7 +86,7 @@ class PixelStage {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
     const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
     const TeamShape team{detail::members_of(tiling), scratch_bytes(image, launch.device())};
-    visit_float(call.batch.dtype, [&]<class T>(T) {
+    detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
       launch.league(name, call.batch.size * tiling.count(), team,
                     PaintImages<F, T>{image, call.slots, call.source, drawn, call.batch, tiling});
     });

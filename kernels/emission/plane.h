@@ -26,6 +26,7 @@ concept HasPlane = requires {
 template <class F>
 struct PlaneOf : F {
   static constexpr bool kHasPlane = false;
+  static constexpr bool kOnlyF32 = true;
 
   explicit PlaneOf(const F& image) : F(image) {}
 

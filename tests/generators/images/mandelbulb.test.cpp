@@ -174,6 +174,7 @@ TEST(Mandelbulb, ClassesArePowersAndRules) {
   EXPECT_EQ(pairs.size(), 21296u);
   EXPECT_EQ(std::set<std::string>(pairs.begin(), pairs.end()).size(), 21296u);
   EXPECT_EQ(pairs[((3 * 44 + 1) * 11 + 2) * 4 + 3], "power5-rule106_power4-rule434");
+  EXPECT_EQ(pairs[((3 * 44 + 43) * 11 + 2) * 4], "power5-rule418_power4-rule32");
   EXPECT_EQ(classes_of({{"form", "classic", {}}}).size(), 17u);
 }
 
