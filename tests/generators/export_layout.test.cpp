@@ -190,6 +190,8 @@ TEST(ExportLayout, TheLayoutOfJetsIsThatOfTheirSets) {
       EXPECT_FALSE(columns.has("particle_features"));
     }
   }
+  export_to(folder / "c.h5", "lund_shower", {{"columns", "lund"}});
+  EXPECT_TRUE(Hdf5File(folder / "c.h5").has("x")) << "with columns of their own";
 }
 
 TEST(ExportLayout, PulsesAreThoseOfIceCubeByTime) {

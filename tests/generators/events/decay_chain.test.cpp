@@ -208,7 +208,7 @@ TEST(DecayChain, WhatCannotDecaySoIsRefused) {
   test::expect_parts(refused("[x -> 1 + 2]"), {"before ->", "172.5"});
   test::expect_parts(refused("[50 -> 1 + two]"), {"behind ->"});
   test::expect_parts(refused("[50 -> 1 + -2]"), {"behind ->"});
-  test::expect_parts(refused("[50 -> 1]"), {"1 products"});
+  test::expect_parts(refused("[50 -> 1]"), {"it has 1 product)"});
   test::expect_parts(refused("[50 -> 1 + 1 + 1 + 1]"), {"4 products"});
   test::expect_parts(refused("[50 -> 25 + 25]"), {"50 GeV together", "lower the masses"});
   test::expect_parts(refused("[50 -> 1 + 2, 50 -> 3 + 4]"), {"decays already"});
