@@ -4,12 +4,9 @@
 #if defined(__CUDACC__)
 /// Callable on host and device.
 #define WS_HD __host__ __device__
-/// Callable on host and device, always inlined: for code inside pixel loops.
+/// Callable on host and device, always inlined: for code inside pixel loops. In every build: what
+/// reads WS_RUN_LENGTH must never become a function that two files with other lengths share.
 #define WS_INLINE __host__ __device__ __forceinline__
-#elif defined(WELLSPRING_SANITIZED)
-#define WS_HD
-// Instrumented copies of everything in every kernel take half as long again to compile.
-#define WS_INLINE inline
 #else
 #define WS_HD
 #define WS_INLINE inline __attribute__((always_inline))

@@ -90,7 +90,8 @@ class LeafByLeaf {
   WS_INLINE void begin() const {
     const int runs = (tile_.width + kRun - 1) / kRun;
     // All that are shaded, with those beyond the tile that fill up a run.
-    const int lanes = (tile_.width + WS_RUN_LENGTH - 1) / WS_RUN_LENGTH * WS_RUN_LENGTH;
+    constexpr int kLanes = WS_RUN_LENGTH > kRun ? WS_RUN_LENGTH : kRun;
+    const int lanes = (tile_.width + kLanes - 1) / kLanes * kLanes;
     for (int row = 0; row < tile_.height; ++row) {
       to_.open_runs[row] = (1u << runs) - 1;
       std::uint32_t* const front = to_.front + row * kSide;
