@@ -7,66 +7,54 @@
 // Rev. 76 (1949) 1232, for finite lattices; docs/generators/ising.md has the bias that is left.
 #pragma once
 
-#include "core/error.h"
 #include "core/params.h"
-#include "core/text.h"
 #include "generators/images/ising_lattice.h"
+#include "generators/images/periodic.h"
+#include "generators/images/spin_model.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/lattice.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <string>
 
 namespace wellspring {
 
 struct Ising {
-  enum class Label : std::uint8_t { phase, temperature };
-  enum class Start : std::uint8_t { cold, hot };
-
+  using Label = SpinParams::Label;
+  using Start = SpinParams::Start;
   /// 2 / log(1 + sqrt 2), where long order ends on an endless lattice (Onsager 1944).
   static constexpr float kCritical = 2.269185314213022f;
-  static constexpr int kMostSide = 1024, kMostRounds = 256, kMostUpdates = 64;
+  static constexpr int kMostRounds = 256, kMostUpdates = 64;
 
-  struct Params {
-    int side = 0;
-    float t_low = 1.5f;
-    float t_high = 3.5f;
-    Label label = Label::phase;
-    int bins = 8;
+  struct Params : SpinParams {
+    Params() {
+      t_low = 1.5f;
+      t_high = 3.5f;
+    }
     int rounds = 24;
     int clusters = 1;
     int sweeps = 1;
-    Start start = Start::cold;
   };
   static const ParamTable<Params>& table() {
-    static const auto rows =
-        ParamTable<Params>("ising")
-            .integer("side", &Params::side, {0, kMostSide}, "spins",
-                     "of the periodic lattice, even; a pixel shows a spin, so a smaller image is a "
-                     "window, and a larger one repeats it; 0: the image's side, or the next even "
-                     "number, 4 at least")
-            .real("t_low", &Params::t_low, {0.5, 20}, "J / k", "lowest temperature")
-            .real("t_high", &Params::t_high, {0.5, 20}, "J / k", "highest temperature")
-            .choice("label", &Params::label,
-                    {{"phase", Label::phase}, {"temperature", Label::temperature}},
-                    "what the class is. phase: below or above 2.2692, equally often, uniform in "
-                    "either; temperature: the range of temperatures, uniform in all",
-                    "Carrasquilla and Melko, Nature Phys. 13 (2017) 431: phase")
-            .integer("bins", &Params::bins, {1, 64}, "",
-                     "equal ranges of temperature, the classes of label: temperature")
-            .integer("rounds", &Params::rounds, {1, kMostRounds}, "",
-                     "of cluster updates and sweeps before a sample is shown")
-            .integer("clusters", &Params::clusters, {0, kMostUpdates}, "a round",
-                     "cluster updates; with 0, large lattices near 2.27 stay far from equilibrium",
-                     "Swendsen and Wang, PRL 58 (1987) 86")
-            .integer("sweeps", &Params::sweeps, {0, kMostUpdates}, "a round",
-                     "checkerboard sweeps by Metropolis' rule, after them",
-                     "Metropolis et al., J. Chem. Phys. 21 (1953) 1087")
-            .choice("start", &Params::start, {{"cold", Start::cold}, {"hot", Start::hot}},
-                    "before the first round: all spins up, or each by even chances");
+    static const auto rows = [] {
+      Start Params::*const start = &Params::start;
+      ParamTable<Params> table("ising");
+      spins::add_lattice_rows(table, 0.5);
+      spins::add_class_rows(table, kCritical,
+                            "Carrasquilla and Melko, Nature Phys. 13 (2017) 431: phase");
+      return table
+          .integer("rounds", &Params::rounds, {1, kMostRounds}, "",
+                   "of cluster updates and sweeps before a sample is shown")
+          .integer("clusters", &Params::clusters, {0, kMostUpdates}, "a round",
+                   "cluster updates; with 0, large lattices near 2.27 stay far from equilibrium",
+                   "Swendsen and Wang, PRL 58 (1987) 86")
+          .integer("sweeps", &Params::sweeps, {0, kMostUpdates}, "a round",
+                   "checkerboard sweeps by Metropolis' rule, after them",
+                   "Metropolis et al., J. Chem. Phys. 21 (1953) 1087")
+          .choice("start", start, {{"cold", Start::cold}, {"hot", Start::hot}},
+                  "before the first round: all spins up, or each by even chances");
+    }();
     return rows;
   }
 
@@ -79,10 +67,7 @@ struct Ising {
     if (params.label == Label::phase) {
       info.classes = {"ordered", "disordered"};
     } else {
-      for (int i = 0; i < params.bins; ++i) {
-        info.classes.push_back("T " + shortest(edge(params, i)) + " to " +
-                               shortest(edge(params, i + 1)));
-      }
+      info.classes = spins::range_names(params);
     }
     info.latents = {{"temperature", "T, with the coupling J and Boltzmann's constant k as units",
                      "J / k", params.t_low, params.t_high},
@@ -101,27 +86,9 @@ struct Ising {
     return info;
   }
 
+  /// Errors (config): a side or temperatures that cannot be.
   explicit Ising(const Params& params) : params_(params) {
-    if (params.side != 0 && (params.side < 4 || params.side % 2 != 0)) {
-      const int nearest = params.side < 4 ? 4 : params.side + 1;
-      fail(ErrorKind::config,
-           {"ising: side = " + std::to_string(params.side),
-            "two colours of a periodic checkerboard need an even side, 4 at least",
-            "take " + std::to_string(nearest) + ", or 0 for the image's"});
-    }
-    if (!(params.t_low < params.t_high)) {
-      fail(ErrorKind::config,
-           {"ising: t_low is not below t_high", "temperatures are uniform between the two",
-            "exchange them, or move them apart"});
-    }
-    if (params.label == Label::phase && !(params.t_low < kCritical && kCritical < params.t_high)) {
-      fail(ErrorKind::config,
-           {"ising: temperatures from " + shortest(params.t_low) + " to " +
-                shortest(params.t_high) + " lie in one phase",
-            "the classes are below and above 2.2692",
-            std::string(params.t_low < kCritical ? "raise t_high above" : "lower t_low below") +
-                " 2.2692, or set label: temperature"});
-    }
+    spins::expect_spins("ising", params, kCritical);
   }
 
   struct Scene {
@@ -132,36 +99,21 @@ struct Ising {
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
     const Philox4 random = key.rng.block(Purpose::scene, 0);
-    const bool phase = params_.label == Label::phase;
-    const auto classes = static_cast<std::uint32_t>(phase ? 2 : params_.bins);
-    const auto label = static_cast<std::int32_t>(below(random.word[0], classes));
-    float low = params_.t_low, high = params_.t_high;
-    if (phase) {
-      (label == 0 ? high : low) = kCritical;
-    } else {
-      low = edge(params_, label);
-      high = edge(params_, label + 1);
-    }
-    const float t =
-        math::min(math::fma(unit_float(random.word[1]), high - low, low), params_.t_high);
-    truth.label = label;
-    truth.latents[0] = t;
-    return {key.rng, chances(t), side_for(key.shape)};
+    const spins::Draw drawn = spins::draw(params_, kCritical, random);
+    truth.label = drawn.label;
+    truth.latents[0] = drawn.temperature;
+    return {key.rng, chances(drawn.temperature), spins::side_for(params_, key.shape)};
   }
 
   /// Error (config) where the image asks for a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const {
-    if (side_for(shape) > kMostSide) {
-      fail(ErrorKind::config,
-           {"ising: an image of " + std::to_string(shape.width) + " pixels a side",
-            "with side = 0 its lattice has as many spins, and 1024 are the most",
-            "take a smaller image, or name a side"});
-    }
-    return IsingWork::words_of(IsingShape::of(side_for(shape)));
+    const std::int32_t side = spins::side_for(params_, shape);
+    spins::expect_lattice("ising", shape, side);
+    return IsingWork::words_of(IsingShape::of(side));
   }
   /// A thread a word of spins.
   int lattice_members(SampleShape shape) const {
-    const int words = IsingShape::of(side_for(shape)).words();
+    const int words = IsingShape::of(spins::side_for(params_, shape)).words();
     return words >= 512 ? 512 : (words + 31) / 32 * 32;
   }
 
@@ -189,7 +141,8 @@ struct Ising {
                        ColourRun<N>& colour) const {
     const std::int32_t across = IsingShape::of(scene.side).across;
     for (int i = 0; i < N; ++i) {
-      const std::int32_t x = wrap(run.x[i], scene.side), y = wrap(run.y[i], scene.side);
+      const std::int32_t x = periodic::cell(run.x[i], scene.side);
+      const std::int32_t y = periodic::cell(run.y[i], scene.side);
       const std::uint32_t spin = spins[y * across + x / 32] >> (x % 32) & 1u;
       const float value = spin != 0 ? 1.f : 0.f;
       colour.r[i] = colour.g[i] = colour.b[i] = value;
@@ -203,23 +156,6 @@ struct Ising {
   }
 
  private:
-  WS_INLINE static float edge(const Params& params, int bin) {
-    const float width = (params.t_high - params.t_low) / static_cast<float>(params.bins);
-    return math::fma(static_cast<float>(bin), width, params.t_low);
-  }
-  WS_INLINE std::int32_t side_for(SampleShape shape) const {
-    if (params_.side > 0) return params_.side;
-    const std::int32_t longer = shape.width > shape.height ? shape.width : shape.height;
-    return longer < 4 ? 4 : (longer + 1) / 2 * 2;
-  }
-  /// The cell of a coordinate, modulo `side`. Beyond 2^22 the horizon has no cells of its own.
-  WS_INLINE static std::int32_t wrap(float at, std::int32_t side) {
-    const auto cell = static_cast<std::int32_t>(math::floor(math::clamp(at, -0x1p+22f, 0x1p+22f)));
-    if (cell >= 0 && cell < side) return cell;
-    const std::int32_t rest = cell % side;
-    return rest < 0 ? rest + side : rest;
-  }
-
   Params params_;
 };
 

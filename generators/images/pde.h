@@ -9,6 +9,7 @@
 
 #include "core/params.h"
 #include "generators/images/pde_grid.h"
+#include "generators/images/periodic.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/lattice.h"
 #include "kernels/math.h"
@@ -156,17 +157,11 @@ struct Pde {
   }
   void expect_stable(std::int32_t side) const;
 
-  WS_INLINE static std::int32_t wrap(std::int32_t i, std::int32_t side) {
-    const std::int32_t rest = i % side;
-    return rest < 0 ? rest + side : rest;
-  }
   WS_INLINE static float shown(std::int32_t side, const std::uint32_t* field, float x, float y) {
-    // Beyond 2^22 the horizon has no cells of its own.
-    const float fx = math::clamp(x, -0x1p+22f, 0x1p+22f) - 0.5f;
-    const float fy = math::clamp(y, -0x1p+22f, 0x1p+22f) - 0.5f;
+    const float fx = periodic::near(x) - 0.5f, fy = periodic::near(y) - 0.5f;
     const float floor_x = math::floor(fx), floor_y = math::floor(fy);
-    const std::int32_t x0 = wrap(static_cast<std::int32_t>(floor_x), side);
-    const std::int32_t y0 = wrap(static_cast<std::int32_t>(floor_y), side);
+    const std::int32_t x0 = periodic::wrap(static_cast<std::int32_t>(floor_x), side);
+    const std::int32_t y0 = periodic::wrap(static_cast<std::int32_t>(floor_y), side);
     const std::int32_t x1 = x0 + 1 == side ? 0 : x0 + 1, y1 = y0 + 1 == side ? 0 : y0 + 1;
     const std::uint32_t *const top = field + y0 * side, *const bottom = field + y1 * side;
     const float u = fx - floor_x, v = fy - floor_y;

@@ -10,6 +10,8 @@
 
 #include "core/params.h"
 #include "generators/images/hues.h"
+#include "generators/images/periodic.h"
+#include "generators/images/spin_model.h"
 #include "generators/images/xy_lattice.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/lattice.h"
@@ -21,25 +23,23 @@
 namespace wellspring {
 
 struct Xy {
-  enum class Label : std::uint8_t { phase, temperature };
-  enum class Start : std::uint8_t { cold, hot };
+  using Label = SpinParams::Label;
+  using Start = SpinParams::Start;
   enum class Colour : std::uint8_t { hue, vector };
 
   /// Where vortices unbind on an endless lattice: 1 / 1.1199 (M. Hasenbusch, J. Phys. A 38 (2005)
   /// 5869; 0.89294 +- 0.00008).
   static constexpr float kCritical = 0.8929f;
-  static constexpr int kMostSide = 1024, kMostRounds = 256;
+  static constexpr int kMostRounds = 256;
 
-  struct Params {
-    int side = 0;
-    float t_low = 0.4f;
-    float t_high = 1.4f;
+  struct Params : SpinParams {
+    Params() {
+      t_low = 0.4f;
+      t_high = 1.4f;
+    }
     float coupling = 1;
-    Label label = Label::phase;
-    int bins = 8;
     int rounds = 32;
     int mirrors = -1;
-    Start start = Start::cold;
     Colour colour = Colour::hue;
   };
   static const ParamTable<Params>& table();
@@ -57,28 +57,18 @@ struct Xy {
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
     const Philox4 random = key.rng.block(Purpose::scene, 0);
-    const bool phase = params_.label == Label::phase;
-    const auto classes = static_cast<std::uint32_t>(phase ? 2 : params_.bins);
-    const auto label = static_cast<std::int32_t>(below(random.word[0], classes));
-    float low = params_.t_low, high = params_.t_high;
-    if (phase) {
-      (label == 0 ? high : low) = kCritical;
-    } else {
-      low = edge(params_, label);
-      high = edge(params_, label + 1);
-    }
-    const float t =
-        math::min(math::fma(unit_float(random.word[1]), high - low, low), params_.t_high);
-    truth.label = label;
-    truth.latents[0] = t;
-    return {key.rng, t, unit_float(random.word[2]), side_for(key.shape)};
+    const spins::Draw drawn = spins::draw(params_, kCritical, random);
+    truth.label = drawn.label;
+    truth.latents[0] = drawn.temperature;
+    return {key.rng, drawn.temperature, unit_float(random.word[2]),
+            spins::side_for(params_, key.shape)};
   }
 
   /// Error (config) where the image asks for a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const;
   /// Two spins of a colour a thread, or more.
   int lattice_members(SampleShape shape) const {
-    const int spins = XyShape{side_for(shape)}.of_a_colour() / 2;
+    const int spins = XyShape{spins::side_for(params_, shape)}.of_a_colour() / 2;
     return spins >= 512 ? 512 : (spins + 31) / 32 * 32;
   }
 
@@ -111,7 +101,8 @@ struct Xy {
                        ColourRun<N>& colour) const {
     const XyShape shape = {scene.side};
     for (int i = 0; i < N; ++i) {
-      const std::int32_t x = wrap(run.x[i], scene.side), y = wrap(run.y[i], scene.side);
+      const std::int32_t x = periodic::cell(run.x[i], scene.side);
+      const std::int32_t y = periodic::cell(run.y[i], scene.side);
       const float turns = xy::turns_of(angles[shape.place(x, y)]);
       if (params_.colour == Colour::hue) {
         colour.set(i, hue_colour(turns, 0, 1));
@@ -123,23 +114,6 @@ struct Xy {
   }
 
  private:
-  WS_INLINE static float edge(const Params& params, int bin) {
-    const float width = (params.t_high - params.t_low) / static_cast<float>(params.bins);
-    return math::fma(static_cast<float>(bin), width, params.t_low);
-  }
-  WS_INLINE std::int32_t side_for(SampleShape shape) const {
-    if (params_.side > 0) return params_.side;
-    const std::int32_t longer = shape.width > shape.height ? shape.width : shape.height;
-    return longer < 4 ? 4 : (longer + 1) / 2 * 2;
-  }
-  /// The cell of a coordinate, modulo `side`. Beyond 2^22 the horizon has no cells of its own.
-  WS_INLINE static std::int32_t wrap(float at, std::int32_t side) {
-    const auto cell = static_cast<std::int32_t>(math::floor(math::clamp(at, -0x1p+22f, 0x1p+22f)));
-    if (cell >= 0 && cell < side) return cell;
-    const std::int32_t rest = cell % side;
-    return rest < 0 ? rest + side : rest;
-  }
-
   /// Energy, size of the magnetisation and vortices a site, and the helicity modulus: the second
   /// derivative of the free energy a site by a twist (S. Teitel, C. Jayaprakash, PRB 27 (1983)
   /// 598), here what one configuration adds to its mean, averaged over both directions. Sums are

@@ -1,0 +1,28 @@
+// Cells of a periodic grid under a place of the plane. Called by generators that show a lattice.
+// Host and device.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+#include <cstdint>
+
+namespace wellspring::periodic {
+
+/// A coordinate in cells, kept where all of them differ: beyond 2^22 the horizon has none of its
+/// own.
+WS_INLINE float near(float at) { return math::clamp(at, -0x1p+22f, 0x1p+22f); }
+
+/// i modulo `side`.
+WS_INLINE std::int32_t wrap(std::int32_t i, std::int32_t side) {
+  if (i >= 0 && i < side) return i;
+  const std::int32_t rest = i % side;
+  return rest < 0 ? rest + side : rest;
+}
+
+/// The cell of a coordinate, modulo `side`.
+WS_INLINE std::int32_t cell(float at, std::int32_t side) {
+  return wrap(static_cast<std::int32_t>(math::floor(near(at))), side);
+}
+
+}  // namespace wellspring::periodic

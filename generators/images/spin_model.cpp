@@ -1,0 +1,55 @@
+// What generators of spins refuse alike, and how their classes are called. Host only.
+#include "generators/images/spin_model.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <cmath>
+
+namespace wellspring::spins {
+
+std::string critical_text(float critical) {
+  return shortest(std::round(1e4 * static_cast<double>(critical)) / 1e4);
+}
+
+void expect_spins(const std::string& generator, const SpinParams& params, float critical) {
+  if (params.side != 0 && (params.side < 4 || params.side % 2 != 0)) {
+    const int nearest = params.side < 4 ? 4 : params.side + 1;
+    fail(ErrorKind::config, {generator + ": side = " + std::to_string(params.side),
+                             "two colours of a periodic checkerboard need an even side, 4 at least",
+                             "take " + std::to_string(nearest) + ", or 0 for the image's"});
+  }
+  if (!(params.t_low < params.t_high)) {
+    fail(ErrorKind::config,
+         {generator + ": t_low is not below t_high", "temperatures are uniform between the two",
+          "exchange them, or move them apart"});
+  }
+  if (params.label == SpinParams::Label::phase &&
+      !(params.t_low < critical && critical < params.t_high)) {
+    fail(ErrorKind::config,
+         {generator + ": temperatures from " + shortest(params.t_low) + " to " +
+              shortest(params.t_high) + " lie in one phase",
+          "the classes are below and above " + critical_text(critical),
+          std::string(params.t_low < critical ? "raise t_high above " : "lower t_low below ") +
+              critical_text(critical) + ", or set label: temperature"});
+  }
+}
+
+std::vector<std::string> range_names(const SpinParams& params) {
+  std::vector<std::string> names;
+  for (int i = 0; i < params.bins; ++i) {
+    names.push_back("T " + shortest(lower_edge(params, i)) + " to " +
+                    shortest(lower_edge(params, i + 1)));
+  }
+  return names;
+}
+
+void expect_lattice(const std::string& generator, SampleShape shape, std::int32_t side) {
+  if (side <= kMostSide) return;
+  fail(ErrorKind::config,
+       {generator + ": an image of " + std::to_string(shape.width) + " pixels a side",
+        "with side = 0 its lattice has as many spins, and 1024 are the most",
+        "take a smaller image, or name a side"});
+}
+
+}  // namespace wellspring::spins

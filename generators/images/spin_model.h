@@ -1,0 +1,111 @@
+// What generators of spins on a lattice have in common: temperatures and the classes they make, the
+// side of the lattice that shows an image, and the cell under a pixel. Called by `ising` and `xy`;
+// host and device.
+#pragma once
+
+#include "core/params.h"
+#include "kernels/emission/sample.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Members that the parameters of each model begin with.
+struct SpinParams {
+  enum class Label : std::uint8_t { phase, temperature };
+  enum class Start : std::uint8_t { cold, hot };
+
+  int side = 0;
+  float t_low = 0, t_high = 0;
+  Label label = Label::phase;
+  int bins = 8;
+  Start start = Start::cold;
+};
+
+namespace spins {
+
+inline constexpr int kMostSide = 1024;
+
+/// A critical temperature, in J / k, to four decimals.
+std::string critical_text(float critical);
+
+/// The rows side, t_low and t_high. `coldest`: the lowest t_low there may be, in J / k.
+template <class Params>
+ParamTable<Params>& add_lattice_rows(ParamTable<Params>& table, double coldest) {
+  int Params::* const side = &Params::side;
+  float Params::*const low = &Params::t_low, Params::*const high = &Params::t_high;
+  return table
+      .integer("side", side, {0, kMostSide}, "spins",
+               "of the periodic lattice, even; a pixel shows a spin, so a smaller image is a "
+               "window, and a larger one repeats it; 0: the image's side, or the next even "
+               "number, 4 at least")
+      .real("t_low", low, {coldest, 20}, "J / k", "lowest temperature")
+      .real("t_high", high, {coldest, 20}, "J / k", "highest temperature");
+}
+
+/// The rows label and bins; `critical` parts the classes of label: phase.
+template <class Params>
+ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
+                                   const std::string& source) {
+  using Label = SpinParams::Label;
+  Label Params::* const label = &Params::label;
+  int Params::* const bins = &Params::bins;
+  return table
+      .choice("label", label, {{"phase", Label::phase}, {"temperature", Label::temperature}},
+              "what the class is. phase: below or above " + critical_text(critical) +
+                  ", equally often, uniform in either; temperature: the range of temperatures, "
+                  "uniform in all",
+              source)
+      .integer("bins", bins, {1, 64}, "",
+               "equal ranges of temperature, the classes of label: temperature");
+}
+
+/// Errors (config), which name the generator: an odd side, temperatures that are no range, or that
+/// lie in one phase.
+void expect_spins(const std::string& generator, const SpinParams& params, float critical);
+/// The names of the classes of label: temperature.
+std::vector<std::string> range_names(const SpinParams& params);
+/// Error (config) where the image asks for a lattice that is too large.
+void expect_lattice(const std::string& generator, SampleShape shape, std::int32_t side);
+
+/// Lower end of a range of temperatures.
+WS_INLINE float lower_edge(const SpinParams& params, int bin) {
+  const float width = (params.t_high - params.t_low) / static_cast<float>(params.bins);
+  return math::fma(static_cast<float>(bin), width, params.t_low);
+}
+
+struct Draw {
+  std::int32_t label;
+  float temperature;
+};
+
+/// The class from the first word, all equally likely, and the temperature within it from the
+/// second.
+WS_INLINE Draw draw(const SpinParams& params, float critical, const Philox4& random) {
+  const bool phase = params.label == SpinParams::Label::phase;
+  const auto classes = static_cast<std::uint32_t>(phase ? 2 : params.bins);
+  const auto label = static_cast<std::int32_t>(below(random.word[0], classes));
+  float low = params.t_low, high = params.t_high;
+  if (phase) {
+    (label == 0 ? high : low) = critical;
+  } else {
+    low = lower_edge(params, label);
+    high = lower_edge(params, label + 1);
+  }
+  return {label, math::min(math::fma(unit_float(random.word[1]), high - low, low), params.t_high)};
+}
+
+/// Side of the lattice that an image of this shape shows.
+WS_INLINE std::int32_t side_for(const SpinParams& params, SampleShape shape) {
+  if (params.side > 0) return params.side;
+  const std::int32_t longer = shape.width > shape.height ? shape.width : shape.height;
+  return longer < 4 ? 4 : (longer + 1) / 2 * 2;
+}
+
+}  // namespace spins
+}  // namespace wellspring
