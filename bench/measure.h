@@ -130,6 +130,7 @@ struct LaunchChoice {
 
 // The benchmark groups. Each appends the rows whose name matches.
 void bench_generators(Report& report, const Filter& filter, const LaunchChoice& choice = {});
+void bench_augmentation(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);
 void bench_train(Report& report, const Filter& filter);
 

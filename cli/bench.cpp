@@ -1,4 +1,5 @@
-// `wellspring bench`: rates of generators, operations and training steps, each beside its ceiling.
+// `wellspring bench`: rates of generators, augmentation, operations and training steps, each beside
+// what bounds it.
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "cli/command.h"
@@ -53,6 +54,7 @@ int run(const Options& options) {
     add();
   };
   group("generators", [&] { bench::bench_generators(report, filter, options.launch); });
+  group("augmentation", [&] { bench::bench_augmentation(report, filter); });
   group("ops", [&] { bench::bench_ops(report, filter); });
   group("train", [&] { bench::bench_train(report, filter); });
   if (report.rows.empty()) {
@@ -74,11 +76,13 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_bench(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand(
-      "bench", "measure rates of generators, operations and training steps, beside their ceilings");
+  CLI::App* app = parent.add_subcommand("bench",
+                                        "measure rates of generators, augmentation, operations and "
+                                        "training steps, beside what bounds "
+                                        "them");
   auto options = std::make_shared<Options>();
-  app->add_option("what", options->group, "generators, ops or train; all without it")
-      ->check(CLI::IsMember({"all", "generators", "ops", "train"}));
+  app->add_option("what", options->group, "generators, augmentation, ops or train; all without it")
+      ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
   app->add_option("--filter", options->filter, "only rows whose name matches (extended regex)");
   app->add_option("--json", options->json, "write the rows to this file, too");
   app->add_option("--device", options->device, "cpu, cuda, cuda:N or auto")->capture_default_str();

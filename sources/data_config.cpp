@@ -53,6 +53,15 @@ SourceKind read_kind(const ConfigNode& node) {
   return holder.kind;
 }
 
+/// Refuses repeats that would be the same image again.
+void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
+  if (source.spec.repeats == 1 || !source.augmentations.list.empty()) return;
+  node.refuse(fmt::format("repeats: {} without augmentation", source.spec.repeats),
+              is_event(source.spec)
+                  ? "only images are augmented; leave it away"
+                  : "the same images would come again; give augment, or leave it away");
+}
+
 SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
                          const Augmentations& shared, std::int64_t limit_per_class) {
   SourceConfig source;
@@ -78,10 +87,12 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     for (const char* const key : {"augment", "normalise", "padding", "interpolation"})
       if (node.has(key))
         node.refuse(fmt::format("{} beside events", key), "only images are augmented");
+    expect_repeats_differ(node, source);
     return source;
   }
   source.augmentations = shared;
   read_augmentations(node, source.augmentations);
+  expect_repeats_differ(node, source);
   const int size = static_cast<int>(data.size);
   plan_augmentation(source.augmentations, {size, size}, {size, size});
   return source;

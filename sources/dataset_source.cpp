@@ -196,7 +196,10 @@ void DatasetSource::load_resident(Stream& stream) {
 }
 
 DatasetSource::Order DatasetSource::order() const {
-  return {.size = size(), .seed = context_.seed, .shuffle = spec_.shuffle};
+  return {.size = size(),
+          .seed = context_.seed,
+          .shuffle = spec_.shuffle,
+          .repeats = static_cast<std::uint32_t>(spec_.repeats)};
 }
 
 void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,

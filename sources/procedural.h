@@ -21,6 +21,7 @@ class ProceduralSource final : public Source {
     std::uint64_t seed = 0;
     AugmentationPlan training, evaluation;  ///< for images of the generator's size
     DenseTruth dense = DenseTruth::none;    ///< where the generator has a plane
+    std::uint32_t repeats = 1;              ///< see SampleOrder
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);
 
@@ -36,7 +37,7 @@ class ProceduralSource final : public Source {
   std::uint64_t size() const override { return 0; }
   std::uint64_t first_evaluation_sample() const override { return kFirstEvaluationSample; }
   std::string summary() const override;
-  Order order() const override { return {.seed = settings_.seed}; }
+  Order order() const override { return {.seed = settings_.seed, .repeats = settings_.repeats}; }
   void emit(Stream& stream, const Slot* slots, std::uint32_t index,
             const BatchView& batch) override;
   void emit_range(Stream& stream, const Slot* slots, std::uint32_t index, std::uint64_t first,

@@ -25,6 +25,10 @@ ParamTable<SourceSpec> common_rows() {
   table.integer(
       "seed", &SourceSpec::seed, {-1}, "",
       "of its samples, order and augmentation; -1: made from the run's seed and its name");
+  table.integer("repeats", &SourceSpec::repeats, {1, 64}, "",
+                "how often each sample is given, one time behind the other and augmented otherwise "
+                "each time (repeated augmentation)",
+                "Hoffer et al., CVPR 2020; Touvron et al., ICML 2021: 3");
   return table;
 }
 
@@ -80,7 +84,8 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
   own.seed = source_seed(spec, context.seed);
   if (spec.kind == SourceKind::files) return std::make_unique<DatasetSource>(spec, own);
   auto generator = make_generator(spec.generator, own.size, spec.params, spec.place);
-  ProceduralSource::Settings settings{own.seed, {}, {}, own.dense};
+  ProceduralSource::Settings settings{
+      own.seed, {}, {}, own.dense, static_cast<std::uint32_t>(spec.repeats)};
   // By the generator: pictures that generators of events make are not augmented.
   if (find_generator(spec.generator).kind == SampleKind::image) {
     const SampleShape shape = generator->layout().shape();

@@ -33,7 +33,8 @@ struct SourceSpec {
   double weight = 1;  ///< share of the batch, relative to the others'; a schedule replaces it
   std::string head;   ///< of the network; "": one of its own, called as the source
   float loss_weight = 1;
-  std::int64_t seed = -1;  ///< of its samples, order and augmentation; -1: see source_seed
+  std::int64_t seed = -1;    ///< of its samples, order and augmentation; -1: see source_seed
+  std::int64_t repeats = 1;  ///< how often each sample is given, augmented otherwise each time
 
   // kind: generator
   std::string generator;

@@ -11,7 +11,9 @@ namespace wellspring::periodic {
 
 /// A coordinate in cells, kept where all of them differ: beyond 2^22 the horizon has none of its
 /// own.
-WS_INLINE float near(float at) { return math::clamp(at, -0x1p+22f, 0x1p+22f); }
+WS_INLINE float near(float at) {
+  return math::clamp(at, -0x1p+22f, 0x1p+22f);
+}
 
 /// i modulo `side`.
 WS_INLINE std::int32_t wrap(std::int32_t i, std::int32_t side) {

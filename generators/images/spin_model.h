@@ -37,7 +37,7 @@ std::string critical_text(float critical);
 /// The rows side, t_low and t_high. `coldest`: the lowest t_low there may be, in J / k.
 template <class Params>
 ParamTable<Params>& add_lattice_rows(ParamTable<Params>& table, double coldest) {
-  int Params::* const side = &Params::side;
+  int Params::*const side = &Params::side;
   float Params::*const low = &Params::t_low, Params::*const high = &Params::t_high;
   return table
       .integer("side", side, {0, kMostSide}, "spins",
@@ -53,8 +53,8 @@ template <class Params>
 ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                                    const std::string& source) {
   using Label = SpinParams::Label;
-  Label Params::* const label = &Params::label;
-  int Params::* const bins = &Params::bins;
+  Label Params::*const label = &Params::label;
+  int Params::*const bins = &Params::bins;
   return table
       .choice("label", label, {{"phase", Label::phase}, {"temperature", Label::temperature}},
               "what the class is. phase: below or above " + critical_text(critical) +

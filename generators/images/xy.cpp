@@ -61,8 +61,7 @@ SampleInfo Xy::describe(const Params& params) {
   // round. Beyond a spin for each of the image's pixels there are at most spins::kMostSide, see
   // side_for.
   const auto of = [&](std::int64_t spins) {
-    return spins * params.rounds * xy::kBlocks +
-           (params.start == Start::hot ? (spins + 3) / 4 : 0);
+    return spins * params.rounds * xy::kBlocks + (params.start == Start::hot ? (spins + 3) / 4 : 0);
   };
   if (params.side > 0) {
     info.draws = {.scene = 1 + of(XyShape{params.side}.sites())};

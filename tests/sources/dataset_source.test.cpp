@@ -236,6 +236,33 @@ TEST_F(DatasetSources, StreamedDataEqualsResidentForAnyThreadCount) {
   }
 }
 
+TEST_F(DatasetSources, RepeatedRowsAreAugmentedOtherwiseEachTime) {
+  SourceSpec spec = with_storage(files(root_), Storage::resident);
+  spec.repeats = 3;
+  const std::string yaml = "augment: [shift: 0.4]";
+  const Trace repeated = trace(spec, false, 0, yaml);
+  // Batches of 8 rows begin within the copies of an image, too; 240 rows are four epochs.
+  const std::size_t rows = repeated.labels.size(), values = repeated.x.size() / rows;
+  const SampleOrder once = [&] {
+    SampleOrder order = FileRun(spec, false, yaml).mixture.source(0).order();
+    order.repeats = 1;
+    return order;
+  }();
+  const ImageSet images = ImageSet::open({root_, "", 0});
+  for (std::size_t row = 0; row < rows; ++row) {
+    ASSERT_EQ(repeated.labels[row], images.label(static_cast<std::int64_t>(once.sample(row / 3))));
+    if (row % 3 == 0) continue;
+    const auto here = repeated.x.begin() + static_cast<std::ptrdiff_t>(row * values);
+    ASSERT_FALSE(std::equal(here, here + static_cast<std::ptrdiff_t>(values),
+                            here - static_cast<std::ptrdiff_t>(values)));
+  }
+  spec.storage = Storage::streamed;
+  EXPECT_EQ(trace(spec, false, 0, yaml), repeated);
+  spec.storage = Storage::resident;
+  EXPECT_EQ(trace(spec, true, 0, yaml),
+            trace(with_storage(spec, Storage::streamed, 3), true, 0, yaml));
+}
+
 /// Copied pixels, and interpolated ones.
 std::vector<std::string> device_augmentations() {
   return {"", "augment: [flip_x, rotate: 20, zoom: [0.8, 1], erase: 3]"};

@@ -174,6 +174,16 @@ TEST(SampleOrder, EveryEpochHoldsEverySampleOnce) {
   }
 }
 
+TEST(SampleOrder, GivesEachSampleAsOftenAsItIsAsked) {
+  const SampleOrder once{.size = 37, .seed = 5}, thrice{.size = 37, .seed = 5, .repeats = 3};
+  for (std::uint64_t i = 0; i < 4 * 37; ++i) {
+    for (std::uint64_t k = 0; k < 3; ++k) EXPECT_EQ(thrice.sample(3 * i + k), once.sample(i));
+  }
+  const SampleOrder generator{.repeats = 2};
+  EXPECT_EQ(generator.sample(0), 0u);
+  EXPECT_EQ(generator.sample(7), 3u);
+}
+
 TEST(SampleOrder, FollowsTheFileOrFromTheFirstSampleOn) {
   const SampleOrder plain{.size = 4, .shuffle = false};
   EXPECT_EQ(plain.sample(3), 3u);

@@ -58,6 +58,8 @@ TEST(MakeSource, MakesAGeneratorWithASeedOfItsOwn) {
   EXPECT_FALSE(source->summary().empty());
   spec.seed = 4;
   EXPECT_EQ(make_source(spec, context)->order().seed, 4u);
+  spec.repeats = 3;
+  EXPECT_EQ(make_source(spec, context)->order().sample(7), 2u);
   spec.generator = "nois";
   EXPECT_NE(message_of(ErrorKind::config, [&] { make_source(spec, context); }).find("noise"),
             std::string::npos);

@@ -95,6 +95,8 @@ TEST(RunConfigTest, ValuesAreChecked) {
   EXPECT_TRUE(contains(refusal({"data.sources.0.params.classes=99"}), "out of range"));
   EXPECT_TRUE(contains(refusal({"data.augment=[zoom: [2, 1]]"}), "zoom"));
   EXPECT_TRUE(contains(refusal({"data.view.flip_x=0.5"}), "augment: [flip_x: 0.5"));
+  EXPECT_TRUE(contains(refusal({"data.sources.0.repeats=3"}), "same images"));
+  parse(kSmallRun, {"data.sources.0.repeats=3", "data.augment=[flip_x]"});
 }
 
 TEST(RunConfigTest, RegressionOfWhatGeometryLosesIsRefused) {
