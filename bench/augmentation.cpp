@@ -103,7 +103,8 @@ void bench_augmentation(Report& report, const Filter& filter) {
   const GeneratorEntry& entry = find_generator("shapes");
   const Recipe plain = {"as drawn", "augment: []"};
   for (const Recipe& recipe : kRecipes) {
-    const std::string name = fmt::format("{} {}x{} through {}", entry.name, kSide, kSide, recipe.name);
+    const std::string name =
+        fmt::format("{} {}x{} through {}", entry.name, kSide, kSide, recipe.name);
     if (!filter.matches(name)) continue;
     EmissionBench augmented(entry, recipe, report.device), as_drawn(entry, plain, report.device);
     report.add(compare(name, "images/s", augmented.work(), {plain.name, as_drawn.work()}));

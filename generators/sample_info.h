@@ -13,6 +13,10 @@
 
 namespace wellspring {
 
+/// Whether samples come near both ends of a latent's range. Of a uniform law they do; of others the
+/// ends may be bounds that hardly a sample comes near.
+enum class LatentEnds : std::uint8_t { reached, rare };
+
 /// One number a sample was drawn with, as exported beside it.
 struct LatentInfo {
   std::string name;
@@ -22,7 +26,12 @@ struct LatentInfo {
   LatentRole role = LatentRole::fixed;  ///< how it moves with the picture; a position_y follows its
                                         ///< position_x, a wave's angle and phase its period, and
                                         ///< "image side" is a unit of fractions
+  LatentEnds ends = LatentEnds::reached;
 };
+inline LatentInfo rarely_reached(LatentInfo latent) {
+  latent.ends = LatentEnds::rare;
+  return latent;
+}
 
 /// One value of a column: a feature of an event or of an item, a global, a target.
 struct ValueInfo {

@@ -41,6 +41,14 @@ WS_INLINE float sqrt(float x) {
   return __builtin_sqrtf(x);
 #endif
 }
+/// The same in double precision, for events whose sums need it.
+WS_INLINE double sqrt(double x) {
+#if WS_DEVICE_CODE
+  return __dsqrt_rn(x);
+#else
+  return __builtin_sqrt(x);
+#endif
+}
 
 /// Exact, as are floor, ceil and round.
 WS_INLINE float abs(float x) {

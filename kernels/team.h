@@ -21,12 +21,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace wellspring {
 
 /// Teams of one member, known when a functor is compiled.
 template <class Team>
 concept LoneTeam = Team::kIsAlone;
+
+/// All members: copies *from to *to, word by word; whole after the next barrier.
+template <class Team, class T>
+WS_INLINE void copy_together(Team& team, const T* from, T* to) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint32_t) == 0);
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(from);
+  auto* const copies = reinterpret_cast<std::uint32_t*>(to);
+  constexpr int kWords = sizeof(T) / sizeof(std::uint32_t);
+  for (int i = team.rank(); i < kWords; i += team.size()) copies[i] = words[i];
+}
 
 /// Carves scratch out of one block, in call order.
 struct ScratchCursor {

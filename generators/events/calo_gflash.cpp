@@ -321,18 +321,22 @@ SampleInfo CaloGflash::describe(const Params& params) {
   const double hidden = least_em == 0 ? 1 - params.hadron_response : 0;
   info.latents = {
       {"energy", "of the particle", unit, lowest, whole},
-      {"shower_max", "T, depth of the maximum of the (electromagnetic) profile after its start",
-       "radiation lengths", has_pion(params) ? 0.0f : 1.0f, static_cast<float>(1.001 * most_t)},
-      {"alpha", "shape of that profile", "", has_pion(params) ? 0.0f : gflash::kLeastAlpha,
-       static_cast<float>(std::min(1.001 * most_alpha, double{math::kMostGammaShape}))},
+      rarely_reached({"shower_max",
+                      "T, depth of the maximum of the (electromagnetic) profile after its start",
+                      "radiation lengths", has_pion(params) ? 0.0f : 1.0f,
+                      static_cast<float>(1.001 * most_t)}),
+      rarely_reached(
+          {"alpha", "shape of that profile", "", has_pion(params) ? 0.0f : gflash::kLeastAlpha,
+           static_cast<float>(std::min(1.001 * most_alpha, double{math::kMostGammaShape}))}),
       {"start", "depth at which the shower begins", "radiation lengths", 0,
        static_cast<float>(start)},
       {"em_fraction", "electromagnetic share of the energy", "", static_cast<float>(least_em), 1},
       {"invisible", "energy of hadrons that no cell can show", unit, 0,
        static_cast<float>(hidden * whole)},
-      {"leakage", "energy outside of all cells, before the read-out", unit, 0, whole},
-      {"spots", "of the shower, those outside of all cells included", "", 0,
-       static_cast<float>(spots)}};
+      rarely_reached(
+          {"leakage", "energy outside of all cells, before the read-out", unit, 0, whole}),
+      rarely_reached({"spots", "of the shower, those outside of all cells included", "", 0,
+                      static_cast<float>(spots)})};
 
   const double most = most_in_a_cell(params) * per_mev;
   info.high = static_cast<float>(most);

@@ -23,15 +23,6 @@
 
 namespace wellspring {
 
-/// Correctly rounded.
-WS_INLINE double double_root(double x) {
-#if WS_DEVICE_CODE
-  return __dsqrt_rn(x);
-#else
-  return __builtin_sqrt(x);
-#endif
-}
-
 class DecayChain {
  public:
   static constexpr int kMostRoots = 8, kMostFinals = 24, kMostNodes = 48;
@@ -103,7 +94,7 @@ class DecayChain {
     const double near = (mass - m1 - m2) * (mass + m1 + m2);
     const double far = (mass - m1 + m2) * (mass + m1 - m2);
     const double square = near * far;
-    return square > 0 ? double_root(square) / (2 * mass) : 0.0;
+    return square > 0 ? math::sqrt(square) / (2 * mass) : 0.0;
   }
 
  private:
@@ -119,10 +110,10 @@ class DecayChain {
     const double cosine = 2 * double{unit_float(height)} - 1;
     const math::SinCos phi = math::sincos_turns(unit_float(turn));
     const double cx = double{phi.cosine}, cy = double{phi.sine};
-    const double sine = double_root((1 - cosine) * (1 + cosine) / (cx * cx + cy * cy));
+    const double sine = math::sqrt((1 - cosine) * (1 + cosine) / (cx * cx + cy * cy));
     const double p = momentum(mass, m1, m2);
     const double x = p * (sine * cx), y = p * (sine * cy), z = p * cosine;
-    const double e = double_root(p * p + m1 * m1);
+    const double e = math::sqrt(p * p + m1 * m1);
     const double along = x * mother.x + y * mother.y + z * mother.z;
     const double share = (along / (mother.e + mass) + e) / mass;
     first.x = x + share * mother.x;
@@ -136,7 +127,7 @@ class DecayChain {
   }
 
   WS_INLINE static double energy(double mass, const Particle& p) {
-    return double_root(p.x * p.x + p.y * p.y + p.z * p.z + mass * mass);
+    return math::sqrt(p.x * p.x + p.y * p.y + p.z * p.z + mass * mass);
   }
 
   WS_INLINE static double draw_pair(const SampleRng& rng, std::uint32_t block, double mass,

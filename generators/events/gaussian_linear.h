@@ -53,11 +53,11 @@ struct GaussianLinear {
     info.reference = "Lueckmann et al., AISTATS 2021, T.1; posterior: Bishop 2006, eq. 2.116";
     info.classes = {"any"};
     for (int i = 0; i < kParameters; ++i)
-      info.latents.push_back(
-          {"theta" + std::to_string(i), "standard normal", "", -kLargest, kLargest});
+      info.latents.push_back(rarely_reached(
+          {"theta" + std::to_string(i), "standard normal", "", -kLargest, kLargest}));
     for (int i = 0; i < kParameters; ++i)
-      info.latents.push_back(
-          {"theta" + std::to_string(i) + "_squared", "its square", "", 0, kLargest * kLargest});
+      info.latents.push_back(rarely_reached(
+          {"theta" + std::to_string(i) + "_squared", "its square", "", 0, kLargest * kLargest}));
     double reach = params.noise;
     for (int i = 0; i < kParameters; ++i) {
       info.features.push_back({"x" + std::to_string(i), ""});

@@ -77,17 +77,18 @@ struct Ginkgo {
     const double qcd = ginkgo::log_norm(params.qcd_root_rate);
     const double tilt = 2 * (params.qcd_root_rate - params.w_root_rate);  // a + b below 2
     info.latents = {
-        {"log_w", "log density of the shower, its tree known, if a W: GeV^-4 a branching", "",
-         lowest, highest},
-        {"log_qcd", "likewise, if QCD", "", lowest, highest},
-        {"log_ratio", "log_w - log_qcd, exact", "",
-         static_cast<float>(2 * (w - qcd) + std::min(tilt, 0.0) - kSlack),
-         static_cast<float>(2 * (w - qcd) + std::max(tilt, 0.0) + kSlack)},
+        rarely_reached({"log_w",
+                        "log density of the shower, its tree known, if a W: GeV^-4 a branching", "",
+                        lowest, highest}),
+        rarely_reached({"log_qcd", "likewise, if QCD", "", lowest, highest}),
+        rarely_reached({"log_ratio", "log_w - log_qcd, exact", "",
+                        static_cast<float>(2 * (w - qcd) + std::min(tilt, 0.0) - kSlack),
+                        static_cast<float>(2 * (w - qcd) + std::max(tilt, 0.0) + kSlack)}),
         {"first_fraction", "a of the first branching: t1 = a t, squares of masses", "", 0,
          ginkgo::kLargestFraction},
         {"second_fraction", "b of the first branching: t2 = b (sqrt t - sqrt t1)^2", "", 0,
          ginkgo::kLargestFraction},
-        {"constituents", "of the shower, kept or not", "", 2, ginkgo::kMostFinals},
+        rarely_reached({"constituents", "of the shower, kept or not", "", 2, ginkgo::kMostFinals}),
         {"momentum", "of the jet, along (1, 1, 1)", "GeV", static_cast<float>(params.momentum_low),
          static_cast<float>(params.momentum_high)},
     };

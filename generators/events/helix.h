@@ -16,14 +16,6 @@ namespace wellspring::helix {
 /// GeV per T and mm: the radius of a circle is p_T / (kBend B).
 inline constexpr double kBend = 0.299792458e-3;
 
-WS_INLINE double root(double x) {
-#if WS_DEVICE_CODE
-  return __dsqrt_rn(x);
-#else
-  return __builtin_sqrt(x);
-#endif
-}
-
 /// Lengths in mm.
 struct State {
   double x, y, z;
@@ -46,7 +38,7 @@ WS_INLINE double arctan_ratio(double h) {
   double ratio = 1;
   WS_UNROLL(3)
   for (int i = 0; i < 3; ++i) {
-    const double half = 1 / (1 + root(1 + h * h));
+    const double half = 1 / (1 + math::sqrt(1 + h * h));
     ratio *= 2 * half;
     h *= half;  // at most 1, 0.42, 0.20
   }
@@ -67,10 +59,10 @@ WS_INLINE Chord to_cylinder(const State& at, double r) {
   const double a = 1 + at.k * across - 0.25 * at.k * at.k * gap;
   const double square = along * along + a * gap;
   if (!(square >= 0)) return kNowhere;
-  const double divisor = along + root(square);
+  const double divisor = along + math::sqrt(square);
   if (!(divisor > 0) || !(gap > 0)) return kNowhere;
   const double tau = gap / divisor, h = 0.5 * at.k * tau;
-  const double cosine = 1 / root(1 + h * h);
+  const double cosine = 1 / math::sqrt(1 + h * h);
   return {true, tau * arctan_ratio(h), tau * cosine, cosine, h * cosine};
 }
 
@@ -113,7 +105,7 @@ WS_INLINE State moved(const State& at, const Chord& way) {
 
 /// sin of the angle to the z axis.
 WS_INLINE double sine_to_axis(const State& at) {
-  return 1 / root(1 + at.cot * at.cot);
+  return 1 / math::sqrt(1 + at.cot * at.cot);
 }
 
 /// Turns the direction by the angles arctan(a), arctan(b) in two planes: across z, to the left, and
@@ -121,12 +113,12 @@ WS_INLINE double sine_to_axis(const State& at) {
 WS_INLINE State scattered(const State& at, double bend, double a, double b) {
   const double s = sine_to_axis(at), c = at.cot * s;
   const double forward = s + b * c;
-  const double across = root(forward * forward + a * a);
+  const double across = math::sqrt(forward * forward + a * a);
   State to = at;
   to.ux = (forward * at.ux - a * at.uy) / across;
   to.uy = (forward * at.uy + a * at.ux) / across;
   to.cot = (c - b * s) / across;
-  to.k = bend * root(1 + to.cot * to.cot);
+  to.k = bend * math::sqrt(1 + to.cot * to.cot);
   return to;
 }
 

@@ -199,16 +199,18 @@ SampleInfo LundShower::describe(const Params& params) {
       {"eta", "its pseudorapidity", "", static_cast<float>(-params.eta_max),
        static_cast<float>(params.eta_max)},
       {"phi", "its azimuth", "", -kPi, kPi},
-      {"log_kt", "ln(kt / GeV) of the hardest emission of a prong; that of kt_cut without any", "",
-       log_of(0.999 * params.kt_cut), log_of(most_pt * params.radius)},
-      {"log_inverse_angle", "ln(1 / theta) of that emission; 0 without any", "", 0,
-       static_cast<float>(farthest)},
-      {"log_inverse_z", "ln(1 / z) of that emission; 0 without any", "", 0,
-       static_cast<float>(farthest)},
-      {"emissions", "of the prongs themselves", "", 0, kMost},
-      {"constituents", "of the shower, kept or not", "", 1, kMost},
-      {"unfinished", "partons that would have radiated on, had there been room for more than 128",
-       "", 0, kMost}};
+      rarely_reached({"log_kt",
+                      "ln(kt / GeV) of the hardest emission of a prong; that of kt_cut without any",
+                      "", log_of(0.999 * params.kt_cut), log_of(most_pt * params.radius)}),
+      rarely_reached({"log_inverse_angle", "ln(1 / theta) of that emission; 0 without any", "", 0,
+                      static_cast<float>(farthest)}),
+      rarely_reached({"log_inverse_z", "ln(1 / z) of that emission; 0 without any", "", 0,
+                      static_cast<float>(farthest)}),
+      rarely_reached({"emissions", "of the prongs themselves", "", 0, kMost}),
+      rarely_reached({"constituents", "of the shower, kept or not", "", 1, kMost}),
+      rarely_reached({"unfinished",
+                      "partons that would have radiated on, had there been room for more than 128",
+                      "", 0, kMost})};
   const double energy = 1.001 * std::hypot(params.pt_high * std::cosh(params.eta_max), mass);
   info.high = static_cast<float>(energy / params.unit);
   info.low = -info.high;

@@ -154,7 +154,7 @@ std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
       angle({"azimuth", "of where it came from, from x towards y", "rad", 0, 1}, params.azimuth_low,
             params.azimuth_high),
       // The arccosine of a rounded cosine next to +-1 is off by sqrt(2 2^-24).
-      range({"zenith", "of where it came from", "rad", 0, 1},
+      range(rarely_reached({"zenith", "of where it came from", "rad", 0, 1}),
             {params.zenith_low, params.zenith_high},
             params.zenith_low == params.zenith_high ? 4e-4 : 4e-6),
       length({"vertex_x", "the cascade, or a point of the track", "m", 0, 1}, params.vertex_radius),
@@ -165,11 +165,13 @@ std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
       range({"log_energy", "its logarithm to base 10 of GeV", "", 0, 1},
             {std::log10(params.energy_low), std::log10(params.energy_high)}, 4 * kSlack),
       length({"start", "time at the vertex", "ns", 0, 1}, params.start),
-      number({"hits", "number of pulses, kept or not", "", 0, 1},
+      number(rarely_reached({"hits", "number of pulses, kept or not", "", 0, 1}),
              sensors * params.saturation + most_noise(params)),
-      number({"noise_hits", "of them, those of noise", "", 0, 1}, most_noise(params)),
-      number({"hit_modules", "modules with a pulse", "", 0, 1}, sensors),
-      number({"saturated", "modules that saw as many photons as they can count", "", 0, 1},
+      number(rarely_reached({"noise_hits", "of them, those of noise", "", 0, 1}),
+             most_noise(params)),
+      number(rarely_reached({"hit_modules", "modules with a pulse", "", 0, 1}), sensors),
+      number(rarely_reached(
+                 {"saturated", "modules that saw as many photons as they can count", "", 0, 1}),
              sensors),
   };
 }

@@ -130,7 +130,8 @@ struct NuTelescope {
   template <class Team, class Row>
   WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
                   EventCell* cells) const {
-    const telescope::Array& array = copy(team);
+    auto& array = *team.template scratch<telescope::Array>(1);
+    copy_together(team, &array_, &array);  // whole after the barrier below
     Shared& shared = *team.template scratch<Shared>(1);
     auto* const sums = team.template scratch<std::uint32_t>(kMostMembers);
     EventCell* const first = cells + sensors() + array_.strings + 1;
@@ -193,17 +194,6 @@ struct NuTelescope {
 
   WS_INLINE static telescope::Vector place_of(const telescope::Array& array, int sensor) {
     return array.place(sensor / array.modules, sensor % array.modules);
-  }
-
-  template <class Team>
-  WS_INLINE const telescope::Array& copy(Team& team) const {
-    static_assert(sizeof(telescope::Array) % sizeof(std::uint32_t) == 0);
-    auto* const own = team.template scratch<telescope::Array>(1);
-    const auto* const from = reinterpret_cast<const std::uint32_t*>(&array_);
-    auto* const to = reinterpret_cast<std::uint32_t*>(own);
-    constexpr int kWords = sizeof(telescope::Array) / sizeof(std::uint32_t);
-    for (int i = team.rank(); i < kWords; i += team.size()) to[i] = from[i];
-    return *own;  // whole after the next barrier
   }
 
   WS_INLINE Particle particle(const SampleRng& rng) const {

@@ -189,6 +189,7 @@ SampleInfo Ode::describe(const Params& params) {
     info.latents.push_back({prior.name, prior.help, prior.unit,
                             std::nextafter(static_cast<float>(low), -1e9f),
                             std::nextafter(static_cast<float>(high), 1e9f)});
+    if (system.log_normal) info.latents.back().ends = LatentEnds::rare;
   }
   const double duration = duration_of(params);
   for (int point = 1; point <= params.points; ++point)

@@ -114,8 +114,9 @@ struct Rambo {
          static_cast<float>(params.energy_high)},
         {"bodies", "their number", "", static_cast<float>(params.bodies_low),
          static_cast<float>(params.bodies_high)},
-        {"log_weight", "logarithm of the event's weight before rejection; 0 without masses", "",
-         kLowestLogWeight, 0},
+        rarely_reached({"log_weight",
+                        "logarithm of the event's weight before rejection; 0 without masses", "",
+                        kLowestLogWeight, 0}),
     };
     info.high = static_cast<float>(params.energy_high / params.unit);
     info.low = -info.high;
@@ -227,8 +228,6 @@ struct Rambo {
     return std::any_of(params.masses.begin(), end, [](double mass) { return mass > 0; });
   }
 
-  WS_INLINE static double root(double x) { return double_root(x); }
-
   template <class Row>
   WS_INLINE void write(int item, double e, double x, double y, double z, Row& row) const {
     row.set(item, 0, static_cast<float>(e * per_unit_));
@@ -264,7 +263,7 @@ struct Rambo {
       const double cosine = 2 * double{unit_float(random.word[0])} - 1;
       const math::SinCos phi = math::sincos_turns(unit_float(random.word[1]));
       const double px = double{phi.cosine}, py = double{phi.sine};
-      const double sine = root((1 - cosine) * (1 + cosine) / (px * px + py * py));
+      const double sine = math::sqrt((1 - cosine) * (1 + cosine) / (px * px + py * py));
       const double q =
           -double{math::log(unit_float_open(random.word[2]) * unit_float_open(random.word[3]))};
       event.e[i] = q;
@@ -277,8 +276,8 @@ struct Rambo {
       sum_z += event.z[i];
     }
     // To the rest frame of the sum, and to its energy.
-    const double length = root(sum_x * sum_x + sum_y * sum_y + sum_z * sum_z);
-    const double mass = root((sum_e - length) * (sum_e + length));
+    const double length = math::sqrt(sum_x * sum_x + sum_y * sum_y + sum_z * sum_z);
+    const double mass = math::sqrt((sum_e - length) * (sum_e + length));
     const double bx = -sum_x / mass, by = -sum_y / mass, bz = -sum_z / mass;
     const double gamma = sum_e / mass, a = 1 / (1 + gamma), scale = energy / mass;
     WS_UNROLL(8)
@@ -301,7 +300,7 @@ struct Rambo {
     double masses = 0;
     WS_UNROLL(8)
     for (int i = 0; i < kMostBodies; ++i) masses += i < n ? mass_[i] : 0.0;
-    const double largest = root((1 - masses / energy) * (1 + masses / energy));
+    const double largest = math::sqrt((1 - masses / energy) * (1 + masses / energy));
     double scale = largest;
 #if WS_DEVICE_CODE
 #pragma unroll 1  // the loop over bodies inside is enough
@@ -311,7 +310,7 @@ struct Rambo {
       WS_UNROLL(8)
       for (int i = 0; i < kMostBodies; ++i) {
         if (i >= n) continue;
-        const double k = scale * event.e[i], e = root(k * k + mass_[i] * mass_[i]);
+        const double k = scale * event.e[i], e = math::sqrt(k * k + mass_[i] * mass_[i]);
         sum += e;
         slope += e > 0 ? k / e * event.e[i] : 0.0;
       }
@@ -322,7 +321,7 @@ struct Rambo {
     WS_UNROLL(8)
     for (int i = 0; i < kMostBodies; ++i) {
       if (i >= n) continue;
-      const double k = scale * event.e[i], e = root(k * k + mass_[i] * mass_[i]);
+      const double k = scale * event.e[i], e = math::sqrt(k * k + mass_[i] * mass_[i]);
       const double speed = e > 0 ? k / e : 1.0;
       product *= speed;
       motion += k * speed;

@@ -142,13 +142,18 @@ std::vector<LatentInfo> parameters_of(Task task) {
     latents.push_back({"theta" + std::to_string(latents.size()), help, unit,
                        static_cast<float>(low), static_cast<float>(high)});
   };
+  const auto add_tailed = [&](const std::string& help, double low, double high,
+                              const char* unit = "") {
+    add(help, low, high, unit);
+    latents.back().ends = LatentEnds::rare;
+  };
   const auto log_normal = [&](const char* help, double median, double sigma, const char* unit) {
-    add(help, median * std::exp(-kReach * sigma), median * std::exp(kReach * sigma), unit);
+    add_tailed(help, median * std::exp(-kReach * sigma), median * std::exp(kReach * sigma), unit);
   };
   switch (task) {
     case Task::gaussian_linear:
       for (int i = 0; i < sbi::kGaussian; ++i)
-        add("normal, variance 0.1", -0.3163 * kReach, 0.3163 * kReach);
+        add_tailed("normal, variance 0.1", -0.3163 * kReach, 0.3163 * kReach);
       break;
     case Task::gaussian_linear_uniform:
       for (int i = 0; i < sbi::kGaussian; ++i) add("uniform; the mean of x", -1, 1);
@@ -169,7 +174,8 @@ std::vector<LatentInfo> parameters_of(Task task) {
       break;
     case Task::bernoulli_glm:
     case Task::bernoulli_glm_raw: {
-      add("normal, variance 2; what the neuron does by itself", -1.4143 * kReach, 1.4143 * kReach);
+      add_tailed("normal, variance 2; what the neuron does by itself", -1.4143 * kReach,
+                 1.4143 * kReach);
       // Rows of F^-1 add up to the reach of a filter's element: F f = z.
       std::array<std::array<double, sbi::kFilter>, sbi::kFilter> inverse{};
       for (std::size_t i = 0; i < sbi::kFilter; ++i) {
@@ -181,8 +187,8 @@ std::vector<LatentInfo> parameters_of(Task task) {
                           (1 + std::sqrt(static_cast<double>(i) / sbi::kFilter));
           reach += std::abs(inverse[i][k]);
         }
-        add("smooth; weight of the stimulus " + std::to_string(i) + " bins before", -reach * kReach,
-            reach * kReach);
+        add_tailed("smooth; weight of the stimulus " + std::to_string(i) + " bins before",
+                   -reach * kReach, reach * kReach);
       }
       break;
     }

@@ -176,16 +176,17 @@ SampleInfo Tracks::describe(const Params& params) {
   info.latents = {
       {"tracks", "number of particles", "", static_cast<float>(params.tracks_low),
        static_cast<float>(params.tracks_high)},
-      {"hits", "their number, kept or not", "", 0,
-       static_cast<float>(kSurfaces * params.tracks_high + most_noise_hits)},
-      {"noise_hits", "of them, those of no particle", "", 0, static_cast<float>(most_noise_hits)},
+      rarely_reached({"hits", "their number, kept or not", "", 0,
+                      static_cast<float>(kSurfaces * params.tracks_high + most_noise_hits)}),
+      rarely_reached({"noise_hits", "of them, those of no particle", "", 0,
+                      static_cast<float>(most_noise_hits)}),
       {"charge_over_pt", "of the first particle, as all that follow", "1/GeV", -1 / low, 1 / low},
       {"pt", "momentum across the beam", "GeV", low, high},
       {"eta", "pseudorapidity", "", -eta, eta},
       {"cos_phi", "of the azimuth at the vertex", "", static_cast<float>(std::cos(phi) - kSlack),
        1},
       {"sin_phi", "", "", static_cast<float>(-sine - kSlack), static_cast<float>(sine + kSlack)},
-      {"vertex_z", "place of its vertex along the beam", "mm", -vertex, vertex},
+      rarely_reached({"vertex_z", "place of its vertex along the beam", "mm", -vertex, vertex}),
   };
   info.latents[kSinPhi].help = "of the azimuth at the vertex";
   const double error =

@@ -113,7 +113,8 @@ struct Tracks {
   template <class Team, class Row>
   WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
                   EventCell* cells) const {
-    const Tracker& tracker = copy(team);
+    auto& tracker = *team.template scratch<Tracker>(1);
+    copy_together(team, &tracker_, &tracker);  // whole after the barrier below
     Shared& shared = *team.template scratch<Shared>(1);
     auto* const sums = team.template scratch<std::uint32_t>(kMostMembers);
     if (team.rank() == 0) {
@@ -175,17 +176,6 @@ struct Tracks {
     std::int32_t volume, layer;
   };
 
-  template <class Team>
-  WS_INLINE const Tracker& copy(Team& team) const {
-    static_assert(sizeof(Tracker) % sizeof(std::uint32_t) == 0);
-    auto* const own = team.template scratch<Tracker>(1);
-    const auto* const from = reinterpret_cast<const std::uint32_t*>(&tracker_);
-    auto* const to = reinterpret_cast<std::uint32_t*>(own);
-    constexpr int kWords = sizeof(Tracker) / sizeof(std::uint32_t);
-    for (int i = team.rank(); i < kWords; i += team.size()) to[i] = from[i];
-    return *own;  // whole after the next barrier
-  }
-
   WS_INLINE Particle particle(const SampleRng& rng, int number) const {
     const Philox4 random = rng.block(Purpose::scene, 1 + static_cast<std::uint32_t>(number));
     Particle made{};
@@ -223,10 +213,10 @@ struct Tracks {
   WS_INLINE std::uint32_t follow(const SampleRng& rng, const Tracker& tracker, int number,
                                  const Particle& particle, const Take& take) const {
     const double x = double{particle.direction.cosine}, y = double{particle.direction.sine};
-    const double norm = helix::root(x * x + y * y);
+    const double norm = math::sqrt(x * x + y * y);
     const double bend = -double{particle.charge} * helix::kBend * field_ / double{particle.p};
     helix::State at{particle.x, particle.y, particle.z, x / norm, y / norm, particle.sinh_eta, 0};
-    at.k = bend * helix::root(1 + at.cot * at.cot);
+    at.k = bend * math::sqrt(1 + at.cot * at.cot);
     const int side = at.cot < 0 ? 0 : 1;
     const float mass = mass_ / particle.p;
     const float beta = 1 / math::sqrt(math::fma(mass, mass, 1));
@@ -245,7 +235,7 @@ struct Tracks {
       const int place = at_cylinder ? cylinder : kMostCylinders + disc;
       ++(at_cylinder ? cylinder : disc);
       const helix::State there = helix::moved(at, at_cylinder ? out : along);
-      const double r = helix::root(there.x * there.x + there.y * there.y);
+      const double r = math::sqrt(there.x * there.x + there.y * there.y);
       const double outwards = (there.x * there.ux + there.y * there.uy) / r;
       if (!(outwards > 0)) break;
       const double reach = at_cylinder ? (there.z < 0 ? -there.z : there.z) : r;
@@ -285,7 +275,7 @@ struct Tracks {
     Hit hit;
     const double turn = along / r;
     if (at_cylinder) {  // along the tangent, then straight back to the cylinder
-      const double norm = helix::root(1 + turn * turn);
+      const double norm = math::sqrt(1 + turn * turn);
       hit.x = (at.x - turn * at.y) / norm;
       hit.y = (at.y + turn * at.x) / norm;
       hit.z = at.z + across;
@@ -327,7 +317,7 @@ struct Tracks {
       const math::SinCos phi = math::sincos_turns(static_cast<float>(sum / mean));
       const double u = double{unit_float(random.word[1])};
       const double low = surface.low * surface.low, high = surface.high * surface.high;
-      const double r = at_cylinder ? surface.place : helix::root(low + u * (high - low));
+      const double r = at_cylinder ? surface.place : math::sqrt(low + u * (high - low));
       Hit hit{};
       hit.true_x = hit.x = r * double{phi.cosine};
       hit.true_y = hit.y = r * double{phi.sine};

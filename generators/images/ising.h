@@ -69,10 +69,11 @@ struct Ising {
     } else {
       info.classes = spins::range_names(params);
     }
-    info.latents = {{"temperature", "T, with the coupling J and Boltzmann's constant k as units",
-                     "J / k", params.t_low, params.t_high},
-                    {"energy", "a spin, - sum of s_i s_j over neighbours / spins", "J", -2, 2},
-                    {"magnetisation", "mean spin, white up", "", -1, 1}};
+    info.latents = {
+        {"temperature", "T, with the coupling J and Boltzmann's constant k as units", "J / k",
+         params.t_low, params.t_high},
+        rarely_reached({"energy", "a spin, - sum of s_i s_j over neighbours / spins", "J", -2, 2}),
+        {"magnetisation", "mean spin, white up", "", -1, 1}};
     // The phase and T; where the start is hot, its spins; two directions of bonds, their flips and
     // two colours. Beyond the lattice of the image's pixels there are at most 32 words, see side.
     const std::int64_t a_word =

@@ -88,9 +88,11 @@ struct Shapes {
     const float longest = gradients ? 1 / kGradientWaves : (waves ? 0.35f : 0);
     const float shortest = any ? 0 : (gradients ? longest : (waves ? 0.05f : 0));
     info.latents = {
-        {"x", "centre, from the left of the largest square in the middle of the image",
-         "image side", 0, 1, LatentRole::position_x},
-        {"y", "centre, from the top of that square", "image side", 0, 1, LatentRole::position_y},
+        rarely_reached({"x",
+                        "centre, from the left of the largest square in the middle of the image",
+                        "image side", 0, 1, LatentRole::position_x}),
+        rarely_reached({"y", "centre, from the top of that square", "image side", 0, 1,
+                        LatentRole::position_y}),
         {"scale", "radius of the disc of equal area", "image side", params.scale_low,
          params.scale_high, LatentRole::length},
         {"angle", "rotation from upright, counterclockwise as seen", "rad", 0, 6.2831855f,
@@ -101,7 +103,7 @@ struct Shapes {
         {"background_r", "first colour of the background: red", "", 0, 1, LatentRole::colour},
         {"background_g", "green", "", 0, 1, LatentRole::colour},
         {"background_b", "blue", "", 0, 1, LatentRole::colour},
-        {"texture", "0 none, 1 gradient, 2 stripes, 3 grain", "", 0, 3},
+        rarely_reached({"texture", "0 none, 1 gradient, 2 stripes, 3 grain", "", 0, 3}),
         {"second_r", "second colour of the background: red", "", 0, 1, LatentRole::colour},
         {"second_g", "green", "", 0, 1, LatentRole::colour},
         {"second_b", "blue", "", 0, 1, LatentRole::colour},

@@ -54,8 +54,8 @@ SampleInfo Spectrum::describe(const Params& params) {
   const float widest = kFarthest * params.tilt;
   info.latents = {{"slope", "s: the power by which the amplitude falls, mean of both axes", "",
                    params.slope_low, params.slope_high},
-                  {"tilt", "d: the power along x is s + d, along y s - d", "", -widest, widest,
-                   LatentRole::unmapped}};
+                  rarely_reached({"tilt", "d: the power along x is s + d, along y s - d", "",
+                                  -widest, widest, LatentRole::unmapped})};
   // The label, the scene, 66 words of colours; N + 2 blocks more than half the cells of the
   // smallest grid. The grid has up to four times the pixels of the image.
   constexpr int kLeast = 1 << kLeastLogSide;

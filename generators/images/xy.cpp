@@ -49,14 +49,18 @@ SampleInfo Xy::describe(const Params& params) {
   info.latents = {
       {"temperature", "T, with the coupling J and Boltzmann's constant k as units", "J / k",
        params.t_low, params.t_high},
-      {"energy", "a spin, - sum of cos(a_i - a_j) over neighbours / spins", "J", -1 - g, 1 + g},
+      rarely_reached({"energy", "a spin, - sum of cos(a_i - a_j) over neighbours / spins", "J",
+                      -1 - g, 1 + g}),
       {"magnetisation", "length of the mean of all spins", "", 0, 1},
-      {"helicity",
-       "(C - S S / T) / spins, C the sum of cosines and S that of sines along the bonds, "
-       "mean of both directions; its mean over samples is the helicity modulus",
-       "J", -(1 + g) / 2 - 1.001f * side * side * (1 + g * g) / (2 * params.t_low), (1 + g) / 2},
-      {"vortices", "a spin, plaquettes around which angles turn once, as many as turn back", "", 0,
-       0.5f}};
+      rarely_reached(
+          {"helicity",
+           "(C - S S / T) / spins, C the sum of cosines and S that of sines along the bonds, "
+           "mean of both directions; its mean over samples is the helicity modulus",
+           "J", -(1 + g) / 2 - 1.001f * side * side * (1 + g * g) / (2 * params.t_low),
+           (1 + g) / 2}),
+      rarely_reached({"vortices",
+                      "a spin, plaquettes around which angles turn once, as many as turn back", "",
+                      0, 0.5f})};
   // The phase, T and the first direction; where the start is hot, four spins'; two a spin and
   // round. Beyond a spin for each of the image's pixels there are at most spins::kMostSide, see
   // side_for.

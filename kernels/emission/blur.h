@@ -9,6 +9,7 @@
 #include "kernels/emission/paint.h"
 #include "kernels/emission/pixel_noise.h"
 #include "kernels/emission/pixel_run.h"
+#include "kernels/team.h"
 
 #include <cstdint>
 
@@ -31,7 +32,8 @@ struct BlurredSample {
 template <class Team>
 WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn, int radius) {
   auto* const sample = team.template scratch<BlurredSample>(1);
-  copy_augmentation(team, drawn, sample->seen);
+  copy_together(team, drawn, &sample->seen);
+  team.sync();
   if (team.rank() == 0) {
     const float sigma = sample->seen.blur_sigma;
     float sum = 1;

@@ -149,12 +149,8 @@ constexpr std::size_t drawn_scratch() {
 /// All members: a copy in scratch of what was drawn.
 template <class F, class Team>
 WS_INLINE const DrawnImage<F>& fetch(Team& team, const DrawnImage<F>* drawn) {
-  static_assert(sizeof(DrawnImage<F>) % sizeof(std::uint32_t) == 0);
   auto* const copy = team.template scratch<DrawnImage<F>>(1);
-  const auto* const from = reinterpret_cast<const std::uint32_t*>(drawn);
-  auto* const to = reinterpret_cast<std::uint32_t*>(copy);
-  constexpr int kWords = sizeof(DrawnImage<F>) / sizeof(std::uint32_t);
-  for (int i = team.rank(); i < kWords; i += team.size()) to[i] = from[i];
+  copy_together(team, drawn, copy);
   team.sync();
   return *copy;
 }

@@ -8,7 +8,6 @@
 #include "kernels/philox.h"
 
 #include <cstdint>
-#include <type_traits>
 
 namespace wellspring {
 
@@ -26,19 +25,4 @@ struct DrawAugmentations {
   }
 };
 
-namespace detail {
-
-/// All members: a copy in scratch.
-template <class Team>
-WS_INLINE void copy_augmentation(Team& team, const Augmentation* from, Augmentation& to) {
-  static_assert(std::is_trivially_copyable_v<Augmentation> &&
-                sizeof(Augmentation) % sizeof(std::uint32_t) == 0);
-  const auto* const words = reinterpret_cast<const std::uint32_t*>(from);
-  auto* const copies = reinterpret_cast<std::uint32_t*>(&to);
-  constexpr int kWords = sizeof(Augmentation) / sizeof(std::uint32_t);
-  for (int i = team.rank(); i < kWords; i += team.size()) copies[i] = words[i];
-  team.sync();
-}
-
-}  // namespace detail
 }  // namespace wellspring

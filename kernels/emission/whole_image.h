@@ -12,6 +12,7 @@
 #include "kernels/emission/pixel_run.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
+#include "kernels/team.h"
 
 #include <bit>
 #include <cstdint>
@@ -86,7 +87,8 @@ struct FinishWholeImages {
   WS_HD void operator()(Team& team, std::int64_t b) const {
     if (slots[b].source != source) return;  // the same for every member
     auto* const shared = team.template scratch<detail::WholeImage>(1);
-    detail::copy_augmentation(team, drawn + b, shared->seen);
+    copy_together(team, drawn + b, &shared->seen);
+    team.sync();
     const Augmentation& seen = shared->seen;
     const std::int64_t first = b * shape.elements();
     float *from = images + first, *free = spare + first;
