@@ -1,8 +1,8 @@
 // The textured variant of generator `dead_leaves`: each leaf shows a part of a picture that another
-// generator made, its fill. Leaves, labels, latents and plane are those of the plain generator; only
-// `shade` differs, so the plain kernels know nothing of it. Fills are made once, when the generator
-// is loaded, by the other generator's own emission on the device of the run, and stay in its memory.
-// Made by DeadLeaves::instead(); host and device.
+// generator made, its fill. Leaves, labels, latents and plane are those of the plain generator;
+// only `shade` differs, so the plain kernels know nothing of it. Fills are made once, when the
+// generator is loaded, by the other generator's own emission on the device of the run, and stay in
+// its memory. Made by DeadLeaves::instead(); host and device.
 //
 // After "dead leaves - textured" of M. Baradad et al., "Learning to See by Looking at Noise",
 // NeurIPS 2021, where a texture takes the place of each leaf's colour. How it is laid is ours: at
@@ -36,7 +36,8 @@ struct TexturedLeaves : DeadLeaves {
   /// Pixels of all fills together: 768 MiB.
   static constexpr std::int64_t kMostTexels = std::int64_t{1} << 26;
 
-  /// How the fill of a leaf lies: the place in it, in pixels of the fill, that a source pixel shows.
+  /// How the fill of a leaf lies: the place in it, in pixels of the fill, that a source pixel
+  /// shows.
   struct Lie {
     std::uint32_t fill;
     float across, down;  ///< pixels of the fill a source pixel, along and across its rows

@@ -20,7 +20,7 @@ namespace wellspring {
 namespace {
 
 constexpr std::uint64_t kSeed = 3;
-constexpr std::size_t kFillSide = 12, kFills = 5;
+constexpr std::size_t kFillSide = 12, kFills = 19;  // more than are made at once
 
 /// Small fills of `fill`, a generator and its parameters as on the command line.
 std::vector<ParamSetting> filled(const std::string& fill, std::vector<ParamSetting> others = {}) {
@@ -59,9 +59,7 @@ class MirroredFill {
   float operator()(float column, float row) const {
     const float x = folded(column), y = folded(row);
     const float x0 = std::floor(x), y0 = std::floor(y);
-    const auto mixed = [&](float at) {
-      return between(texel(x0, at), texel(x0 + 1, at), x - x0);
-    };
+    const auto mixed = [&](float at) { return between(texel(x0, at), texel(x0 + 1, at), x - x0); };
     return between(mixed(y0), mixed(y0 + 1), y - y0);
   }
 
@@ -201,7 +199,8 @@ TEST(TexturedLeaves, FillsDoNotDependOnTheSeedOfSamples) {
   const auto shown = [](std::vector<ParamSetting> settings, std::uint64_t seed) {
     settings.push_back({"fill_scale_low", "64", {}});  // one pixel of a fill is seen
     settings.push_back({"fill_scale_high", "64", {}});
-    const auto samples = test::collect(*make_filled("noise", 1, std::move(settings)), {seed, 0, 60});
+    const auto samples =
+        test::collect(*make_filled("noise", 1, std::move(settings)), {seed, 0, 60});
     return samples.x;
   };
   EXPECT_NE(shown({}, 1), shown({}, 2));
@@ -229,10 +228,28 @@ TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
   EXPECT_EQ(horizon.r, fills.image(0)[0]) << "a place that is none shows the first pixel";
 }
 
+TEST(TexturedLeaves, FillsAreTurnedAndScaledAlone) {
+  const TexturedLeaves functor(DeadLeaves::table().read(filled("noise")));
+  for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
+    const auto lie = functor.lie_of({kSeed, 9}, leaf);
+    // The image of the unit vectors; differences of numbers below 64 in f32, and so the slack.
+    const double column = lie.column(0, 0), row = lie.row(0, 0);
+    EXPECT_EQ(column, lie.x);
+    EXPECT_EQ(row, lie.y);
+    const double xx = lie.column(1, 0) - column, yx = lie.row(1, 0) - row;
+    const double xy = lie.column(0, 1) - column, yy = lie.row(0, 1) - row;
+    constexpr double kSlack = 64 * 0x1p-23;
+    EXPECT_NEAR(xx, yy, kSlack);
+    EXPECT_NEAR(xy, -yx, kSlack) << "not mirrored";
+    EXPECT_GE(std::hypot(xx, yx), 0.5 - kSlack);
+    EXPECT_LE(std::hypot(xx, yx), 2 + kSlack);
+  }
+}
+
 // Fills, places, angles and scales against their laws, each with a false alarm in 10^6.
 TEST(TexturedLeaves, LieByTheirLaws) {
-  const DeadLeaves::Params params = DeadLeaves::table().read(filled(
-      "noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
+  const DeadLeaves::Params params = DeadLeaves::table().read(
+      filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
   const TexturedLeaves functor(params);
   std::vector<double> fills(kFills, 0), angles, scales, columns, rows;
   for (std::uint32_t leaf = 0; leaf < 40000; ++leaf) {
@@ -279,8 +296,7 @@ TEST(TexturedLeaves, VersionOfTheOtherGeneratorIsPartOfTheIdentity) {
   const auto generator = make_filled("textures", 20);
   const auto identity = GeneratorFeed(*generator, {0, 0, 1}).identity();
   EXPECT_EQ(identity["generator"], "dead_leaves");
-  EXPECT_EQ(identity["uses"]["textures"]["generator_version"],
-            find_generator("textures").version);
+  EXPECT_EQ(identity["uses"]["textures"]["generator_version"], find_generator("textures").version);
   const auto plain = make_generator("dead_leaves", 20);
   EXPECT_FALSE(GeneratorFeed(*plain, {0, 0, 1}).identity().contains("uses"));
 }
@@ -296,12 +312,9 @@ TEST(TexturedLeaves, NotesOfBothAreTold) {
 
 TEST(TexturedLeaves, WhatCannotFillIsRefused) {
   const auto refused = [](const std::string& fill, std::vector<ParamSetting> others = {}) {
+    others.push_back({"fill", fill, {}});
     return test::message_of(ErrorKind::config, [&] {
-      make_generator("dead_leaves", 32, [&] {
-        std::vector<ParamSetting> settings = {{"fill", fill, {}}};
-        settings.insert(settings.end(), others.begin(), others.end());
-        return settings;
-      }(), {"a.yaml", 4, 2});
+      make_generator("dead_leaves", 32, others, {"a.yaml", 4, 2});
     });
   };
   using test::expect_parts;
