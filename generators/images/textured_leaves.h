@@ -71,9 +71,10 @@ struct TexturedLeaves : DeadLeaves {
   WS_INLINE void shade(const Scene& scene, const Prepared& prepared, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
-    WS_LANES
+    Lie lie = lie_of(scene.law.rng, front[0]);
+    WS_UNROLL(1)  // on a device all, for registers; on a host, where reads are most of it, none
     for (int i = 0; i < N; ++i) {
-      const Lie lie = lie_of(scene.law.rng, front[i]);
+      if (i > 0 && front[i] != front[i - 1]) lie = lie_of(scene.law.rng, front[i]);
       const float x = inside_x(scene, run.x[i]), y = inside_y(scene, run.y[i]);
       colour.set(i, read(lie.fill, lie.column(x, y), lie.row(x, y)));
     }
