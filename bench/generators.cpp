@@ -96,14 +96,32 @@ class GeneratorBench {
   bool image_;
 };
 
-void bench_beside_memory(Report& report, const GeneratorEntry& entry, const LaunchChoice& choice) {
+std::string named(const GeneratorEntry& entry, const GeneratorBench& bench,
+                  const std::string& what) {
+  return entry.name + " " + bench.shape_text() + (what.empty() ? "" : ", " + what);
+}
+
+/// Settings under which a generator has a row beside that of its defaults: another functor of it.
+struct Variant {
+  const char* generator;
+  const char* what;
+  std::vector<ParamSetting> settings;
+};
+std::vector<Variant> variants() {
+  return {{"dead_leaves", "filled with textures", {{"fill", "textures"}}}};
+}
+
+/// `what`: of the settings; "" for the defaults.
+void bench_beside_memory(Report& report, const GeneratorEntry& entry,
+                         const std::vector<ParamSetting>& settings, const std::string& what,
+                         const LaunchChoice& choice) {
   for (const LaunchSize& size :
        launch_sizes(entry.kind == SampleKind::image, report.device, choice)) {
-    GeneratorBench bench(entry, {}, size, report.device, choice.threads.value_or(0));
+    GeneratorBench bench(entry, settings, size, report.device, choice.threads.value_or(0));
     const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
     MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);
     const auto samples = static_cast<double>(bench.samples());
-    report.add(measure(entry.name + " " + bench.shape_text(), bench.unit(), bench.work(),
+    report.add(measure(named(entry, bench, what), bench.unit(), bench.work(),
                        {"memory write of as many bytes", traffic.work(samples)}, choice.repeats));
   }
 }
@@ -113,8 +131,7 @@ void bench_beside_plain(Report& report, const GeneratorEntry& entry, const Plain
   const bool image = entry.kind == SampleKind::image;
   const LaunchSize size = {image ? 16 : 1 << 14, plain.side};
   GeneratorBench one(entry, plain.settings, size, report.device, 1);
-  const std::string name =
-      entry.name + " " + one.shape_text() + (plain.what.empty() ? "" : ", " + plain.what);
+  const std::string name = named(entry, one, plain.what);
   std::vector<float> x(static_cast<std::size_t>(one.values()));
   std::uint64_t made = 0;
   const int together = image ? 1 : 1024;
@@ -136,7 +153,11 @@ void bench_generators(Report& report, const Filter& filter, const LaunchChoice& 
   std::vector<PlainLoop> plain;
   for (const GeneratorEntry& entry : generator_registry()) {
     if (!filter.matches(entry.name)) continue;
-    bench_beside_memory(report, entry, choice);
+    bench_beside_memory(report, entry, {}, "", choice);
+    for (const Variant& variant : variants()) {
+      if (variant.generator == entry.name)
+        bench_beside_memory(report, entry, variant.settings, variant.what, choice);
+    }
     if (report.device.is_cuda() || choice.any()) continue;
     if (plain.empty()) plain = plain_loops();
     for (const PlainLoop& loop : plain) {

@@ -10,6 +10,9 @@
 //     explicit F(const Params&);                            derived constants; may fail (config)
 //     double best_accuracy() const;                         optional
 //     std::vector<std::string> notes(SampleShape) const;    optional: what plan() tells the user
+//     static std::unique_ptr<Generator> instead(const Params&, SampleShape);
+//                                                           optional: for parameters that another
+//                                                           functor serves, its generator, or null
 //
 // and, where it reads tables in device memory,
 //
@@ -18,6 +21,8 @@
 //     void Tables::plan(MemoryPlan&);
 //     void Tables::load(Stream&);
 //     void Tables::bind(F&) const;                          sets F's pointers, after load
+//     const std::vector<std::string>& Tables::notes();      optional: after plan, as those of
+//     prepare
 #pragma once
 
 #include "core/error.h"
@@ -85,8 +90,12 @@ class FunctorGenerator final : public Generator {
   }
 
   static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) {
-    return std::make_unique<FunctorGenerator>(F::table().read(settings),
-                                              SampleShape{size, size, 3});
+    const typename F::Params params = F::table().read(settings);
+    const SampleShape shape = {size, size, 3};
+    if constexpr (requires { F::instead(params, shape); }) {
+      if (std::unique_ptr<Generator> other = F::instead(params, shape)) return other;
+    }
+    return std::make_unique<FunctorGenerator>(params, shape);
   }
 
   const SampleInfo& info() const override { return info_; }
@@ -95,16 +104,22 @@ class FunctorGenerator final : public Generator {
 
   void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) override {
     if (dense == DenseTruth::plane) expect_plane(info_);
+    notes_.clear();
+    const auto note = [&](const std::vector<std::string>& more) {
+      notes_.insert(notes_.end(), more.begin(), more.end());
+    };
     if constexpr (detail::ReadsTables<F>) {
       if (!tables_) {
         tables_ = std::make_unique<typename F::Tables>(params_);
         TableCache cache;
-        notes_ = tables_->prepare(cache);
+        table_notes_ = tables_->prepare(cache);
       }
       tables_->plan(memory);
+      note(table_notes_);
+      if constexpr (requires { tables_->notes(); }) note(tables_->notes());
     }
     if constexpr (requires { functor_.notes(SampleShape{}); }) {
-      notes_ = functor_.notes(info_.layout.shape());
+      note(functor_.notes(info_.layout.shape()));
     }
     stage_.plan(memory, info_.name, rows, functor_, info_.layout.shape());
     if (dense == DenseTruth::plane)
@@ -139,7 +154,7 @@ class FunctorGenerator final : public Generator {
   Stage<F> stage_;
   [[no_unique_address]] PlaneStage<F> plane_;
   [[no_unique_address]] typename decltype(detail::tables_of<F>())::type tables_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> table_notes_, notes_;
 };
 
 /// The registry's row for a functor.

@@ -46,16 +46,24 @@ std::string GeneratorFeed::summary() const {
 }
 
 nlohmann::ordered_json GeneratorFeed::identity() const {
-  return {{"generator", generator_.info().name},
-          {"generator_version", generator_.info().version},
-          {"parameters", yaml_to_json(generator_.parameters_yaml())},
-          {"seed", range_.seed},
-          {"first", range_.first},
-          {"count", range_.count}};
+  nlohmann::ordered_json identity = {{"generator", generator_.info().name}};
+  add_versions(identity, generator_.info());
+  identity["parameters"] = yaml_to_json(generator_.parameters_yaml());
+  identity["seed"] = range_.seed;
+  identity["first"] = range_.first;
+  identity["count"] = range_.count;
+  return identity;
 }
 
 nlohmann::ordered_json GeneratorFeed::making() const {
   return {{"device", making_.device.to_string()}, {"batch", making_.batch}};
+}
+
+void add_versions(nlohmann::ordered_json& identity, const SampleInfo& info) {
+  identity["generator_version"] = info.version;
+  for (const UsedGenerator& used : info.uses) {
+    identity["uses"][used.name] = {{"generator_version", used.version}};
+  }
 }
 
 std::string one_line(const std::string& yaml) {

@@ -86,6 +86,9 @@ class GeneratorFeed final : public SampleFeed {
   std::optional<SampleMaker> maker_;
 };
 
+/// Adds the generator's version to what identifies samples, and the versions of those it uses.
+void add_versions(nlohmann::ordered_json& identity, const SampleInfo& info);
+
 /// "a: 1   b: 2" of YAML lines.
 std::string one_line(const std::string& yaml);
 

@@ -47,10 +47,11 @@ class Generator {
 
   /// Enqueues, in recordable launches, what fills every slot whose `source` equals `call.source`:
   /// all columns that the batch has, x as `call.augmentation` has it. Bytes are a pure function of
-  /// (generator, version, parameters, call.seed, slot.sample, augmentation, slot.ordinal); all
-  /// random numbers are keyed by named_key(call.seed, info().name). The batch must have the same
-  /// input as layout() and room for the latents unless they are not wanted; events and sets take no
-  /// augmentation. Latents are those of what is seen: geometry maps them by their roles.
+  /// (generator, version, versions of those it uses, parameters, call.seed, slot.sample,
+  /// augmentation, slot.ordinal); all random numbers are keyed by named_key(call.seed,
+  /// info().name). The batch must have the same input as layout() and room for the latents unless
+  /// they are not wanted; events and sets take no augmentation. Latents are those of what is seen:
+  /// geometry maps them by their roles.
   virtual void emit(Stream& stream, const EmitCall& call) = 0;
 };
 

@@ -68,6 +68,12 @@ struct BestResult {
   double value = 0;    ///< a share, or in the unit of what is predicted
 };
 
+/// Another generator whose samples are seen in one's own.
+struct UsedGenerator {
+  std::string name;
+  int version = 1;
+};
+
 struct SampleInfo {
   std::string name;
   /// Counts the changes of a generator's bytes: samples of two versions are different samples.
@@ -83,6 +89,7 @@ struct SampleInfo {
   float low = 0, high = 1;  ///< range of the values of x without augmentation
   DrawBudget draws;
   std::vector<BestResult> best;
+  std::vector<UsedGenerator> uses;
 
   std::optional<double> best_result(std::string_view metric) const {
     for (const BestResult& result : best) {

@@ -198,6 +198,12 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
     const auto generator = make_generator(spec.generator, size, spec.params);
     // Samples of another version are other samples.
     writer.fact("generator_version", std::to_string(generator->info().version));
+    writer.section("uses", [&] {
+      for (const UsedGenerator& used : generator->info().uses) {
+        writer.section(used.name,
+                       [&] { writer.fact("generator_version", std::to_string(used.version)); });
+      }
+    });
     writer.section("params", [&] { writer.lines(generator->parameters_yaml()); });
   } else {
     write_format_settings(writer, spec.params);

@@ -207,7 +207,7 @@ nlohmann::ordered_json RunSamples::identity() const {
                                      {"seed", source_seed(spec(i), config_.seed)}};
     if (spec(i).kind == SourceKind::generator) {
       source["generator"] = spec(i).generator;
-      source["generator_version"] = origins_[static_cast<std::size_t>(i)].info.version;
+      add_versions(source, origins_[static_cast<std::size_t>(i)].info);
     } else {
       source["rows"] = mixture_.source(i).size();
     }

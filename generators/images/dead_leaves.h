@@ -10,7 +10,6 @@
 // are laid from the front and, unless `law` says paper, on the whole plane (leaf_places.h).
 #pragma once
 
-#include "core/error.h"
 #include "core/params.h"
 #include "generators/images/leaf.h"
 #include "generators/images/leaf_by_leaf.h"
@@ -23,11 +22,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace wellspring {
+
+class Generator;
 
 struct DeadLeaves {
   using Kind = LeafKind;
@@ -42,38 +44,13 @@ struct DeadLeaves {
     float r_max = 1;
     float spread = 1;
     int max_leaves = 1000000;
+    std::vector<std::string> fill;  ///< a generator and its parameters, as key=value
+    int fills = 256;
+    int fill_side = 64;
+    std::uint64_t fill_seed = 0;
+    float fill_scale_low = 0.5f, fill_scale_high = 2;
   };
-  static const ParamTable<Params>& table() {
-    static const auto rows =
-        ParamTable<Params>("dead_leaves")
-            .choice("kind", &Params::kind,
-                    {{"any", Kind::any},
-                     {"circle", Kind::circle},
-                     {"square", Kind::square},
-                     {"oriented_square", Kind::oriented_square},
-                     {"rectangle", Kind::rectangle},
-                     {"triangle", Kind::triangle},
-                     {"quadrilateral", Kind::quadrilateral},
-                     {"mixed", Kind::mixed}},
-                    "shape of the leaves; any: drawn per sample")
-            .choice("law", &Params::law, {{"stationary", Law::stationary}, {"paper", Law::paper}},
-                    "where centres lie. stationary: on the whole plane, so that all places are "
-                    "alike and augmentation sees on beyond the border; paper: on the image alone, "
-                    "which shows fewer large leaves and repeats its border beyond",
-                    "paper: Baradad et al., NeurIPS 2021; stationary: Lee et al., IJCV 2001")
-            .real("r_min", &Params::r_min, {0.005, 1}, "image side",
-                  "smallest circumradius of a leaf", "Baradad et al., NeurIPS 2021: 0.03")
-            .real("r_max", &Params::r_max, {0.005, 2}, "image side",
-                  "largest circumradius of a leaf", "Baradad et al., NeurIPS 2021: 1")
-            .real(
-                "spread", &Params::spread, {1, 4}, "",
-                "each sample's smallest radius is log-uniform in [r_min / spread, r_min * spread]")
-            .integer("max_leaves", &Params::max_leaves, {1, kMostLeaves}, "",
-                     "leaves on the image are drawn until it is covered, but no more than these; "
-                     "what they leave open shows one background leaf",
-                     "Baradad et al., NeurIPS 2021: 5000");
-    return rows;
-  }
+  static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
   static SampleInfo describe(const Params& params);
@@ -101,13 +78,10 @@ struct DeadLeaves {
     return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team takes there
   }
 
-  explicit DeadLeaves(const Params& params) : params_(params) {
-    if (params.r_min * params.spread > params.r_max) {
-      fail(ErrorKind::config, {"dead_leaves: r_min * spread is larger than r_max",
-                               "radii are drawn between the smallest and the largest",
-                               "lower r_min or spread, or raise r_max"});
-    }
-  }
+  /// Errors (config): a smallest radius above the largest.
+  explicit DeadLeaves(const Params& params);
+  /// Where leaves have fills: the generator that has them (textured_leaves.h), otherwise none.
+  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
 
   /// What is to be said of samples of this shape: that `max_leaves` may leave pixels open.
   std::vector<std::string> notes(SampleShape shape) const;
@@ -119,18 +93,18 @@ struct DeadLeaves {
     RngStream draw(key.rng, Purpose::label);
     const auto any = static_cast<Kind>(draw.integer(kClasses));
     const float share = draw.uniform();
-    const Kind kind = params_.kind == Kind::any ? any : params_.kind;
-    float r_min = params_.r_min;
-    if (params_.spread != 1) r_min *= math::exp((2 * share - 1) * math::log(params_.spread));
-    const bool on_plane = params_.law == Law::stationary;
+    const Kind kind = rules_.kind == Kind::any ? any : rules_.kind;
+    float r_min = rules_.r_min;
+    if (rules_.spread != 1) r_min *= math::exp((2 * share - 1) * math::log(rules_.spread));
+    const bool on_plane = rules_.law == Law::stationary;
     Scene scene;
-    scene.law = LeafPlaces::of(key.rng, key.shape, kind, on_plane, r_min, params_.r_max);
+    scene.law = LeafPlaces::of(key.rng, key.shape, kind, on_plane, r_min, rules_.r_max);
     scene.edge_x0 = scene.edge_y0 = on_plane ? -math::kInfinity : 0.5f;
     scene.edge_x1 = on_plane ? math::kInfinity : scene.law.width - 0.5f;
     scene.edge_y1 = on_plane ? math::kInfinity : scene.law.height - 0.5f;
     truth.label = static_cast<std::int32_t>(kind);
     truth.latents[0] = r_min;
-    truth.latents[1] = params_.r_max;
+    truth.latents[1] = rules_.r_max;
     return scene;
   }
 
@@ -194,6 +168,14 @@ struct DeadLeaves {
     }
   }
 
+ protected:
+  WS_INLINE static float inside_x(const Scene& scene, float x) {
+    return math::clamp(x, scene.edge_x0, scene.edge_x1);
+  }
+  WS_INLINE static float inside_y(const Scene& scene, float y) {
+    return math::clamp(y, scene.edge_y0, scene.edge_y1);
+  }
+
  private:
   /// Leaves of a level that the plane tells apart: three levels are exact in f32.
   static constexpr std::uint32_t kNumbered = 1u << 22;
@@ -229,7 +211,7 @@ struct DeadLeaves {
   };
 
   WS_INLINE std::uint32_t background() const {
-    return static_cast<std::uint32_t>(params_.max_leaves);
+    return static_cast<std::uint32_t>(rules_.max_leaves);
   }
 
   WS_INLINE static void clear(const Scratch& scratch, int turn) {
@@ -245,13 +227,6 @@ struct DeadLeaves {
     for (int word = 0; word < end / 32; ++word) count += std::popcount(mask[word]);
     if (end % 32 != 0) count += std::popcount(mask[end / 32] << (32 - end % 32));
     return static_cast<std::uint32_t>(count);
-  }
-
-  WS_INLINE static float inside_x(const Scene& scene, float x) {
-    return math::clamp(x, scene.edge_x0, scene.edge_x1);
-  }
-  WS_INLINE static float inside_y(const Scene& scene, float y) {
-    return math::clamp(y, scene.edge_y0, scene.edge_y1);
   }
 
   /// What a rectangle of output pixels looks up.
@@ -488,7 +463,14 @@ struct DeadLeaves {
     return uncovered;
   }
 
-  Params params_;
+  /// The parameters that the device reads.
+  struct Rules {
+    Kind kind;
+    Law law;
+    float r_min, r_max, spread;
+    int max_leaves;
+  };
+  Rules rules_;
 };
 
 }  // namespace wellspring

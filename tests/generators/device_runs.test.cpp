@@ -1,12 +1,13 @@
 // A GPU cuts images into shorter runs of pixels and smaller bands than a CPU does. Here the host
 // makes them so, for every generator of images: the bytes must be those of its own way.
 #define WS_RUN_LENGTH 8
-#include "generators/images/dead_leaves.h"
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
+#include "generators/images/textured_leaves.h"
 #include "generators/images/textures.h"
 #include "kernels/emission/stage.h"
 #include "tests/generators/collect.h"
+#include "tests/generators/team_test.h"
 #include "tests/support/host_batch.h"
 
 #include <gtest/gtest.h>
@@ -47,25 +48,21 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
   constexpr std::uint64_t kSeed = 21, kFirst = 3;
   constexpr std::int64_t kCount = 3;
   // The registry's way: compiled with the runs of a host.
-  const std::string name = F::describe({}).name;
+  const typename F::Params params = F::table().read(settings);
+  const std::string name = F::describe(params).name;
   const auto generator = make_generator(name, size, settings);
   const auto host = test::emit_augmented<float>(*generator, yaml, kSeed, kFirst, kCount);
 
-  const F functor(F::table().read(settings));
+  const test::PlannedFunctor<F> planned(params, generator->layout().shape(), kCount);
   std::vector<Slot> slots;
   for (std::uint32_t i = 0; i < kCount; ++i) slots.push_back({kFirst + i, kFirst + i, 0, i});
-  MemoryPlan memory(Device::cpu());
-  PixelStage<F> stage;
-  stage.plan(memory, "test", kCount);
-  memory.commit();
   const test::HostBatch batch(kCount, generator->layout());
-  stage.emit(ShortRunLauncher{}, "device", functor, generator->layout().shape(),
-             {slots.data(),
-              0,
-              named_key(kSeed, name),
-              test::plan_of(yaml, generator->layout().shape()),
-              batch.view(),
-              {}});
+  planned.emit(ShortRunLauncher{}, {slots.data(),
+                                    0,
+                                    named_key(kSeed, name),
+                                    test::plan_of(yaml, generator->layout().shape()),
+                                    batch.view(),
+                                    {}});
   EXPECT_TRUE(std::ranges::equal(batch.x(), host)) << size;
 }
 
@@ -87,6 +84,7 @@ TEST(DeviceRuns, GiveTheBytesOfTheHost) {
   expect_equal_runs<Textures>({});
   // Not a multiple of a batch of leaves, and reached.
   expect_equal_runs<DeadLeaves>({{"kind", "mixed", {}}, {"max_leaves", "700", {}}});
+  expect_equal_runs<TexturedLeaves>({{"fill", "textures", {}}, {"fills", "9", {}}});
 }
 
 TEST(DeviceRuns, TeamsHaveAThreadARun) {

@@ -22,7 +22,9 @@ using test::TemporaryFolder;
 
 TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
   for (const char* setting : {"optimizer.kind=adamw", "optimizer.kind=sgd", "train.ema=0.9",
-                              "data.mix={mixup: 0.8, cutmix: 1}"}) {
+                              "data.mix={mixup: 0.8, cutmix: 1}",
+                              "data.sources.1={name: noise, kind: generator, weight: 1, "
+                              "generator: dead_leaves, params: {fill: ising, fills: 4}}"}) {
     SCOPED_TRACE(setting);
     const TemporaryFolder straight, broken;
     Listener listener;

@@ -166,6 +166,23 @@ TEST(RunConfigTest, IdentityLeavesOutWhatWeightsDoNotDependOn) {
     EXPECT_NE(parse(kSmallRun, {other}).identity_yaml(), identity) << other;
 }
 
+TEST(RunConfigTest, IdentityNamesTheVersionOfWhatFillsLeaves) {
+  const std::vector<std::string> filled = {
+      "data.sources.0.generator=dead_leaves",
+      "data.sources.0.params={fill: [textures, kind=perlin], fills: 7}"};
+  const RunConfig config = parse(kSmallRun, filled);
+  const std::string version = std::to_string(find_generator("textures").version);
+  EXPECT_TRUE(contains(config.identity_yaml(),
+                       "uses:\n        textures:\n          generator_version: " + version))
+      << config.identity_yaml();
+  const std::string resolved = config.to_yaml();
+  EXPECT_FALSE(contains(resolved, "uses")) << "nobody can set it";
+  EXPECT_EQ(parse(resolved).identity_yaml(), config.identity_yaml());
+  EXPECT_TRUE(contains(refusal({"data.sources.0.generator=dead_leaves",
+                                "data.sources.0.params={fill: {generator: textures}}"}),
+                       "fill"));
+}
+
 bool is_described(const ConfigEntry& entry) {
   std::string section;
   for (std::size_t i = 0; i + 1 < entry.path.size(); ++i) {

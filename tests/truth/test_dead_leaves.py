@@ -4,6 +4,10 @@ Radii are worked out in f32 as the page says, for what 1 - taper * u loses near 
 The outlines are in f64 here, 2^-24 of the side times a few from the program's: a pixel whose centre lies that close
 to an edge may show another leaf. Edges are some 20 to 40 pixels long for each of a side, so that is one pixel in some
 10^5; allowed are 1 in 5000 of a set of images, and one (none is seen).
+
+Fills are the program's own samples of the other generator, read in f64 here. The program's places in a fill carry four
+roundings of numbers below 2^8, 2^-17 each at most, and its cosine one of 2^-24 times some 100 pixels; between two
+pixels of a fill a value changes by 1 at most along each axis. So values differ by less than 1e-4.
 """
 
 import unittest
@@ -83,12 +87,40 @@ class DeadLeaves(TruthTest):
         p = got["metadata"]["parameters"]
         side = 64 if size is None else size
         self.off = 0
+        fills = self.fills(p) if p["fill"] else None
         for i in range(count):
-            self.image(got, i, p, side, Sample(named_key(seed, "dead_leaves"), first + i))
+            self.image(got, i, p, side, Sample(named_key(seed, "dead_leaves"), first + i), fills)
         self.assertLessEqual(self.off, count * side**2 / 5000 + 1)
         return got
 
-    def image(self, got, i, p, side, sample):
+    def fills(self, p):
+        """What the leaves show: samples of the other generator."""
+        name, *settings = p["fill"]
+        return self.samples(name, p["fills"], *settings, seed=p["fill_seed"], size=p["fill_side"])["x"].astype(np.float64)
+
+    def read(self, p, fills, sample, shown, px, py):
+        """The fill of leaf `shown`, a place each: [places, 3]."""
+        w = sample.block("texture", 2**31 + shown)
+        count, side = fills.shape[:2]
+        low, high = p["fill_scale_low"], p["fill_scale_high"]
+        cosine, sine = cos_sin((w[3] >> 16) / 2**16)
+        step = (1 / low) * (low / high) ** ((w[3] & 0xFFFF) / 2**16)
+        column = 2 * side * unit(w[1]).astype(np.float64) + step * (cosine * px - sine * py)
+        row = 2 * side * unit(w[2]).astype(np.float64) + step * (sine * px + cosine * py)
+        (x0, x1, tx), (y0, y1, ty) = (self.tap(v, side) for v in (column, row))
+        k, tx, ty = below(w[0], count), tx[:, None], ty[:, None]
+        upper = (1 - tx) * fills[k, y0, x0] + tx * fills[k, y0, x1]
+        lower = (1 - tx) * fills[k, y1, x0] + tx * fills[k, y1, x1]
+        return (1 - ty) * upper + ty * lower
+
+    @staticmethod
+    def tap(v, side):
+        v = v % (2 * side)
+        place = np.clip(np.minimum(v, 2 * side - v) - 0.5, 0, side - 1)
+        first = place.astype(np.int64)
+        return first, np.minimum(first + 1, side - 1), place - first
+
+    def image(self, got, i, p, side, sample, fills):
         words = sample.words("label", 2)
         label = int(below(words[0], 7)) if p["kind"] == "any" else KINDS.index(p["kind"])
         self.assertEqual(got["label"][i], label)
@@ -111,8 +143,12 @@ class DeadLeaves(TruthTest):
             shown[open_[hit]] = number[np.argmax(on[:, hit], axis=0)]
             open_ = open_[~hit]
             n += CHUNK
-        colours = unit(np.array(sample.block("texture", shown))[:3]).T.reshape(side, side, 3)
-        self.off += np.sum(np.any(colours != got["x"][i], axis=2))
+        if fills is None:
+            colours = unit(np.array(sample.block("texture", shown))[:3]).T.reshape(side, side, 3)
+            self.off += np.sum(np.any(colours != got["x"][i], axis=2))
+        else:
+            colours = self.read(p, fills, sample, shown, px, py).reshape(side, side, 3)
+            self.off += np.sum(np.any(np.abs(colours - got["x"][i]) > 1e-4, axis=2))
 
     def test_defaults(self):
         self.rebuild(3, size=48, seed=1)
@@ -134,6 +170,13 @@ class DeadLeaves(TruthTest):
             sample = Sample(named_key(7, "dead_leaves"), i)
             back = unit(np.array(sample.block("texture", 30))[:3])
             self.assertGreater(np.mean(np.all(got["x"][i] == back, axis=2)), 0.01)
+
+    def test_fills(self):
+        self.rebuild(3, "fill=textures", size=48, seed=8)
+        self.rebuild(2, "fill=[noise, law=uniform]", "fills=3", "fill_side=9", "fill_seed=5", "max_leaves=60", size=37,
+                     seed=9, first=2**40)
+        self.rebuild(2, "fill=ising", "fills=20", "fill_side=32", "fill_scale_low=3", "fill_scale_high=3", "law=paper",
+                     size=64, seed=10)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+#include "generators/images/textured_leaves.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/expect.h"
+#include "core/text.h"
+#include "generators/adapters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wellspring {
+namespace {
+
+/// Fills that are made at once: what the other generator works in is reserved for so many.
+constexpr std::int64_t kFillsAtOnce = 16;
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& why,
+                         const std::string& advice) {
+  fail(ErrorKind::config, {"dead_leaves: " + problem, why, advice});
+}
+
+void expect_images(const std::string& name) {
+  std::vector<std::string> images;
+  bool is_known = false;
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (entry.kind == SampleKind::image) images.push_back(entry.name);
+    is_known = is_known || entry.name == name;
+  }
+  if (std::find(images.begin(), images.end(), name) != images.end()) return;
+  refuse(fmt::format("fill: {} '{}'", is_known ? "no images come from" : "unknown generator", name),
+         "leaves are filled with images", name_advice(name, images));
+}
+
+/// key=value, as behind a generator's name on the command line.
+ParamSetting setting_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    refuse(fmt::format("fill: '{}' is not key=value", text),
+           "behind the generator's name stand its parameters",
+           "write, for example, fill: [textures, kind=perlin]");
+  }
+  return {std::string(trim(text.substr(0, equals))), std::string(trim(text.substr(equals + 1)))};
+}
+
+/// What makes the fills, where there are any.
+std::unique_ptr<Generator> generator_of(const DeadLeaves::Params& params) {
+  WS_EXPECT(!params.fill.empty());
+  const std::string& name = params.fill.front();
+  expect_images(name);
+  std::vector<ParamSetting> settings;
+  for (std::size_t i = 1; i < params.fill.size(); ++i) {
+    settings.push_back(setting_of(params.fill[i]));
+  }
+  try {
+    return make_generator(name, params.fill_side, settings);
+  } catch (const Error& error) {
+    fail(error.kind(), {fmt::format("dead_leaves: fill: {}", error.what())});
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Generator> DeadLeaves::instead(const Params& params, SampleShape shape) {
+  if (params.fill.empty()) return nullptr;
+  return std::make_unique<FunctorGenerator<TexturedLeaves>>(params, shape);
+}
+
+TexturedLeaves::TexturedLeaves(const Params& params)
+    : DeadLeaves(params),
+      count_(static_cast<std::uint32_t>(params.fills)),
+      side_(params.fill_side),
+      period_(2 * static_cast<float>(side_)),
+      inverse_(1 / period_),
+      steps_(1 / params.fill_scale_low),
+      octaves_(math::log2(params.fill_scale_high / params.fill_scale_low)) {
+  const std::int64_t texels = std::int64_t{side_} * side_;
+  if (texels * params.fills > kMostTexels) {
+    refuse(fmt::format("{} of {} x {} pixels", counted(params.fills, "fill"), side_, side_),
+           fmt::format("they stay in memory, {} of pixels at most",
+                       human_bytes(kMostTexels * kChannels * sizeof(float))),
+           fmt::format("fills: {} is the most for this fill_side", kMostTexels / texels));
+  }
+  if (params.fill_scale_low > params.fill_scale_high) {
+    refuse(fmt::format("fill_scale_low = {} is larger than fill_scale_high = {}",
+                       params.fill_scale_low, params.fill_scale_high),
+           "scales are drawn between the two",
+           fmt::format("give fill_scale_low: {} or less", params.fill_scale_high));
+  }
+  if (!generator_of(params)->info().uses.empty()) {
+    refuse("fill: its leaves have fills, too", "fills of fills are not made",
+           "fill the leaves with dead_leaves of plain colours, or with another generator");
+  }
+}
+
+SampleInfo TexturedLeaves::describe(const Params& params) {
+  SampleInfo info = DeadLeaves::describe(params);
+  const SampleInfo fill = generator_of(params)->info();
+  info.low = fill.low;
+  info.high = fill.high;
+  info.uses = {{fill.name, fill.version}};
+  return info;
+}
+
+TexturedLeaves::Tables::Tables(const Params& params)
+    : count_(params.fills), seed_(params.fill_seed), fill_(generator_of(params)) {}
+TexturedLeaves::Tables::~Tables() = default;
+
+const std::vector<std::string>& TexturedLeaves::Tables::notes() const {
+  return fill_->notes();
+}
+
+void TexturedLeaves::Tables::plan(MemoryPlan& memory) {
+  const auto count = static_cast<std::size_t>(count_);
+  const auto elements = static_cast<std::size_t>(fill_->layout().elements());
+  pixels_ = memory.reserve<float>("dead_leaves", "fills", count * elements);
+  slots_ = memory.reserve<Slot>("dead_leaves", "slots of fills", count);
+  fill_->plan(memory, std::min(count_, kFillsAtOnce));
+}
+
+void TexturedLeaves::Tables::load(Stream& stream) {
+  fill_->load(stream);
+  std::vector<Slot> slots(slots_.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    slots[i] = {i, i, 0, static_cast<std::uint32_t>(i % kFillsAtOnce)};
+  }
+  stream.copy(slots_.data(), slots.data(), slots_.bytes(), CopyDirection::host_to_device,
+              "slots of fills");
+  BatchView batch;
+  batch.layout = SampleLayout::image(fill_->layout().shape());
+  for (std::int64_t first = 0; first < count_; first += kFillsAtOnce) {
+    batch.size = std::min(kFillsAtOnce, count_ - first);
+    batch.x = pixels_.data() + first * batch.layout.elements();
+    fill_->emit(stream, {slots_.data() + first, 0, seed_, {}, batch, {}});
+  }
+  stream.synchronize();
+}
+
+}  // namespace wellspring

@@ -1,0 +1,339 @@
+#include "generators/images/textured_leaves.h"
+
+#include "generators/adapters.h"
+#include "generators/feed.h"
+#include "tests/generators/collect.h"
+#include "tests/generators/golden.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/statistics.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+constexpr std::uint64_t kSeed = 3;
+constexpr std::size_t kFillSide = 12, kFills = 19;  // more than are made at once
+
+/// Small fills of `fill`, a generator and its parameters as on the command line.
+std::vector<ParamSetting> filled(const std::string& fill, std::vector<ParamSetting> others = {}) {
+  std::vector<ParamSetting> settings = {{"fill", fill, {}},
+                                        {"fills", std::to_string(kFills), {}},
+                                        {"fill_side", std::to_string(kFillSide), {}},
+                                        {"fill_seed", "11", {}}};
+  settings.insert(settings.end(), others.begin(), others.end());
+  return settings;
+}
+
+std::unique_ptr<Generator> make_filled(const std::string& fill, int size,
+                                       std::vector<ParamSetting> others = {}) {
+  return make_generator("dead_leaves", size, filled(fill, std::move(others)));
+}
+
+test::Samples with_plane(Generator& generator, int count, const std::string& yaml = "") {
+  SampleMaking making;
+  making.dense = DenseTruth::plane;
+  return test::collect(generator, {kSeed, 0, static_cast<std::uint64_t>(count)}, making, yaml);
+}
+
+/// The number of the leaf that a value of the plane names.
+std::uint32_t leaf_of(float value, int max_leaves) {
+  if (value == 0) return static_cast<std::uint32_t>(max_leaves);
+  const auto number = static_cast<std::uint32_t>(value) - 1;
+  return (number >> 22) << LeafPlaces::kLevelShift | (number & ((1u << 22) - 1));
+}
+
+/// A value of one channel of a fill, mixed by the definition: a plane of mirrored copies, whose
+/// pixels have their values at their centres.
+class MirroredFill {
+ public:
+  MirroredFill(const float* pixels, std::size_t channel) : pixels_(pixels), channel_(channel) {}
+
+  float operator()(float column, float row) const {
+    const float x = folded(column), y = folded(row);
+    const float x0 = std::floor(x), y0 = std::floor(y);
+    const auto mixed = [&](float at) { return between(texel(x0, at), texel(x0 + 1, at), x - x0); };
+    return between(mixed(y0), mixed(y0 + 1), y - y0);
+  }
+
+ private:
+  static constexpr float kSide = kFillSide;
+
+  static float between(float a, float b, float share) { return std::fma(share, b - a, a); }
+  /// Centre of the first pixel: 0. Halves of outermost pixels are as their centres.
+  static float folded(float v) {
+    float within = std::fma(-2 * kSide, std::floor(v * (1 / (2 * kSide))), v);
+    if (within > kSide) within = 2 * kSide - within;
+    return std::clamp(within - 0.5f, 0.f, kSide - 1);
+  }
+  float texel(float column, float row) const {
+    const auto x = static_cast<std::size_t>(std::min(column, kSide - 1));
+    const auto y = static_cast<std::size_t>(std::min(row, kSide - 1));
+    return pixels_[(y * kFillSide + x) * 3 + channel_];
+  }
+
+  const float* pixels_;
+  std::size_t channel_;
+};
+
+/// A functor with its fills in memory.
+struct Loaded {
+  explicit Loaded(const std::vector<ParamSetting>& settings)
+      : params(DeadLeaves::table().read(settings)), functor(params), tables(params) {
+    tables.plan(memory);
+    memory.commit();
+    Stream stream(Device::cpu(), 1);
+    tables.load(stream);
+    tables.bind(functor);
+  }
+
+  TexturedLeaves::Params params;
+  TexturedLeaves functor;
+  MemoryPlan memory{Device::cpu()};
+  TexturedLeaves::Tables tables;
+};
+
+/// Every pixel, made anew from the plane of leaves and the other generator's own samples. Exactly:
+/// the arithmetic is the same, and the definition another.
+void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of_fill,
+                           const std::string& yaml, std::vector<ParamSetting> others, int size) {
+  std::string text = fill;
+  for (const ParamSetting& setting : of_fill) text += ", " + setting.name + "=" + setting.value;
+  others.push_back({"max_leaves", "400", {}});
+  const auto generator = make_filled("[" + text + "]", size, others);
+  const test::Samples samples = with_plane(*generator, 2, yaml);
+
+  const auto maker = make_generator(fill, kFillSide, of_fill);
+  const test::Samples fills = test::collect(*maker, {11, 0, kFills});
+  const DeadLeaves::Params params = DeadLeaves::table().read(filled(fill, others));
+  const TexturedLeaves functor(params);
+  const std::uint64_t key = named_key(kSeed, "dead_leaves");
+  const SampleShape shape = {size, size, 3};
+  const auto side = static_cast<std::size_t>(size);
+  std::vector<int> shown(kFills, 0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Augmentation seen = draw_augmentation(test::plan_of(yaml, shape), {key, i});
+    for (std::size_t p = 0; p < side * side; ++p) {
+      const SampleRng rng = {key, i};
+      const auto lie = functor.lie_of(rng, leaf_of(samples.plane[i * side * side + p], 400));
+      const float ox = static_cast<float>(p % side) + 0.5f;
+      const float oy = static_cast<float>(p / side) + 0.5f;
+      float x = seen.source_x(ox, oy), y = seen.source_y(ox, oy);
+      if (params.law == DeadLeaves::Law::paper) {
+        x = std::clamp(x, 0.5f, static_cast<float>(size) - 0.5f);
+        y = std::clamp(y, 0.5f, static_cast<float>(size) - 0.5f);
+      }
+      ++shown[lie.fill];
+      for (std::size_t c = 0; c < 3; ++c) {
+        const MirroredFill read(fills.image(lie.fill), c);
+        ASSERT_EQ(samples.image(i)[3 * p + c], read(lie.column(x, y), lie.row(x, y)))
+            << fill << " " << yaml << ", pixel " << p << " of " << i;
+      }
+    }
+  }
+  EXPECT_EQ(std::ranges::count(shown, 0), 0) << "a fill that is never seen";
+}
+
+TEST(TexturedLeaves, ShowTheSamplesOfTheOtherGenerator) {
+  expect_fills_are_seen("textures", {{"palette", "colour", {}}}, "", {}, 40);
+  expect_fills_are_seen("textures", {}, "augment: [rotate: 40, zoom: [0.7, 1.4]]", {}, 61);
+  expect_fills_are_seen("noise", {}, "augment: [zoom: [0.3, 0.5]]",
+                        {{"fill_scale_low", "0.125", {}}, {"fill_scale_high", "64", {}}}, 33);
+  expect_fills_are_seen("noise", {}, "augment: [shift: 0.4]", {{"law", "paper", {}}}, 150);
+}
+
+class AnyImages : public ::testing::TestWithParam<std::string> {};
+
+std::vector<std::string> image_names() {
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (entry.kind == SampleKind::image) names.push_back(entry.name);
+  }
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Registry, AnyImages, ::testing::ValuesIn(image_names()),
+                         [](const auto& test) { return test.param; });
+
+TEST_P(AnyImages, FillLeaves) {
+  expect_fills_are_seen(GetParam(), test::read_golden(GetParam()).quick, "", {}, 48);
+}
+
+TEST_P(AnyImages, GiveTheSameBytesInAnyBatch) {
+  std::string fill = "[" + GetParam();
+  for (const ParamSetting& setting : test::read_golden(GetParam()).quick) {
+    fill += ", " + setting.name + "=" + setting.value;
+  }
+  const auto generator = make_filled(fill + "]", 24);
+  const auto all = test::collect(*generator, {kSeed, 4, 7}, {Device::cpu(), 7, 1});
+  EXPECT_EQ(test::collect(*generator, {kSeed, 4, 7}, {Device::cpu(), 3, 2}).x, all.x);
+  const auto again = make_filled(fill + "]", 24);
+  const auto last = test::collect(*again, {kSeed, 10, 1});
+  EXPECT_TRUE(std::equal(last.x.begin(), last.x.end(), all.image(6)));
+  const SampleInfo& info = generator->info();
+  EXPECT_EQ(info.low, make_generator(GetParam(), 8)->info().low);
+  for (const float value : all.x) {
+    ASSERT_GE(value, info.low);
+    ASSERT_LE(value, info.high);
+  }
+}
+
+TEST(TexturedLeaves, AreTheLeavesOfThePlainGenerator) {
+  const auto textured = make_filled("textures", 50), plain = make_generator("dead_leaves", 50);
+  for (const char* const yaml : {"", "augment: [rotate: 40, zoom: [0.5, 1.4]]"}) {
+    const auto a = with_plane(*textured, 5, yaml), b = with_plane(*plain, 5, yaml);
+    EXPECT_EQ(a.plane, b.plane);
+    EXPECT_EQ(a.label, b.label);
+    EXPECT_EQ(a.latents, b.latents);
+    EXPECT_NE(a.x, b.x);
+  }
+}
+
+TEST(TexturedLeaves, FillsDoNotDependOnTheSeedOfSamples) {
+  const auto shown = [](std::vector<ParamSetting> settings, std::uint64_t seed) {
+    settings.push_back({"fill_scale_low", "64", {}});  // one pixel of a fill is seen
+    settings.push_back({"fill_scale_high", "64", {}});
+    const auto samples =
+        test::collect(*make_filled("noise", 1, std::move(settings)), {seed, 0, 60});
+    return samples.x;
+  };
+  EXPECT_NE(shown({}, 1), shown({}, 2));
+  EXPECT_NE(shown({}, 1), shown({{"fill_seed", "12", {}}}, 1));
+}
+
+TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
+  const Loaded loaded(filled("noise"));
+  const auto maker = make_generator("noise", kFillSide);
+  const test::Samples fills = test::collect(*maker, {11, 0, kFills});
+  const auto side = static_cast<float>(kFillSide);
+  for (std::size_t k = 0; k < kFills; ++k) {
+    for (std::size_t p = 0; p < kFillSide * kFillSide; ++p) {
+      const float column = static_cast<float>(p % kFillSide) + 0.5f;
+      const float row = static_cast<float>(p / kFillSide) + 0.5f;
+      for (const float x : {column, -column, 2 * side - column, column + 4 * side}) {
+        const Rgb seen = loaded.functor.read(static_cast<std::uint32_t>(k), x, row - 2 * side);
+        ASSERT_EQ(seen.r, fills.image(k)[3 * p]);
+        ASSERT_EQ(seen.g, fills.image(k)[3 * p + 1]);
+        ASSERT_EQ(seen.b, fills.image(k)[3 * p + 2]);
+      }
+    }
+  }
+  const Rgb horizon = loaded.functor.read(0, math::kInfinity, -math::kInfinity);
+  EXPECT_EQ(horizon.r, fills.image(0)[0]) << "a place that is none shows the first pixel";
+}
+
+TEST(TexturedLeaves, FillsAreTurnedAndScaledAlone) {
+  const TexturedLeaves functor(DeadLeaves::table().read(filled("noise")));
+  for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
+    const auto lie = functor.lie_of({kSeed, 9}, leaf);
+    // The image of the unit vectors; differences of numbers below 64 in f32, and so the slack.
+    const double column = lie.column(0, 0), row = lie.row(0, 0);
+    EXPECT_EQ(column, lie.x);
+    EXPECT_EQ(row, lie.y);
+    const double xx = lie.column(1, 0) - column, yx = lie.row(1, 0) - row;
+    const double xy = lie.column(0, 1) - column, yy = lie.row(0, 1) - row;
+    constexpr double kSlack = 64 * 0x1p-23;
+    EXPECT_NEAR(xx, yy, kSlack);
+    EXPECT_NEAR(xy, -yx, kSlack) << "not mirrored";
+    EXPECT_GE(std::hypot(xx, yx), 0.5 - kSlack);
+    EXPECT_LE(std::hypot(xx, yx), 2 + kSlack);
+  }
+}
+
+// Fills, places, angles and scales against their laws, each with a false alarm in 10^6.
+TEST(TexturedLeaves, LieByTheirLaws) {
+  const DeadLeaves::Params params = DeadLeaves::table().read(
+      filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
+  const TexturedLeaves functor(params);
+  std::vector<double> fills(kFills, 0), angles, scales, columns, rows;
+  for (std::uint32_t leaf = 0; leaf < 40000; ++leaf) {
+    const auto lie = functor.lie_of({kSeed, 9}, leaf);
+    ++fills[lie.fill];
+    columns.push_back(lie.x);
+    rows.push_back(lie.y);
+    angles.push_back(std::atan2(lie.down, lie.across));
+    scales.push_back(-std::log2(std::hypot(lie.across, lie.down)));
+  }
+  const auto uniform = [](double low, double high) {
+    return [=](double v) { return std::clamp((v - low) / (high - low), 0.0, 1.0); };
+  };
+  EXPECT_GT(test::uniform_chi_square_p(fills), test::kGate);
+  EXPECT_GT(test::kolmogorov_p(angles, uniform(-M_PI, M_PI)), test::kGate);
+  EXPECT_GT(test::kolmogorov_p(scales, uniform(-2, 2)), test::kGate);
+  EXPECT_GT(test::kolmogorov_p(columns, uniform(0, 2.0 * kFillSide)), test::kGate);
+  EXPECT_GT(test::kolmogorov_p(rows, uniform(0, 2.0 * kFillSide)), test::kGate);
+}
+
+TEST(TexturedLeaves, Bf16IsF32Rounded) {
+  const auto generator = make_filled("textures", 37);
+  const std::string yaml = "augment: [rotate: 20, hue: 0.1]";
+  const auto exact = test::emit_augmented<float>(*generator, yaml, kSeed, 0, 3);
+  const auto rounded = test::emit_augmented<bf16>(*generator, yaml, kSeed, 0, 3);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    ASSERT_EQ(static_cast<float>(rounded[i]), static_cast<float>(bf16(exact[i])));
+  }
+}
+
+TEST(TexturedLeaves, FillsStandInTheMemoryPlan) {
+  const auto generator = make_filled("textures", 20);
+  MemoryPlan memory(Device::cpu());
+  generator->plan(memory, 4);
+  const auto found = std::ranges::find_if(memory.reservations(), [](const Reservation& block) {
+    return block.group == "dead_leaves" && block.name == "fills";
+  });
+  ASSERT_NE(found, memory.reservations().end());
+  EXPECT_EQ(found->bytes, kFills * kFillSide * kFillSide * 3 * sizeof(float));
+  EXPECT_EQ(found->persistence, Persistence::none);
+}
+
+TEST(TexturedLeaves, VersionOfTheOtherGeneratorIsPartOfTheIdentity) {
+  const auto generator = make_filled("textures", 20);
+  const auto identity = GeneratorFeed(*generator, {0, 0, 1}).identity();
+  EXPECT_EQ(identity["generator"], "dead_leaves");
+  EXPECT_EQ(identity["uses"]["textures"]["generator_version"], find_generator("textures").version);
+  const auto plain = make_generator("dead_leaves", 20);
+  EXPECT_FALSE(GeneratorFeed(*plain, {0, 0, 1}).identity().contains("uses"));
+}
+
+TEST(TexturedLeaves, NotesOfBothAreTold) {
+  const auto generator = make_filled("[dead_leaves, max_leaves=7]", 20, {{"max_leaves", "9", {}}});
+  MemoryPlan memory(Device::cpu());
+  generator->plan(memory, 1);
+  ASSERT_EQ(generator->notes().size(), 2u);
+  EXPECT_NE(generator->notes()[0].find("7 leaves"), std::string::npos);
+  EXPECT_NE(generator->notes()[1].find("9 leaves"), std::string::npos);
+}
+
+TEST(TexturedLeaves, WhatCannotFillIsRefused) {
+  const auto refused = [](const std::string& fill, std::vector<ParamSetting> others = {}) {
+    others.push_back({"fill", fill, {}});
+    return test::message_of(ErrorKind::config, [&] {
+      make_generator("dead_leaves", 32, others, {"a.yaml", 4, 2});
+    });
+  };
+  using test::expect_parts;
+  expect_parts(refused("texture"),
+               {"a.yaml:4:2", "dead_leaves: fill", "unknown generator 'texture'", "'textures'"});
+  expect_parts(refused("rambo"), {"no images come from 'rambo'", "filled with images", "textures"});
+  EXPECT_EQ(refused("rambo").find("ginkgo"), std::string::npos) << "no generator of events";
+  expect_parts(refused("[textures, kind]"), {"'kind' is not key=value", "kind=perlin"});
+  expect_parts(refused("[textures, knid=perlin]"), {"a.yaml:4:2", "fill", "'knid'", "'kind'"});
+  expect_parts(refused("[textures, kind=perl]"), {"fill", "'perl'", "perlin"});
+  expect_parts(refused("[dead_leaves, fill=noise]"), {"fills, too", "plain colours"});
+  expect_parts(refused("noise", {{"fills", "4096", {}}, {"fill_side", "256", {}}}),
+               {"4096 fills of 256 x 256", "768.0 MiB", "fills: 1024"});
+  EXPECT_NO_THROW(make_generator("dead_leaves", 32,
+                                 {{"fill", "noise"}, {"fills", "1024"}, {"fill_side", "256"}}));
+  expect_parts(refused("noise", {{"fill_side", "1", {}}}), {"fill_side", "[2, 1024]"});
+  expect_parts(refused("noise", {{"fill_scale_low", "3", {}}}),
+               {"fill_scale_low = 3", "fill_scale_high = 2"});
+}
+
+}  // namespace
+}  // namespace wellspring
