@@ -1,5 +1,5 @@
-// How many items the set of a row has, written beside it. For emissions of sets, made or stored. Host
-// and device.
+// How many items the set of a row has, written beside it. For emissions of sets, made or stored.
+// Host and device.
 #pragma once
 
 #include "kernels/emission/batch.h"
@@ -18,8 +18,8 @@ WS_INLINE void count_up(unsigned long long* counter, unsigned long long n) {
 #endif
 }
 
-/// `count`: items that the set has, of which the row keeps as many as it has room for. What had none
-/// is counted.
+/// `count`: items that the set has, of which the row keeps as many as it has room for. What had
+/// none is counted.
 WS_INLINE void write_count(const BatchView& batch, std::int64_t b, int count) {
   const int kept = count < batch.layout.items ? count : batch.layout.items;
   if (batch.count != nullptr) batch.count[b] = kept;

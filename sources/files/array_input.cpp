@@ -76,9 +76,8 @@ NumberArray::NumberArray(std::string name, NpyArray array)
       type_text_(element_name(array.spec.type)),
       shape_(array.spec.shape),
       data_(std::move(array)) {
-  with_numbers(std::get<NpyArray>(data_), [this]<class T>(std::span<const T>) {
-    whole_ = std::is_integral_v<T>;
-  });
+  with_numbers(std::get<NpyArray>(data_),
+               [this]<class T>(std::span<const T>) { whole_ = std::is_integral_v<T>; });
 }
 
 std::string NumberArray::text() const {
@@ -87,10 +86,10 @@ std::string NumberArray::text() const {
 
 template <class T>
 void NumberArray::read(std::int64_t first, std::int64_t count, T* out) const {
-  if (const auto* const array = std::get_if<Hdf5Array>(&data_)) return array->read(first, count, out);
+  if (const auto* const array = std::get_if<Hdf5Array>(&data_))
+    return array->read(first, count, out);
   const auto& array = std::get<NpyArray>(data_);
-  const std::size_t width =
-      rows() == 0 ? 0 : array.spec.count() / static_cast<std::size_t>(rows());
+  const std::size_t width = rows() == 0 ? 0 : array.spec.count() / static_cast<std::size_t>(rows());
   with_numbers(array, [&](const auto& numbers) {
     const auto part = numbers.subspan(static_cast<std::size_t>(first) * width,
                                       static_cast<std::size_t>(count) * width);

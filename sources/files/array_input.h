@@ -17,8 +17,8 @@
 
 namespace wellspring {
 
-/// Numbers of any type with at least one dimension. Those of an HDF5 file are read as they are asked
-/// for, those of an archive lie in memory.
+/// Numbers of any type with at least one dimension. Those of an HDF5 file are read as they are
+/// asked for, those of an archive lie in memory.
 class NumberArray {
  public:
   explicit NumberArray(Hdf5Array array);
@@ -31,8 +31,8 @@ class NumberArray {
   bool is_bytes() const { return type_text_ == "U8"; }
   /// "F32 [2, 3]".
   std::string text() const;
-  /// Rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float, double) to
-  /// `out`; see Hdf5Array::read. Of whole numbers where T is.
+  /// Rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float, double)
+  /// to `out`; see Hdf5Array::read. Of whole numbers where T is.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
   /// The attribute of that name, where the format has attributes and it is a text.

@@ -20,9 +20,10 @@ class RaggedSets final : public StoredSets {
   RaggedSets(const ArrayInput& file, const std::string& items, const std::string& offsets)
       : items_(file.array(items)) {
     if (items_.shape().size() != 2 || !are_features(items_.shape()[1])) {
-      file.refuse(items_, fmt::format("'{}' is there: items are numbers [items of all sets, features]",
-                                      offsets),
-                  "store them so, or name the array of offsets with offsets:");
+      file.refuse(
+          items_,
+          fmt::format("'{}' is there: items are numbers [items of all sets, features]", offsets),
+          "store them so, or name the array of offsets with offsets:");
     }
     read_offsets(file, file.array(offsets));
   }
@@ -68,11 +69,12 @@ class MaskedSets final : public StoredSets {
       : file_(file), places_(file.array(places)) {
     const std::vector<std::int64_t>& shape = places_.shape();
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] < 2 ||
-        !are_features(shape[1]) || !are_features(shape[1] * shape[2])) {
-      file.refuse(places_,
-                  fmt::format("sets are numbers [sets, places, features and a mask], up to {} a set",
-                              kMostFeatures),
-                  "store one set at least, and the mask (1 or 0) as the last feature");
+        !are_features(shape[1]) || !are_features(shape[2]) || !are_features(shape[1] * shape[2])) {
+      file.refuse(
+          places_,
+          fmt::format("sets are numbers [sets, places, features and a mask], up to {} a set",
+                      kMostFeatures),
+          "store one set at least, and the mask (1 or 0) as the last feature");
     }
   }
   std::int64_t rows() const override { return places_.rows(); }

@@ -52,7 +52,8 @@ const std::vector<ValueInfo>& jet_columns() {
 }
 
 std::vector<ValueInfo> names_of(const NumberArray& array, std::size_t width) {
-  if (array.shape().size() == 1) return {{array.name(), array.text_attribute("units").value_or("")}};
+  if (array.shape().size() == 1)
+    return {{array.name(), array.text_attribute("units").value_or("")}};
   const std::vector<std::string> names = names_in(array.text_attribute("columns"));
   const std::vector<std::string> units = names_in(array.text_attribute("units"));
   if (names.size() != width && array.name() == kJetFeatures && width == jet_columns().size())
@@ -81,7 +82,8 @@ std::vector<LatentInfo> describe(const NumberArray& array, const std::vector<flo
       column.low = std::min(column.low, values[i]);
       column.high = std::max(column.high, values[i]);
     }
-    if (!(column.high > column.low)) column.high = column.low + 1;  // one value: a range all the same
+    if (!(column.high > column.low))
+      column.high = column.low + 1;  // one value: a range all the same
     columns.push_back(std::move(column));
   }
   return columns;
@@ -155,8 +157,10 @@ TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::
                 "store one or more numbers for each row");
   const std::size_t width = shape.size() == 2 ? static_cast<std::size_t>(shape[1]) : 1;
   if (!known.empty() && known.size() != width)
-    file.refuse(array, fmt::format("the metadata of the file name {} of it", counted(known.size(), "column")),
-                "export the file again");
+    file.refuse(
+        array,
+        fmt::format("the metadata of the file name {} of it", counted(known.size(), "column")),
+        "export the file again");
   TruthColumns truth;
   truth.values.resize(static_cast<std::size_t>(rows) * width);
   array.read(0, rows, truth.values.data());

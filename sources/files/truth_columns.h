@@ -11,8 +11,8 @@
 
 namespace wellspring {
 
-/// What the metadata of an export say of its samples, where those have one origin; nothing of a file
-/// that no export wrote.
+/// What the metadata of an export say of its samples, where those have one origin; nothing of a
+/// file that no export wrote.
 struct ExportedMeaning {
   std::vector<std::string> classes;
   std::vector<LatentInfo> latents;
@@ -28,15 +28,16 @@ struct TruthColumns {
   std::vector<float> values;  ///< [rows, columns]
 
   void read(std::int64_t row, float* out) const;
-  /// Puts the columns of `more`, which have as many rows, behind these. `file`: for the error (data)
-  /// about two of one name.
+  /// Puts the columns of `more`, which have as many rows, behind these. `file`: for the error
+  /// (data) about two of one name.
   void append(const TruthColumns& more, const ArrayInput& file);
 };
 
 /// The array `name`, [rows] or [rows, columns], of finite numbers. Columns are those that `known`
-/// describes; where it is empty they have the array's own name, those of its attribute `columns`, or
-/// NAME0, NAME1... (jet_features of four columns those of JetNet), and the range of their values.
-/// `what`: what has as many rows. Errors (data): not there, another shape, a number that is none.
+/// describes; where it is empty they have the array's own name, those of its attribute `columns`,
+/// or NAME0, NAME1... (jet_features of four columns those of JetNet), and the range of their
+/// values. `what`: what has as many rows. Errors (data): not there, another shape, a number that is
+/// none.
 TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
                           const std::string& what, const std::vector<LatentInfo>& known = {});
 

@@ -1,5 +1,5 @@
-// A network for sets learns from a file and its generator together: class and regression, resident and
-// streamed, and on after an interruption.
+// A network for sets learns from a file and its generator together: class and regression, resident
+// and streamed, and on after an interruption.
 #include "core/signals.h"
 #include "generators/export.h"
 #include "tests/train/training_testing.h"
@@ -82,19 +82,28 @@ TEST_F(StoredSets, WhatDoesNotFitIsRefusedBeforeTheFirstStep) {
   };
   expect_parts(refused({"data.sources.0.items=12"}),
                {"set of up to 16 items", "set of up to 12 items", "one network reads them all"});
-  expect_parts(refused({"heads.1.targets=[constituent]"}),
-               {"no source has a latent or a target 'constituent'", "did you mean 'constituents'?"});
+  expect_parts(
+      refused({"heads.1.targets=[constituent]"}),
+      {"no source has a latent or a target 'constituent'", "did you mean 'constituents'?"});
   expect_parts(refused({"heads.1.targets=[momentum]",
                         "data.sources.1.params={items: 16, momentum_high: 500}"}),
                {"target 'momentum' of source 'jets' lies in [400, 500] GeV", "[400, 400] GeV"});
 }
 
+TEST_F(StoredSets, ListsOfNamesAreWrittenAsTheyAreRead) {
+  const RunConfig config = run(folder / "out", "resident", {"data.sources.0.latents=[latents]"});
+  const RunConfig again = RunConfig::parse(config.to_yaml(), "config.resolved.yaml");
+  EXPECT_EQ(again.to_yaml(), config.to_yaml());
+  Listener listener;
+  EXPECT_NO_THROW(Trainer(again, listener, quick()));
+}
+
 TEST_F(StoredSets, ItemsWithoutRoomAreReported) {
   const TemporaryFolder out;
   Listener listener;
-  Trainer trainer(run(out.path(), "streamed",
-                      {"data.sources.0.items=2", "data.sources.1.params={items: 2}"}),
-                  listener, quick());
+  Trainer trainer(
+      run(out.path(), "streamed", {"data.sources.0.items=2", "data.sources.1.params={items: 2}"}),
+      listener, quick());
   trainer.run();
   EXPECT_GT(listener.steps.back().overflow.samples, 0u);
 }

@@ -391,8 +391,8 @@ TEST_F(Formats, AreFoundByThePathOrNamed) {
   const test::LabelledImages images = test::labelled_noise(2, 2, 32);
   write_all(images);
   fs::rename(path("set.tar"), path("set.bundle"));
-  expect_parts(refused("set.bundle"),
-               {"set.bundle: no data set by its name", "cifar, folder, hdf5, npy, npz, tar", "format:"});
+  expect_parts(refused("set.bundle"), {"set.bundle: no data set by its name",
+                                       "cifar, folder, hdf5, npy, npz, tar", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
   expect_parts(refused("folder", {}, "tar"), {"that is format folder, not format: tar"});
   expect_parts(refused("cifar", {}, "folder"), {"no images"});

@@ -1,5 +1,6 @@
-// Sets and regression targets from files: what the generator made comes back byte for byte, community
-// files drop in, what has no room is counted, and what does not fit is refused with its place.
+// Sets and regression targets from files: what the generator made comes back byte for byte,
+// community files drop in, what has no room is counted, and what does not fit is refused with its
+// place.
 #include "sources/files/stored_sets.h"
 
 #include "core/hdf5.h"
@@ -60,8 +61,7 @@ struct Emitted {
     source->load(stream);
     batch = std::make_unique<HostBatch>(kRows, source->layout(), dtype);
     std::vector<Slot> slots(kRows);
-    for (std::uint32_t row = 0; row < kRows; ++row)
-      slots[row] = {first + row, first + row, 1, row};
+    for (std::uint32_t row = 0; row < kRows; ++row) slots[row] = {first + row, first + row, 1, row};
     source->emit_range(stream, slots.data(), 1, first, kRows, batch->view());
   }
   SetOverflow overflow() const { return *batch->view().overflow; }
@@ -77,8 +77,7 @@ class StoredSetFiles : public ::testing::Test {
   fs::path path(const std::string& name) const { return folder_.path() / name; }
   /// Samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, const std::string& layout = "") const {
-    GeneratorFeed feed(make_generator("ginkgo", 1, kJets), {7, 100, kRows},
-                       {Device::cpu(), 5, 1});
+    GeneratorFeed feed(make_generator("ginkgo", 1, kJets), {7, 100, kRows}, {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {layout, {}});
     return path(name);
   }
@@ -196,9 +195,8 @@ TEST_F(StoredSetFiles, SetsOfAnybodysArraysHaveTheRoomOfTheLargest) {
   EXPECT_EQ(target[1], 1.f);
   std::vector<float> row(8);
   std::int32_t count = 0;
-  const std::vector<std::vector<float>> expected = {{0, 1, 2, 3, 0, 0, .5f},
-                                                    {0, 0, 0, 0, 0, 0, 1.5f},
-                                                    {4, 5, 6, 7, 8, 9, 2.5f}};
+  const std::vector<std::vector<float>> expected = {
+      {0, 1, 2, 3, 0, 0, .5f}, {0, 0, 0, 0, 0, 0, 1.5f}, {4, 5, 6, 7, 8, 9, 2.5f}};
   for (std::int64_t i = 0; i < 3; ++i) {
     data->reader()->read(i, reinterpret_cast<std::uint8_t*>(row.data()));
     EXPECT_TRUE(std::ranges::equal(std::span(row).first(7), expected[static_cast<std::size_t>(i)]));
@@ -266,7 +264,8 @@ TEST_F(StoredSetFiles, OffsetsThatAreNoneAreRefused) {
     add(file, "x", ElementType::f32, {10}, items_);
     add(file, "offsets", ElementType::i64, {2}, std::vector<std::int64_t>{0, 10});
   });
-  expect_parts(refused("flat.h5"), {"'x' is an array of F32 [10]", "[items of all sets, features]"});
+  expect_parts(refused("flat.h5"),
+               {"'x' is an array of F32 [10]", "[items of all sets, features]"});
   write("real.h5", [&](Hdf5Writer& file) {
     add(file, "x", ElementType::f32, {5, 2}, items_);
     add(file, "offsets", ElementType::f64, {2}, std::vector<double>{0, 5});
