@@ -5,6 +5,8 @@ import math
 COLOURS = ["#1b6ca8", "#d1495b", "#2e8b57", "#8a5fbf", "#d98e04", "#008b8b", "#7a4b2a", "#444444", "#c2185b",
            "#5a7d00", "#0b3954"]
 
+MOST_COLUMNS = 12  # more places than these are not written below an axis
+
 
 def begin(width, height, title, left):
     return [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -20,13 +22,24 @@ def line(x0, y0, x1, y1, colour, width=1, dashes=""):
 
 
 def decade_marks(low, high):
-    """Marks of a logarithmic axis from low to high: powers of ten, and 2 and 5 of them where those are few."""
+    """Marks of a logarithmic axis from low to high: powers of ten, and parts between them where those are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    steps = [1] if last - first > 3 else [1, 2, 5]
+    steps = [1] if last - first > 3 else [1, 2, 5] if high > 4 * low else [0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 7]
     marks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
     begin_at = max(mark for mark in marks if mark <= low * 1.0001)
     end_at = min(mark for mark in marks if mark >= high * 0.9999)
     return [mark for mark in marks if begin_at <= mark <= end_at]
+
+
+def apart(places, step, most):
+    """The places, which rise, moved so that they are a step apart and, where there is room, none is above `most`."""
+    moved = []
+    for place in places:
+        moved.append(max(place, moved[-1] + step) if moved else place)
+    for i in reversed(range(len(moved))):
+        moved[i] = min(moved[i], most)
+        most = moved[i] - step
+    return moved
 
 
 def curves_svg(title, x_label, y_label, curves, levels=None):
@@ -38,7 +51,8 @@ def curves_svg(title, x_label, y_label, curves, levels=None):
     ys = [y for curve in curves.values() for point in curve for y in point[1:]] + list(levels.values())
     marks = decade_marks(min(ys), max(ys))
     low_y, high_y = math.log10(marks[0]), math.log10(marks[-1])
-    low_x, high_x = math.log2(min(xs)), math.log2(max(xs))
+    columns = sorted(set(xs)) if len(set(xs)) <= MOST_COLUMNS else decade_marks(min(xs), max(xs))
+    low_x, high_x = math.log2(min(columns[0], *xs)), math.log2(max(columns[-1], *xs))
 
     def at(x, y):
         return (left + (math.log2(x) - low_x) / max(high_x - low_x, 1e-9) * (width - left - right),
@@ -51,10 +65,10 @@ def curves_svg(title, x_label, y_label, curves, levels=None):
         y = at(min(xs), mark)[1]
         parts.append(line(left, y, width - right, y, "#ddd"))
         parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{mark:g}</text>')
-    for x_value in sorted(set(xs)):
+    for x_value in columns:
         x = at(x_value, marks[0])[0]
         parts.append(line(x, top, x, height - bottom, "#eee"))
-        parts.append(f'<text x="{x:.1f}" y="{height - bottom + 16}" text-anchor="middle">{x_value}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{height - bottom + 16}" text-anchor="middle">{x_value:g}</text>')
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}
     ends = []
     for name, curve in curves.items():
@@ -66,16 +80,15 @@ def curves_svg(title, x_label, y_label, curves, levels=None):
                 parts.append(line(x, lowest, x, highest, colours[name], 1.5))
         ends.append((at(*curve[-1][:2]), name, colours[name]))
     for name, level in levels.items():
-        x, y = at(max(xs), level)
+        x, y = width - right, at(max(xs), level)[1]
         colour = colours.get(name, "#444444")
         parts.append(line(left, y, x, y, colour, 1, "5 4"))
         if name not in curves:
             ends.append(((x, y), name, colour))
-    below = -math.inf
-    for (x, y), name, colour in sorted(ends, key=lambda end: end[0][1]):
-        below = max(y, below + 14)  # names do not lie on one another
-        parts.append(f'<text x="{width - right + 8}" y="{below + 4:.1f}" fill="{colour}">{name}</text>')
-        parts.append(line(x, y, width - right + 5, below, colour, 0.5))
+    ends.sort(key=lambda end: end[0][1])
+    for ((x, y), name, colour), beside in zip(ends, apart([y for (_, y), _, _ in ends], 14, height - bottom)):
+        parts.append(f'<text x="{width - right + 8}" y="{beside + 4:.1f}" fill="{colour}">{name}</text>')
+        parts.append(line(x, y, width - right + 5, beside, colour, 0.5))
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -379,12 +379,12 @@ constexpr const char* kFiles =
     "[rows, height, width, 1 or 3] (images), or of sets x [items of all, features] and offsets "
     "[rows + 1], which begin with 0 and end with the number of items; label [rows] of whole "
     "numbers "
-    "where there is one; of what was exported also what it was drawn with (latents), of sets "
-    "globals. "
-    "calochallenge: incident_energies [rows, 1] and showers [rows, voxels], MeV; the latent is "
-    "energy. jetnet: particle_features [rows, places, features and a mask of 0 or 1], items "
-    "without a mask in their order, and jet_features [rows, 4], the latents pt, eta, mass and "
-    "num_particles.";
+    "and target [rows, numbers], where they are there; of what was exported also what it was drawn "
+    "with (latents), of sets globals. calochallenge: incident_energies [rows, 1] and showers "
+    "[rows, "
+    "voxels], MeV; the latent is energy. jetnet: particle_features [rows, places, features and a "
+    "mask], where items with mask 1 are taken in their order and those with 0 left out, and "
+    "jet_features [rows, 4], the latents pt, eta, mass and num_particles.";
 
 DatasetFormat format_of(const char* name, const char* summary, const std::string& more,
                         bool (*matches)(const fs::path&),
