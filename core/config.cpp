@@ -405,6 +405,12 @@ ParamSetting as_setting(const ConfigNode& node, const std::string& name) {
 
 }  // namespace
 
+std::optional<ParamSetting> ConfigNode::setting(const std::string& key) const {
+  const ConfigNode node = at(key);
+  if (node.kind() == ConfigKind::absent) return std::nullopt;
+  return as_setting(node, key);
+}
+
 void ConfigNode::read_rows(const detail::BoundTable& table, void* values) const {
   if (!table.presets.empty()) {
     if (const auto preset = scalar(kPresetKey)) detail::set_param(table, values, *preset);

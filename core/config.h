@@ -53,6 +53,8 @@ class ConfigNode {
   std::vector<ConfigNode> elements() const;
   /// A scalar, where there is one. Error (config) if something else stands there.
   std::optional<ParamSetting> scalar(const std::string& key) const;
+  /// The same, or a list of scalars, as the text that a row of lists takes.
+  std::optional<ParamSetting> setting(const std::string& key) const;
   /// A scalar that must be there: the key that says which table reads the rest.
   ParamSetting required_scalar(const std::string& key, const std::string& help) const;
   /// This scalar (an element of a list), under the name of its path.

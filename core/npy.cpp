@@ -1,3 +1,4 @@
+// Longer than 500 lines: writer and reader of one format share its constants.
 #include "core/npy.h"
 
 #include "core/counted.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 namespace wellspring {
@@ -405,18 +407,27 @@ namespace {
 
 constexpr std::size_t kBeforeHeader = 8 + 2;  ///< magic and version, then the header's length
 
-/// `file`: at least the first bytes, with the whole header; `size`: of the whole file.
-NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name) {
+struct RawHeader {
+  std::string_view text;
+  std::uint64_t data_offset = 0;
+};
+/// `file`: at least the first bytes, with the whole header.
+RawHeader raw_header(Bytes file, const std::string& name) {
   if (file.size() < kBeforeHeader || text_of(file.first(6)) != kMagic.substr(0, 6)) {
     fail_npy(name, "it does not begin as one");
   }
   if (text_of(file.first(8)) != kMagic) fail_npy(name, "only version 1.0 is known here");
   const std::size_t header_size = number_at<std::uint16_t>(file, kMagic.size());
   if (header_size > file.size() - kBeforeHeader) fail_npy(name, "it is cut short");
-  const std::string_view header = text_of(file.subspan(kBeforeHeader, header_size));
+  return {text_of(file.subspan(kBeforeHeader, header_size)), kBeforeHeader + header_size};
+}
+
+/// `file`: as raw_header; `size`: of the whole file.
+NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name) {
+  const auto [header, data_offset] = raw_header(file, name);
   NpyHeader result;
   ArraySpec& spec = result.spec;
-  result.data_offset = kBeforeHeader + header_size;
+  result.data_offset = data_offset;
   spec.shape = parse_shape(header_value(header, "shape", ')', name), name);
   if (header_value(header, "fortran_order", ',', name) != "False,") {
     fail_npy(name, "it is in Fortran order");
@@ -470,7 +481,10 @@ std::vector<std::string> npz_members(const std::filesystem::path& path) {
   return names;
 }
 
-NpyArray read_npz(const std::filesystem::path& path, const std::string& name) {
+namespace {
+
+/// A member `name`.npy, checked.
+std::vector<std::byte> read_member(const std::filesystem::path& path, const std::string& name) {
   const InputFile file(path);
   const auto entries = read_directory(file);
   const auto entry = std::find_if(entries.begin(), entries.end(), [&](const ZipEntry& candidate) {
@@ -490,9 +504,30 @@ NpyArray read_npz(const std::filesystem::path& path, const std::string& name) {
   if (number_at<std::uint32_t>(local, 0) != kLocalHeader) fail_zip(file, "a member is damaged");
   const std::uint64_t skip =
       kLocalHeaderSize + number_at<std::uint16_t>(local, 26) + number_at<std::uint16_t>(local, 28);
-  const auto member = read_at(file, entry->offset + skip, entry->size);
+  auto member = read_at(file, entry->offset + skip, entry->size);
   if (crc32_of(member) != entry->crc) fail_npy(where, "its checksum is wrong: it was altered");
-  return parse_npy(member, where);
+  return member;
+}
+
+}  // namespace
+
+NpyArray read_npz(const std::filesystem::path& path, const std::string& name) {
+  return parse_npy(read_member(path, name), fmt::format("{}: '{}'", path.string(), name));
+}
+
+std::string read_npz_text(const std::filesystem::path& path, const std::string& name) {
+  const std::vector<std::byte> member = read_member(path, name);
+  const std::string where = fmt::format("{}: '{}'", path.string(), name);
+  const RawHeader header = raw_header(member, where);
+  const std::string_view descriptor = header_value(header.text, "descr", ',', where);
+  if (!descriptor.starts_with("'<U") ||
+      !parse_shape(header_value(header.text, "shape", ')', where), where).empty())
+    fail_npy(where, "it is no text without dimensions");
+  const Bytes data = Bytes(member).subspan(header.data_offset);
+  std::u32string text(data.size() / 4, U'\0');
+  std::memcpy(text.data(), data.data(), text.size() * 4);
+  while (!text.empty() && text.back() == U'\0') text.pop_back();  // as NumPy
+  return to_utf8(text);
 }
 
 }  // namespace wellspring

@@ -114,5 +114,7 @@ std::vector<std::string> npz_members(const std::filesystem::path& path);
 /// The array `name` (without ".npy"). Errors (data) as parse_npy, and: not a zip archive, no such
 /// member (with the nearest name), compressed, a wrong checksum.
 NpyArray read_npz(const std::filesystem::path& path, const std::string& name);
+/// The same of a text without dimensions, as UTF-8.
+std::string read_npz_text(const std::filesystem::path& path, const std::string& name);
 
 }  // namespace wellspring

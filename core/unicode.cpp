@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+
 namespace wellspring {
 
 std::optional<Character> first_character(std::string_view text) {
@@ -33,6 +35,24 @@ std::u32string to_utf32(std::string_view utf8) {
                              "texts are UTF-8 throughout"});
     out += character->code;
     utf8.remove_prefix(character->bytes);
+  }
+  return out;
+}
+
+std::string to_utf8(std::u32string_view text) {
+  std::string out;
+  for (const char32_t code : text) {
+    const std::size_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    std::string character(bytes, '\0');
+    for (std::size_t i = bytes; i-- > 0;)
+      character[i] = static_cast<char>(0x80 | (code >> (6 * (bytes - 1 - i)) & 0x3F));
+    const char32_t lead = code >> (6 * (bytes - 1));
+    character[0] = static_cast<char>(bytes == 1 ? code : (0xF00u >> bytes & 0xFF) | lead);
+    if (first_character(character).value_or(Character{~code, 0}).code != code)
+      fail(ErrorKind::data, {fmt::format("a text with {:#x}, which is no character",
+                                         static_cast<std::uint32_t>(code)),
+                             "", "texts are Unicode throughout"});
+    out += character;
   }
   return out;
 }

@@ -19,5 +19,7 @@ std::optional<Character> first_character(std::string_view text);
 
 /// All characters. Error (data) where the bytes are not UTF-8.
 std::u32string to_utf32(std::string_view utf8);
+/// The reverse. Error (data) for what is no character.
+std::string to_utf8(std::u32string_view text);
 
 }  // namespace wellspring

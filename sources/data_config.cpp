@@ -272,7 +272,7 @@ void expect_targets_follow(const DataConfig& data, const std::vector<std::string
 std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format) {
   std::vector<ParamSetting> settings;
   for (const std::string& key : format_keys(format))
-    if (const auto setting = node.scalar(key)) settings.push_back(*setting);
+    if (const auto setting = node.setting(key)) settings.push_back(*setting);
   check_format_settings(format, settings);
   return settings;
 }

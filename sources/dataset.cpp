@@ -1,6 +1,7 @@
 #include "sources/dataset.h"
 
 #include "core/signals.h"
+#include "sources/stored_rows.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,12 +12,24 @@
 
 namespace wellspring {
 
+std::int64_t RowLayout::bytes() const {
+  if (type == ElementType::u8) return sample.elements();
+  return stored_numbers(sample) * static_cast<std::int64_t>(element_size(type));
+}
+
 const std::vector<LatentInfo>& Dataset::latents() const {
   static const std::vector<LatentInfo> none;
   return none;
 }
 
 void Dataset::read_latents(std::int64_t /*row*/, float* /*out*/) const {}
+
+const std::vector<ValueInfo>& Dataset::targets() const {
+  static const std::vector<ValueInfo> none;
+  return none;
+}
+
+void Dataset::read_targets(std::int64_t /*row*/, float* /*out*/) const {}
 
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
                   const std::function<void(RowReader&, std::int64_t)>& work,

@@ -18,11 +18,10 @@ namespace wellspring {
 /// How one row is kept in memory, on the host as on the device.
 struct RowLayout {
   SampleLayout sample;
-  ElementType type = ElementType::u8;  ///< u8: pixels of an image, HWC; f32: features of an event
+  ElementType type = ElementType::u8;  ///< u8: pixels of an image, HWC; f32: an event or a set, as
+                                       ///< stored_numbers (sources/stored_rows.h) has them
   friend bool operator==(const RowLayout&, const RowLayout&) = default;
-  std::int64_t bytes() const {
-    return sample.elements() * static_cast<std::int64_t>(element_size(type));
-  }
+  std::int64_t bytes() const;
 };
 
 /// Reads rows; one a thread, since it keeps buffers and the state of decoders.
@@ -47,10 +46,14 @@ class Dataset {
   /// Label i means classes()[i].
   virtual const std::vector<std::string>& classes() const = 0;
   virtual std::int32_t label(std::int64_t row) const = 0;
-  /// What is known of each row beside its label, for regressions: its column of latents. Of events.
+  /// What is known of each row beside its label, for regressions: its column of latents. Of events
+  /// and sets.
   virtual const std::vector<LatentInfo>& latents() const;
   /// Writes them to `out` [latents().size()].
   virtual void read_latents(std::int64_t row, float* out) const;
+  /// The columns of `target` by name, and the same of a row.
+  virtual const std::vector<ValueInfo>& targets() const;
+  virtual void read_targets(std::int64_t row, float* out) const;
   /// Where a row comes from, for messages: "dir/train/cat/1.jpg", "x.npy: row 17".
   virtual std::string location(std::int64_t row) const = 0;
   /// The same with the file's own path, however it was written: equal for the same row of the same

@@ -87,10 +87,13 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
       (spec_.storage == Storage::automatic && static_cast<std::uint64_t>(all) <= budget_bytes_);
   labels_ = plan.reserve<std::int32_t>("data", "labels of " + name(),
                                        static_cast<std::size_t>(data_->size()));
-  if (!latent_names_.empty()) {
-    latents_ = plan.reserve<float>("data", "latents of " + name(),
-                                   static_cast<std::size_t>(data_->size()) * latent_names_.size());
-  }
+  const auto columns = [&](const char* what, std::size_t width) {
+    if (width == 0) return Planned<float>{};
+    return plan.reserve<float>("data", what + name(),
+                               static_cast<std::size_t>(data_->size()) * width);
+  };
+  latents_ = columns("latents of ", data_->latents().size());
+  targets_ = columns("targets of ", data_->targets().size());
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();
     stage_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
@@ -154,13 +157,20 @@ void DatasetSource::load_truth(Stream& stream) {
   }
   stream.copy(labels_.data(), labels.data(), labels_.bytes(), CopyDirection::host_to_device,
               "labels");
-  std::vector<float> latents(static_cast<std::size_t>(data_->size()) * latent_names_.size());
-  if (latents_) {
-    for (std::int64_t i = 0; i < data_->size(); ++i)
-      data_->read_latents(i, latents.data() + static_cast<std::size_t>(i) * latent_names_.size());
-    stream.copy(latents_.data(), latents.data(), latents_.bytes(), CopyDirection::host_to_device,
-                "latents");
-  }
+  stream.synchronize();
+  load_columns(stream, latents_, &Dataset::read_latents);
+  load_columns(stream, targets_, &Dataset::read_targets);
+}
+
+void DatasetSource::load_columns(Stream& stream, const Planned<float>& columns,
+                                 void (Dataset::*read)(std::int64_t, float*) const) {
+  if (!columns) return;
+  std::vector<float> values(columns.size());
+  const std::size_t width = columns.size() / static_cast<std::size_t>(data_->size());
+  for (std::int64_t i = 0; i < data_->size(); ++i)
+    ((*data_).*read)(i, values.data() + static_cast<std::size_t>(i) * width);
+  stream.copy(columns.data(), values.data(), columns.bytes(), CopyDirection::host_to_device,
+              "truth of rows");
   stream.synchronize();
 }
 
@@ -224,8 +234,10 @@ StoredRows DatasetSource::stored(const std::uint8_t* bytes, std::int64_t period)
   StoredRows rows;
   rows.bytes = bytes;
   rows.labels = labels_.data();
-  if (latents_) rows.latents = latents_.data();
-  rows.latent_count = static_cast<std::int32_t>(latent_names_.size());
+  rows.latents = latents_ ? latents_.data() : nullptr;
+  rows.targets = targets_ ? targets_.data() : nullptr;
+  rows.latent_count = static_cast<std::int32_t>(data_->latents().size());
+  rows.target_count = static_cast<std::int32_t>(data_->targets().size());
   rows.period = static_cast<std::uint64_t>(period);
   return rows;
 }

@@ -27,6 +27,7 @@ class DatasetSource final : public Source {
   SampleLayout layout() const override {
     SampleLayout layout = data_->layout().sample;
     layout.latents = static_cast<int>(latent_names_.size());
+    layout.targets = static_cast<int>(data_->targets().size());
     return layout;
   }
   const std::vector<std::string>& classes() const override { return data_->classes(); }
@@ -55,6 +56,9 @@ class DatasetSource final : public Source {
   void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
   void load_truth(Stream& stream);
+  /// The same of latents or targets: `read` writes those of a row.
+  void load_columns(Stream& stream, const Planned<float>& columns,
+                    void (Dataset::*read)(std::int64_t, float*) const);
   /// Rows at `bytes` with the truth of all.
   StoredRows stored(const std::uint8_t* bytes, std::int64_t period) const;
   void load_resident(Stream& stream);
@@ -78,7 +82,8 @@ class DatasetSource final : public Source {
   Planned<std::uint8_t> rows_;                     ///< all rows, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
   Planned<std::int32_t> labels_;   ///< [size]
-  Planned<float> latents_;         ///< [size, latent_names_.size()], of rows that have any
+  Planned<float> latents_;         ///< [size, latents], of rows that have any
+  Planned<float> targets_;         ///< [size, targets], likewise
   Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: a batch of evaluation
 
   std::unique_ptr<RowRing> ring_;

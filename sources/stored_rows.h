@@ -3,17 +3,26 @@
 #pragma once
 
 #include "kernels/emission/byte_images.h"
+#include "kernels/emission/set_count.h"
 
 #include <cstdint>
 
 namespace wellspring {
 
+/// Numbers of a stored row that is no image, 4 bytes each: x (f32), then globals (f32), then, of a
+/// set, how many items it has (i32), also those that the row has no room for. Items that are not
+/// there are 0.
+WS_INLINE constexpr std::int64_t stored_numbers(const SampleLayout& layout) {
+  return layout.elements() + layout.globals + (layout.kind == SampleKind::set ? 1 : 0);
+}
+
 /// Where the row of a slot lies.
 struct StoredRows {
   const std::uint8_t* bytes = nullptr;   ///< [rows or period, bytes of a row]
   const std::int32_t* labels = nullptr;  ///< [rows], by sample id in either case
-  const float* latents = nullptr;        ///< [rows, latent_count], likewise; null: none
-  std::int32_t latent_count = 0;
+  const float* latents = nullptr;        ///< [rows, latent_count], likewise
+  const float* targets = nullptr;        ///< [rows, target_count], likewise
+  std::int32_t latent_count = 0, target_count = 0;
   std::uint64_t period = 0;  ///< of a ring; 0: bytes holds every row, by sample id
   /// [period] Where a rank sees a part of every batch only: the row in which the n-th sample of the
   /// source lies, at n % period. Null: row n % period.
@@ -49,7 +58,7 @@ struct StoredImages {
   }
 };
 
-/// Map functor: rows of f32 features, one value an index.
+/// Map functor: rows of events and sets, one value an index.
 template <class T>
 struct EmitStoredFeatures {
   StoredRows rows;
@@ -61,17 +70,34 @@ struct EmitStoredFeatures {
     const std::int64_t features = batch.layout.elements(), b = i / features, f = i % features;
     const Slot slot = slots[b];
     if (slot.source != source) return;
-    const auto* const values = reinterpret_cast<const float*>(rows.bytes);
-    const auto row = static_cast<std::int64_t>(rows.row_of(slot));
-    static_cast<T*>(batch.x)[i] = static_cast<T>(values[row * features + f]);
-    if (f != 0) return;
+    const float* const row =
+        reinterpret_cast<const float*>(rows.bytes) +
+        static_cast<std::int64_t>(rows.row_of(slot)) * stored_numbers(batch.layout);
+    static_cast<T*>(batch.x)[i] = static_cast<T>(row[f]);
+    if (f == 0) write_rest(b, slot.sample, row + features);
+  }
+
+ private:
+  /// All columns but x; `row`: what is stored behind x.
+  WS_INLINE void write_rest(std::int64_t b, std::uint64_t sample, const float* row) const {
+    const int globals = batch.layout.globals;
+    for (int k = 0; k < globals && batch.globals != nullptr; ++k)
+      batch.globals[b * globals + k] = row[k];
+    if (batch.layout.kind == SampleKind::set)
+      detail::write_count(batch, b, *reinterpret_cast<const std::int32_t*>(row + globals));
     Truth<0> truth;
-    truth.label = rows.labels[slot.sample];
+    truth.label = rows.labels[sample];
     detail::write_truth(batch, b, truth);
-    if (batch.latents == nullptr) return;
-    const auto first = static_cast<std::int64_t>(slot.sample) * rows.latent_count;
-    for (std::int32_t k = 0; k < rows.latent_count && k < batch.layout.latents; ++k)
-      batch.latents[b * batch.layout.latents + k] = rows.latents[first + k];
+    copy_truth(rows.latents, rows.latent_count, sample, batch.latents, batch.layout.latents, b);
+    copy_truth(rows.targets, rows.target_count, sample, batch.target, batch.layout.targets, b);
+  }
+
+  /// The row of `sample` in a table to the front of row `b` of a column.
+  WS_INLINE static void copy_truth(const float* table, std::int32_t count, std::uint64_t sample,
+                                   float* column, int width, std::int64_t b) {
+    if (column == nullptr) return;
+    for (std::int32_t k = 0; k < count && k < width; ++k)
+      column[b * width + k] = table[static_cast<std::int64_t>(sample) * count + k];
   }
 };
 

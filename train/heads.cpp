@@ -70,13 +70,15 @@ std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
                                return find_target(other, name).has_value();
                              });
     if (known) continue;
-    fail(ErrorKind::config,
-         {source != nullptr
-              ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
-                            prefix_of(head), source->name, name)
-              : fmt::format("{}: no source has a latent or a target '{}'", prefix_of(head), name),
-          "files carry labels and nothing else",
-          name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
+    fail(
+        ErrorKind::config,
+        {source != nullptr
+             ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
+                           prefix_of(head), source->name, name)
+             : fmt::format("{}: no source has a latent or a target '{}'", prefix_of(head), name),
+         "those of files are what export wrote beside their rows, and arrays that the source names "
+         "as latents",
+         name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
   }
   fail(ErrorKind::config, {fmt::format("{}: no source has all of its targets ({})", prefix_of(head),
                                        join(head.targets)),

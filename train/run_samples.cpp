@@ -27,7 +27,10 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
   } else {
     origin.info.name = source.name();
     origin.info.layout = source.layout();
-    if (const Dataset* const rows = source.rows()) origin.info.latents = rows->latents();
+    if (const Dataset* const rows = source.rows()) {
+      origin.info.latents = rows->latents();
+      origin.info.targets = rows->targets();
+    }
   }
   origin.info.classes = source.classes();
   origin.augmentation = plan_augmentation(configured.augmentations.without_list(), {1, 1}, {1, 1});

@@ -23,6 +23,8 @@ SourceTruth truth_of(const RunConfig& config, const SourceSpec& spec, const Sour
   } else if (const Dataset* const rows = source.rows()) {
     for (const LatentInfo& latent : rows->latents())
       truth.latents.push_back({latent.name, latent.unit, latent.low, latent.high});
+    for (const ValueInfo& target : rows->targets())
+      truth.targets.push_back({target.name, target.unit, -1, 1});
   }
   // Columns that nobody names, as arrays have them.
   for (int i = static_cast<int>(truth.targets.size()); i < source.layout().targets; ++i)

@@ -25,6 +25,7 @@
 #include "kernels/emission/emit_call.h"
 #include "kernels/emission/launcher.h"
 #include "kernels/emission/sample.h"
+#include "kernels/emission/set_count.h"
 #include "kernels/macros.h"
 #include "kernels/memory_plan.h"
 
@@ -36,19 +37,6 @@
 #include <type_traits>
 
 namespace wellspring {
-
-namespace detail {
-
-/// Adds to a counter that other rows of the batch add to as well.
-WS_INLINE void count_up(unsigned long long* counter, unsigned long long n) {
-#if WS_DEVICE_CODE
-  atomicAdd(counter, n);
-#else
-  __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
-#endif
-}
-
-}  // namespace detail
 
 /// Where one sample's features go. T: element type of x.
 template <class T>
@@ -81,12 +69,7 @@ class RowWriter {
     for (int i = kept * features() + rank; i < items() * features(); i += size) {
       row[i] = static_cast<T>(0.f);
     }
-    if (rank != 0) return;
-    if (batch_.count != nullptr) batch_.count[b_] = kept;
-    if (kept < count_ && batch_.overflow != nullptr) {
-      detail::count_up(&batch_.overflow->samples, 1);
-      detail::count_up(&batch_.overflow->items, static_cast<unsigned long long>(count_ - kept));
-    }
+    if (rank == 0) detail::write_count(batch_, b_, count_);
   }
 
  private:

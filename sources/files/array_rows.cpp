@@ -40,12 +40,16 @@ std::string ArrayRows::place(std::int64_t row) const {
 }
 
 std::string ArrayRows::summary() const {
-  const bool images = layout_.type == ElementType::u8;
-  const std::string what = images
-                               ? fmt::format("{}x{}", layout_.sample.width, layout_.sample.height)
-                               : counted(layout_.sample.features, "feature");
+  const SampleLayout& sample = layout_.sample;
+  const bool images = sample.kind == SampleKind::image, sets = sample.kind == SampleKind::set;
+  std::string what = images ? fmt::format("{}x{}", sample.width, sample.height)
+                            : counted(sample.features, "feature");
+  if (sets) what = fmt::format("up to {} of {}", counted(sample.items, "item"), what);
   std::string text =
-      fmt::format("{} of {}, {}, from {}", counted(size(), images ? "image" : "event"),
+      fmt::format("{} of {}, {}, from {}",
+                  counted(size(), images ? "image"
+                                  : sets ? "set"
+                                         : "event"),
                   counted(classes_.size(), "class", "classes"), what, path_.string());
   if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
   return text;
@@ -58,8 +62,11 @@ std::string ArrayRows::size_advice(int /*size*/) const {
 void ArrayRows::require_finite(std::int64_t row, const float* values) const {
   for (std::int64_t i = 0; i < layout_.sample.elements(); ++i) {
     if (std::isfinite(values[i])) continue;
+    const bool set = layout_.sample.kind == SampleKind::set;
+    const std::int64_t features = layout_.sample.features;
     fail(ErrorKind::data,
-         {fmt::format("{}: feature {} is {}", location(row), i, values[i]),
+         {fmt::format("{}: {}feature {} is {}", location(row),
+                      set ? fmt::format("item {}, ", i / features) : "", i % features, values[i]),
           "a network that has seen it never recovers", "leave the row out, or replace the value"});
   }
 }

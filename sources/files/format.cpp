@@ -16,6 +16,7 @@
   FORMAT(folder)               \
   FORMAT(hdf5)                 \
   FORMAT(npy)                  \
+  FORMAT(npz)                  \
   FORMAT(tar)
 
 namespace wellspring {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace wellspring {
 namespace {
@@ -146,6 +147,31 @@ TEST(Npz, ReadsBack) {
                 ": 'labels' is not in the archive\n  did you mean 'label'? known: x, label, "
                 "metadata");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.npz"});
+}
+
+TEST(Npz, TextsAreReadBack) {
+  const TemporaryFolder folder;
+  for (const std::string text : {"", "{}", "a \u00e4 \u20ac \U0001F600", "{\"unit\": \"GeV\"}"}) {
+    NpzWriter archive(folder / "a.npz");
+    archive.add_file("text.npy", bytes_of(npy_text(text)));
+    archive.add("x", {ElementType::i32, {2}}, bytes_of(kInts));
+    archive.commit();
+    EXPECT_EQ(read_npz_text(folder / "a.npz", "text"), text);
+    EXPECT_NE(message_of(ErrorKind::data, [&] { read_npz_text(folder / "a.npz", "x"); })
+                  .find("no text without dimensions"),
+              std::string::npos);
+  }
+  // A surrogate and a number beyond Unicode are no characters.
+  for (const char32_t code : {U'\xD800', static_cast<char32_t>(0x110000)}) {
+    std::string member = npy_text("a");
+    std::memcpy(member.data() + member.size() - 4, &code, 4);
+    NpzWriter archive(folder / "a.npz");
+    archive.add_file("text.npy", bytes_of(member));
+    archive.commit();
+    EXPECT_NE(message_of(ErrorKind::data, [&] { read_npz_text(folder / "a.npz", "text"); })
+                  .find("no character"),
+              std::string::npos);
+  }
 }
 
 TEST(Npz, EqualArraysMakeEqualFiles) {

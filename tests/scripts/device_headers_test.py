@@ -30,6 +30,7 @@ kernels/emission/lanes.h
 kernels/emission/latent_map.h
 kernels/emission/pixel_run.h
 kernels/emission/sample.h
+kernels/emission/set_count.h
 kernels/emission/tiles.h
 kernels/gamma.h
 kernels/kernel_handle.h

@@ -107,6 +107,36 @@ class Hdf5(unittest.TestCase):
                 np.testing.assert_array_equal(x, showers.astype(np.float32), str(options))
                 np.testing.assert_array_equal(latents[:, :1], energies.astype(np.float32))
 
+    def test_sets_of_others_are_read(self):
+        random = np.random.default_rng(3)
+        counts = random.integers(0, 6, 30)
+        counts[7] = 5  # the padded file has room for five
+        mask = np.arange(5) < counts[:, None]
+        items = random.normal(size=(30, 5, 3)).astype(np.float32)
+        mass = np.linspace(10, 200, 30)
+        padded = np.concatenate([items, mask[..., None]], axis=2)
+        jets = np.stack([mass + 500, mass / 100, mass, counts], axis=1)
+        with h5py.File(self.path / "jetnet.hdf5", "w") as file:
+            file.create_dataset("particle_features", data=padded, compression="gzip", chunks=(7, 5, 2))
+            file["jet_features"] = jets
+        columns = {"x": items[mask], "offsets": np.concatenate([[0], counts.cumsum()]), "mass": mass}
+        np.savez(self.path / "columns.npz", **columns)
+        with h5py.File(self.path / "columns.h5", "w") as file:
+            for name, values in columns.items():
+                file[name] = values
+        for name, keys in (("jetnet.hdf5", ""), ("columns.npz", ", latents: [mass]"),
+                           ("columns.h5", ", latents: [mass]")):
+            for storage in ("resident", "streamed"):
+                text = CONFIG.format(path=self.path / name, keys=f"storage: {storage}, shuffle: false{keys}")
+                text = text.replace("name: mlp", "name: deepset, item_widths: [4]").replace("energy", "mass")
+                (self.path / "run.yaml").write_text(text)
+                with np.load(self.export("back.npz", "run.yaml", "--count", "30")) as back:
+                    np.testing.assert_array_equal(back["x"], items[mask], name)
+                    np.testing.assert_array_equal(np.diff(back["offsets"]), counts, name)
+                    self.assertIn(np.float32(mass[4]), back["latents"][4])
+                done = self.run_program("train", "run.yaml", f"out=run-{name}-{storage}")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def refusal(self, name):
         (self.path / "run.yaml").write_text(CONFIG.format(path=self.path / name, keys="shuffle: true"))
         done = self.run_program("config", "run.yaml")

@@ -88,7 +88,7 @@ TEST_F(Formats, AreListedWithAllThatDescribeNeeds) {
     EXPECT_EQ(&find_format(format.name), &format);
     for (const ParamRow& row : format.parameters) EXPECT_FALSE(row.help.empty()) << row.name;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "tar"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "npz", "tar"}));
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             find_format("nyp", {"run.yaml", 3, 4});
@@ -391,8 +391,8 @@ TEST_F(Formats, AreFoundByThePathOrNamed) {
   const test::LabelledImages images = test::labelled_noise(2, 2, 32);
   write_all(images);
   fs::rename(path("set.tar"), path("set.bundle"));
-  expect_parts(refused("set.bundle"),
-               {"set.bundle: no data set by its name", "cifar, folder, hdf5, npy, tar", "format:"});
+  expect_parts(refused("set.bundle"), {"set.bundle: no data set by its name",
+                                       "cifar, folder, hdf5, npy, npz, tar", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
   expect_parts(refused("folder", {}, "tar"), {"that is format folder, not format: tar"});
   expect_parts(refused("cifar", {}, "folder"), {"no images"});

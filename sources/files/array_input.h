@@ -1,0 +1,86 @@
+// Files of named arrays as data sets read them, whatever their format: HDF5 files and NumPy's
+// archives. Used by the formats of array files; host only.
+#pragma once
+
+#include "core/hdf5.h"
+#include "core/npy.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace wellspring {
+
+/// Numbers of any type with at least one dimension. Those of an HDF5 file are read as they are
+/// asked for, those of an archive lie in memory.
+class NumberArray {
+ public:
+  explicit NumberArray(Hdf5Array array);
+  NumberArray(std::string name, NpyArray array);
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  std::int64_t rows() const { return shape_[0]; }
+  bool is_whole() const { return whole_; }
+  bool is_bytes() const { return type_text_ == "U8"; }
+  /// "F32 [2, 3]".
+  std::string text() const;
+  /// Rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float, double)
+  /// to `out`; see Hdf5Array::read. Of whole numbers where T is.
+  template <class T>
+  void read(std::int64_t first, std::int64_t count, T* out) const;
+  /// The attribute of that name, where the format has attributes and it is a text.
+  std::optional<std::string> text_attribute(const std::string& name) const;
+
+ private:
+  std::string name_, type_text_;
+  std::vector<std::int64_t> shape_;
+  bool whole_ = false;
+  std::variant<Hdf5Array, NpyArray> data_;
+};
+
+extern template void NumberArray::read(std::int64_t, std::int64_t, std::uint8_t*) const;
+extern template void NumberArray::read(std::int64_t, std::int64_t, std::int64_t*) const;
+extern template void NumberArray::read(std::int64_t, std::int64_t, float*) const;
+extern template void NumberArray::read(std::int64_t, std::int64_t, double*) const;
+
+class ArrayInput {
+ public:
+  virtual ~ArrayInput() = default;
+  const std::filesystem::path& path() const { return path_; }
+  virtual const std::vector<std::string>& names() const = 0;
+  bool has(std::string_view name) const;
+  /// Errors (data): it is not there (with the nearest name), no array of numbers, damaged.
+  virtual NumberArray array(const std::string& name) const = 0;
+  /// A text without dimensions. Errors (data).
+  virtual std::string text(const std::string& name) const = 0;
+
+  /// Error (data) about what is called `name` in the file.
+  [[noreturn]] void refuse(const std::string& name, const std::string& problem,
+                           const std::string& why, const std::string& advice) const;
+  /// The same about its type and shape.
+  [[noreturn]] void refuse(const NumberArray& array, const std::string& why,
+                           const std::string& advice) const;
+  /// An array of exactly this shape. Errors (data) as array(), and: another shape; `what`: what has
+  /// as many rows, "'x' has 20 rows".
+  NumberArray array_of(const std::string& name, const std::vector<std::int64_t>& shape,
+                       const std::string& what) const;
+
+ protected:
+  explicit ArrayInput(std::filesystem::path path) : path_(std::move(path)) {}
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Errors (data): missing, of another format, damaged.
+std::unique_ptr<ArrayInput> open_hdf5_input(const std::filesystem::path& path);
+std::unique_ptr<ArrayInput> open_npz_input(const std::filesystem::path& path);
+
+}  // namespace wellspring

@@ -1,0 +1,423 @@
+// Formats `hdf5` and `npz`: rows and truth as arrays of one file, as `export` writes them or as
+// those of the CaloChallenge and of JetNet lie.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "sources/files/array_input.h"
+#include "sources/files/array_rows.h"
+#include "sources/files/format.h"
+#include "sources/files/stored_sets.h"
+#include "sources/files/truth_columns.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Layout { automatic, columns, calochallenge, jetnet };
+enum class Unit { mev, gev };
+
+struct ArraySettings {
+  Layout layout = Layout::automatic;
+  std::string array = "x", offsets = "offsets", globals = "globals", labels = "label";
+  std::int64_t items = 0, label = 0, classes = 0;
+  std::vector<std::string> latents;
+  std::string class_names;
+  Unit unit = Unit::mev;
+  double energy_low = 0, energy_high = 0;
+};
+
+constexpr const char* kShowers = "showers";
+constexpr const char* kEnergies = "incident_energies";
+constexpr const char* kParticles = "particle_features";
+constexpr const char* kJets = "jet_features";
+constexpr const char* kLatents = "latents";
+constexpr const char* kTarget = "target";
+
+const ParamTable<ArraySettings>& array_table() {
+  constexpr double kMostClasses = std::numeric_limits<std::int32_t>::max();
+  static const auto table =
+      ParamTable<ArraySettings>("arrays")
+          .choice("layout", &ArraySettings::layout,
+                  {{"auto", Layout::automatic},
+                   {"columns", Layout::columns},
+                   {"calochallenge", Layout::calochallenge},
+                   {"jetnet", Layout::jetnet}},
+                  "columns: an array of rows, or of the items of sets; calochallenge: "
+                  "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
+                  "auto: one of the last two where its arrays are there, but no x, and no array is "
+                  "named")
+          .text("array", &ArraySettings::array,
+                "of columns: name of the array of rows, or of items")
+          .text("offsets", &ArraySettings::offsets,
+                "of columns: array of where each set begins among the items; without it rows are "
+                "events or images")
+          .integer(
+              "items", &ArraySettings::items, {0, 1 << 17}, "",
+              "of sets: most items kept of one, the first; further ones are counted as overflow; "
+              "0: as many as the export or the layout has room for, or as the largest set has")
+          .text("globals", &ArraySettings::globals,
+                "of sets: array [rows, numbers] of what a set has as a whole, where it is there")
+          .text_list(
+              "latents", &ArraySettings::latents,
+              "arrays [rows] or [rows, columns] of numbers to learn in a regression, by name; "
+              "[]: latents as exported, of jetnet without those jet_features")
+          .text("labels", &ArraySettings::labels,
+                "array of class indices, one a row; where it is not there all rows have one label")
+          .integer("label", &ArraySettings::label, {0, kMostClasses}, "",
+                   "that label: of a file of one class among several")
+          .integer("classes", &ArraySettings::classes, {0, kMostClasses}, "",
+                   "how many there are; 0: as many as have names, or the largest label + 1")
+          .text("class_names", &ArraySettings::class_names,
+                "text file of class names, one a line; a relative path begins where path lies; "
+                "empty: as the export named them, or 0, 1, 2...")
+          .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
+                  "of calochallenge: unit that rows and the latent energy are brought to")
+          .real(
+              "energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
+              "of calochallenge: least incident energy, as the latent of a generator mixed with it "
+              "has; 0: that of the file")
+          .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
+                "and the largest; 0: that of the file");
+  return table;
+}
+
+class ArrayFileRows final : public ArrayRows {
+ public:
+  ArrayFileRows(const DatasetRequest& request, std::unique_ptr<ArrayInput> file,
+                const ArraySettings& settings)
+      : ArrayRows(request.path, request.limit_per_class),
+        file_(std::move(file)),
+        layout_(layout_of(settings)) {
+    const ExportedMeaning exported = read_meaning(*file_);
+    open_values(settings, exported);
+    read_labels(settings, exported);
+    require_weights_of_one();
+    read_truth(settings, exported);
+  }
+
+  const std::vector<LatentInfo>& latents() const override { return latents_.columns; }
+  void read_latents(std::int64_t row, float* out) const override {
+    latents_.read(stored(row), out);
+  }
+  const std::vector<ValueInfo>& targets() const override { return target_names_; }
+  void read_targets(std::int64_t row, float* out) const override {
+    targets_.read(stored(row), out);
+  }
+  std::string summary() const override {
+    if (layout_ == Layout::jetnet) return ArrayRows::summary() + " (jetnet)";
+    return ArrayRows::summary() + (is_calo() ? " (calochallenge, in " + unit_name() + ")" : "");
+  }
+  std::unique_ptr<RowReader> reader() const override { return std::make_unique<Reader>(*this); }
+
+ private:
+  class Reader final : public RowReader {
+   public:
+    explicit Reader(const ArrayFileRows& data) : data_(data) {}
+    /// Reads it: what is compressed tells no less.
+    void check(std::int64_t row) override {
+      buffer_.resize(static_cast<std::size_t>(data_.layout().bytes()) / sizeof(float) + 1);
+      read(row, reinterpret_cast<std::uint8_t*>(buffer_.data()));
+    }
+    void read(std::int64_t row, std::uint8_t* out) override {
+      if (data_.sets_) return data_.read_set(row, reinterpret_cast<float*>(out));
+      const NumberArray& rows = *data_.values_;
+      if (data_.layout().type == ElementType::u8) return rows.read(data_.stored(row), 1, out);
+      auto* const values = reinterpret_cast<float*>(out);
+      rows.read(data_.stored(row), 1, values);
+      data_.require_finite(row, values);
+      if (data_.is_calo()) data_.check_and_scale(row, values);
+    }
+
+   private:
+    const ArrayFileRows& data_;
+    std::vector<float> buffer_;  ///< floats, for their alignment
+  };
+
+  bool is_calo() const { return layout_ == Layout::calochallenge; }
+  std::string unit_name() const { return per_mev_ == 1 ? "MeV" : "GeV"; }
+  std::int64_t stored_rows() const { return sets_ ? sets_->rows() : values_->rows(); }
+  /// "'x' has 20 rows".
+  std::string rows_text() const {
+    return fmt::format("'{}' has {}", rows_name_, counted(stored_rows(), "row"));
+  }
+
+  Layout layout_of(const ArraySettings& settings) const {
+    if (settings.layout != Layout::automatic) return settings.layout;
+    if (file_->has(settings.array) || settings.array != ArraySettings{}.array)
+      return Layout::columns;
+    if (file_->has(kShowers) && file_->has(kEnergies)) return Layout::calochallenge;
+    if (file_->has(kParticles)) return Layout::jetnet;
+    fail(ErrorKind::data,
+         {fmt::format("{}: neither an array '{}' nor '{}' and '{}' nor '{}'", path().string(),
+                      settings.array, kEnergies, kShowers, kParticles),
+          fmt::format("it has {}", file_->names().empty()
+                                       ? "nothing"
+                                       : fmt::format("'{}'", fmt::join(file_->names(), "', '"))),
+          "name the array of rows with array:; sets are read from files in the layouts columns and "
+          "jetnet"});
+  }
+
+  void open_values(const ArraySettings& settings, const ExportedMeaning& exported) {
+    rows_name_ = is_calo() ? kShowers : settings.array;
+    if (layout_ == Layout::jetnet) {
+      rows_name_ = kParticles;
+      sets_ = open_masked_sets(*file_, kParticles);
+    } else if (!is_calo() && is_there(settings.offsets, ArraySettings{}.offsets)) {
+      rows_name_ = settings.offsets;
+      sets_ = open_ragged_sets(*file_, settings.array, settings.offsets);
+    }
+    if (sets_) return set_sets(settings, exported);
+    values_.emplace(file_->array(rows_name_));
+    is_calo() ? expect_showers() : set_columns();
+  }
+
+  /// Whether to read the array `name`; error (data) where it is not there, though somebody named
+  /// it.
+  bool is_there(const std::string& name, const std::string& unless_named) const {
+    if (name.empty() || file_->has(name)) return !name.empty();
+    if (name != unless_named) file_->array(name);  // says that it is not there
+    return false;
+  }
+
+  void set_sets(const ArraySettings& settings, const ExportedMeaning& exported) {
+    std::int64_t items = settings.items;
+    if (items == 0 && layout_ == Layout::columns) items = exported.most_items;
+    if (items == 0) items = std::max<std::int64_t>(1, sets_->most_items());
+    if (items * sets_->features() > kMostFeatures) {
+      file_->refuse(
+          rows_name_,
+          fmt::format("has sets of up to {} of {}", counted(items, "item"),
+                      counted(sets_->features(), "feature")),
+          fmt::format("a row holds up to {} numbers", kMostFeatures),
+          fmt::format("keep the first {} or fewer with items:", kMostFeatures / sets_->features()));
+    }
+    RowLayout layout{SampleLayout::set(static_cast<int>(items), sets_->features()),
+                     ElementType::f32};
+    if (is_there(settings.globals, ArraySettings{}.globals)) {
+      globals_ = read_columns(*file_, settings.globals, stored_rows(), rows_text());
+      layout.sample.globals = static_cast<int>(globals_.columns.size());
+    }
+    set_layout(layout);
+  }
+
+  /// As stored_numbers has them.
+  void read_set(std::int64_t row, float* out) const {
+    const SampleLayout sample = layout().sample;
+    std::fill_n(out, sample.elements(), 0.f);
+    const auto count = static_cast<std::int32_t>(sets_->read(stored(row), sample.items, out));
+    require_finite(row, out);
+    out += sample.elements();
+    globals_.read(stored(row), out);
+    std::memcpy(out + sample.globals, &count, sizeof count);
+  }
+
+  void set_columns() {
+    const NumberArray& values = *values_;
+    if (stored_rows() == 0) file_->refuse(values, "it has no rows", "store [rows, ...]");
+    const bool bytes = values.is_bytes() && values.shape().size() > 2;
+    const auto layout = row_layout_of(bytes ? ElementType::u8 : ElementType::f32, values.shape());
+    if (!layout) {
+      file_->refuse(
+          values,
+          fmt::format("rows are images, U8 [rows, height, width, 1 or 3] (or without the last), "
+                      "up to {} pixels wide and high, or events, numbers [rows, features], up "
+                      "to {}",
+                      kMostPixels, kMostFeatures),
+          "convert it; images that were exported are real numbers: (255 * x).round() as uint8");
+    }
+    set_layout(*layout);
+  }
+
+  void read_labels(const ArraySettings& settings, const ExportedMeaning& exported) {
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(stored_rows()), settings.label);
+    std::vector<std::string> known;
+    if (is_there(settings.labels, ArraySettings{}.labels)) {
+      const NumberArray array = file_->array_of(settings.labels, {stored_rows()}, rows_text());
+      if (!array.is_whole())
+        file_->refuse(array, "labels are whole numbers", "convert it: y.astype('int64')");
+      array.read(0, stored_rows(), labels.data());
+      known = exported.classes;
+    }
+    ClassNaming naming{settings.classes};
+    if (!settings.class_names.empty()) naming.names = path().parent_path() / settings.class_names;
+    set_labels(labels, fmt::format("{}: '{}'", path().string(), settings.labels), naming, known);
+  }
+
+  /// Rows of data sets weigh 1 each.
+  void require_weights_of_one() const {
+    if (!file_->has("weight")) return;
+    std::vector<double> weights(static_cast<std::size_t>(stored_rows()));
+    file_->array_of("weight", {stored_rows()}, rows_text()).read(0, stored_rows(), weights.data());
+    const auto other = std::ranges::find_if(weights, [](double weight) { return weight != 1; });
+    if (other == weights.end()) return;
+    file_->refuse("weight", fmt::format("of row {} is {}", other - weights.begin(), *other),
+                  "rows of data sets weigh 1 each",
+                  "export samples of weight 1, or remove the array");
+  }
+
+  void read_truth(const ArraySettings& settings, const ExportedMeaning& exported) {
+    if (layout().type != ElementType::f32) {
+      if (settings.latents.empty()) return;
+      file_->refuse(rows_name_, "are images, and latents: is given",
+                    "numbers to learn are read beside events and sets", "leave latents: out");
+    }
+    if (is_calo()) latents_ = read_energies(settings);
+    for (const std::string& name : latent_arrays(settings, exported)) {
+      const bool known = name == kLatents;
+      latents_.append(read_columns(*file_, name, stored_rows(), rows_text(),
+                                   known ? exported.latents : std::vector<LatentInfo>{}),
+                      *file_);
+    }
+    if (is_calo() || !file_->has(kTarget)) return;
+    targets_ = read_columns(*file_, kTarget, stored_rows(), rows_text());
+    for (const LatentInfo& column : targets_.columns)
+      target_names_.push_back({column.name, column.unit});
+    if (exported.targets.size() == target_names_.size()) target_names_ = exported.targets;
+  }
+
+  std::vector<std::string> latent_arrays(const ArraySettings& settings,
+                                         const ExportedMeaning& exported) const {
+    if (!settings.latents.empty() || is_calo()) return settings.latents;
+    if (!exported.latents.empty() && file_->has(kLatents)) return {kLatents};
+    if (layout_ == Layout::jetnet && file_->has(kJets)) return {kJets};
+    return {};
+  }
+
+  /// Energies in the file are MeV; some files say so.
+  void require_mev(const NumberArray& array) const {
+    for (const char* name : {"units", "unit"}) {
+      const auto unit = array.text_attribute(name);
+      if (!unit || *unit == "MeV") continue;
+      file_->refuse(array.name(),
+                    fmt::format("is in '{}', by its attribute '{}'", printable(*unit), name),
+                    "the layout has energies in MeV", "convert the array and the attribute");
+    }
+  }
+
+  void expect_showers() {
+    require_mev(*values_);
+    const auto layout = row_layout_of(ElementType::f32, values_->shape());
+    if (!layout) {
+      file_->refuse(*values_,
+                    fmt::format("showers are [rows, voxels], one row or more, up to {} voxels",
+                                kMostFeatures),
+                    "store them flat: rings fastest, then sectors, then layers");
+    }
+    set_layout(*layout);
+  }
+
+  TruthColumns read_energies(const ArraySettings& settings) {
+    per_mev_ = settings.unit == Unit::gev ? 1000 : 1;
+    const NumberArray array = file_->array_of(kEnergies, {stored_rows(), 1}, rows_text());
+    require_mev(array);
+    std::vector<double> energies(static_cast<std::size_t>(stored_rows()));
+    array.read(0, stored_rows(), energies.data());
+    const double low = 1000 * settings.energy_low;
+    const double high =
+        settings.energy_high > 0 ? 1000 * settings.energy_high : std::numeric_limits<float>::max();
+    TruthColumns truth;
+    for (std::size_t row = 0; row < energies.size(); ++row) {
+      const double energy = energies[row];
+      if (!(energy > 0) || !std::isfinite(energy)) {
+        file_->refuse(kEnergies, fmt::format("of row {} is {} MeV", row, energy),
+                      "a particle has an energy above 0", "leave the row out");
+      }
+      // Half a unit in the last place of f32: files may have been rounded.
+      if (energy * (1 + 0x1p-24) < low || energy * (1 - 0x1p-24) > high) {
+        file_->refuse(
+            kEnergies, fmt::format("of row {} is {} MeV", row, energy),
+            "energy_low and energy_high say that none is there",
+            "give the range of the file, and the generator that it is mixed with the same");
+      }
+      truth.values.push_back(static_cast<float>(energy / per_mev_));
+    }
+    LatentInfo latent;
+    latent.name = "energy";
+    latent.help = "of the particle";
+    latent.unit = unit_name();
+    const auto [least, most] = std::ranges::minmax(truth.values);
+    const double gev = 1000 / per_mev_;
+    latent.low = settings.energy_low > 0 ? static_cast<float>(settings.energy_low * gev) : least;
+    latent.high = settings.energy_high > 0 ? static_cast<float>(settings.energy_high * gev) : most;
+    if (!(latent.high > latent.low)) latent.low = 0;  // one energy alone: a range all the same
+    truth.columns.push_back(std::move(latent));
+    return truth;
+  }
+
+  void check_and_scale(std::int64_t row, float* values) const {
+    for (std::int64_t i = 0; i < layout().sample.elements(); ++i) {
+      if (values[i] < 0) {
+        fail(ErrorKind::data,
+             {fmt::format("{}: voxel {} has {} MeV", location(row), i, values[i]),
+              "no energy is negative in this layout", "leave the row out, or store 0"});
+      }
+      if (per_mev_ != 1) values[i] = static_cast<float>(values[i] / per_mev_);
+    }
+  }
+
+  std::unique_ptr<ArrayInput> file_;
+  Layout layout_;
+  std::string rows_name_;  ///< of the array that has a row a sample
+  std::optional<NumberArray> values_;
+  std::unique_ptr<StoredSets> sets_;  ///< in place of values
+  double per_mev_ = 1;                ///< MeV in the unit of the rows
+  TruthColumns globals_, latents_, targets_;
+  std::vector<ValueInfo> target_names_;
+};
+
+constexpr const char* kFiles =
+    "PATH is one file of arrays. columns: x [rows, features] of any numbers (events) or uint8 "
+    "[rows, height, width, 1 or 3] (images), or of sets x [items of all, features] and offsets "
+    "[rows + 1], which begin with 0 and end with the number of items; label [rows] of whole "
+    "numbers "
+    "and target [rows, numbers], where they are there; of what was exported also what it was drawn "
+    "with (latents), of sets globals. calochallenge: incident_energies [rows, 1] and showers "
+    "[rows, "
+    "voxels], MeV; the latent is energy. jetnet: particle_features [rows, places, features and a "
+    "mask], where items with mask 1 are taken in their order and those with 0 left out, and "
+    "jet_features [rows, 4], the latents pt, eta, mass and num_particles.";
+
+DatasetFormat format_of(const char* name, const char* summary, const std::string& more,
+                        bool (*matches)(const fs::path&),
+                        std::unique_ptr<Dataset> (*open)(const DatasetRequest&)) {
+  return {name, summary, kFiles + more, array_table().rows(), matches, open};
+}
+
+}  // namespace
+
+DatasetFormat hdf5_format() {
+  return format_of(
+      "hdf5",
+      "HDF5 arrays: images (uint8), events or sets as export writes them, showers (CaloChallenge), "
+      "jets (JetNet)",
+      " Compressed arrays are read a chunk at a time: streamed in any order they cost a chunk a "
+      "row.",
+      [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },
+      [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
+        return std::make_unique<ArrayFileRows>(request, open_hdf5_input(request.path),
+                                               array_table().read(request.settings, request.place));
+      });
+}
+
+DatasetFormat npz_format() {
+  return format_of(
+      "npz", "NumPy archives: the same arrays as hdf5, as export or numpy.savez writes them",
+      " Arrays are not compressed (numpy.savez, not numpy.savez_compressed) and lie in host "
+      "memory.",
+      [](const fs::path& path) { return path.extension() == ".npz"; },
+      [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
+        return std::make_unique<ArrayFileRows>(request, open_npz_input(request.path),
+                                               array_table().read(request.settings, request.place));
+      });
+}
+
+}  // namespace wellspring

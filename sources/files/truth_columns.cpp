@@ -1,0 +1,178 @@
+#include "sources/files/truth_columns.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace wellspring {
+namespace {
+
+using Json = nlohmann::json;
+
+// Texts, numbers and lists of JSON that anybody may have written.
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+std::optional<float> number_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<float>();
+}
+Json list_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_array() ? *found : Json::array();
+}
+
+/// "a, b, c" as export writes attributes.
+std::vector<std::string> names_in(const std::optional<std::string>& text) {
+  std::vector<std::string> names;
+  if (!text) return names;
+  for (std::size_t begin = 0; begin <= text->size();) {
+    const std::size_t end = std::min(text->find(", ", begin), text->size());
+    names.push_back(printable(text->substr(begin, end - begin)));
+    begin = end + 2;
+  }
+  return names;
+}
+
+/// Columns that files of JetNet have without saying so (Kansal et al. 2021).
+constexpr const char* kJetFeatures = "jet_features";
+const std::vector<ValueInfo>& jet_columns() {
+  static const std::vector<ValueInfo> columns = {
+      {"pt", "GeV"}, {"eta", ""}, {"mass", "GeV"}, {"num_particles", ""}};
+  return columns;
+}
+
+std::vector<ValueInfo> names_of(const NumberArray& array, std::size_t width) {
+  if (array.shape().size() == 1)
+    return {{array.name(), array.text_attribute("units").value_or("")}};
+  const std::vector<std::string> names = names_in(array.text_attribute("columns"));
+  const std::vector<std::string> units = names_in(array.text_attribute("units"));
+  if (names.size() != width && array.name() == kJetFeatures && width == jet_columns().size())
+    return jet_columns();
+  std::vector<ValueInfo> columns;
+  for (std::size_t k = 0; k < width; ++k) {
+    columns.push_back({names.size() == width ? names[k] : fmt::format("{}{}", array.name(), k),
+                       units.size() == 1       ? units[0]
+                       : units.size() == width ? units[k]
+                                               : ""});
+  }
+  return columns;
+}
+
+/// Columns that nobody has described, with the range of their values.
+std::vector<LatentInfo> describe(const NumberArray& array, const std::vector<float>& values,
+                                 std::size_t width) {
+  std::vector<LatentInfo> columns;
+  for (const ValueInfo& info : names_of(array, width)) {
+    const std::size_t k = columns.size();
+    LatentInfo column;
+    column.name = info.name;
+    column.unit = info.unit == "1" ? "" : printable(info.unit);
+    column.low = column.high = values[k];
+    for (std::size_t i = k; i < values.size(); i += width) {
+      column.low = std::min(column.low, values[i]);
+      column.high = std::max(column.high, values[i]);
+    }
+    if (!(column.high > column.low))
+      column.high = column.low + 1;  // one value: a range all the same
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+}  // namespace
+
+ExportedMeaning read_meaning(const ArrayInput& file) {
+  ExportedMeaning meaning;
+  if (!file.has("metadata")) return meaning;
+  const Json data = Json::parse(file.text("metadata"), nullptr, false);
+  if (data.is_discarded()) {
+    fail(ErrorKind::data,
+         {file.path().string() + ": 'metadata' is no JSON",
+          "it says what the columns of the file are", "remove it, or export the file again"});
+  }
+  meaning.most_items =
+      static_cast<int>(std::clamp(number_in(data, "most_items").value_or(0), 0.f, 0x1p24f));
+  const Json sources = list_in(data, "sources");
+  if (sources.size() != 1) return meaning;
+  for (const Json& name : list_in(sources[0], "classes"))
+    meaning.classes.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+  for (const Json& entry : list_in(sources[0], "latents")) {
+    LatentInfo latent;
+    latent.name = text_in(entry, "name");
+    latent.unit = text_in(entry, "unit");
+    latent.help = text_in(entry, "help");
+    latent.low = number_in(entry, "low").value_or(0);
+    latent.high = number_in(entry, "high").value_or(1);
+    meaning.latents.push_back(std::move(latent));
+  }
+  for (const Json& entry : list_in(sources[0], "targets"))
+    meaning.targets.push_back({text_in(entry, "name"), text_in(entry, "unit")});
+  return meaning;
+}
+
+void TruthColumns::read(std::int64_t row, float* out) const {
+  const auto width = static_cast<std::int64_t>(columns.size());
+  std::copy_n(values.begin() + row * width, width, out);
+}
+
+void TruthColumns::append(const TruthColumns& more, const ArrayInput& file) {
+  const std::size_t left = columns.size(), right = more.columns.size();
+  for (const LatentInfo& column : more.columns) {
+    if (std::ranges::count(columns, column.name, &LatentInfo::name) > 0)
+      file.refuse(column.name, "is the name of two columns", "a target is known by its name",
+                  "rename one, or leave it out of latents:");
+    columns.push_back(column);
+  }
+  if (left == 0) {
+    values = more.values;
+    return;
+  }
+  std::vector<float> both;
+  both.reserve(values.size() + more.values.size());
+  for (std::size_t row = 0; row < values.size() / left; ++row) {
+    both.insert(both.end(), values.begin() + static_cast<std::ptrdiff_t>(row * left),
+                values.begin() + static_cast<std::ptrdiff_t>((row + 1) * left));
+    both.insert(both.end(), more.values.begin() + static_cast<std::ptrdiff_t>(row * right),
+                more.values.begin() + static_cast<std::ptrdiff_t>((row + 1) * right));
+  }
+  values = std::move(both);
+}
+
+TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
+                          const std::string& what, const std::vector<LatentInfo>& known) {
+  const NumberArray array = file.array(name);
+  const std::vector<std::int64_t>& shape = array.shape();
+  if (shape[0] != rows || shape.size() > 2 || (shape.size() == 2 && shape[1] == 0))
+    file.refuse(array, fmt::format("{0}: [{1}] or [{1}, columns] is wanted", what, rows),
+                "store one or more numbers for each row");
+  const std::size_t width = shape.size() == 2 ? static_cast<std::size_t>(shape[1]) : 1;
+  if (!known.empty() && known.size() != width)
+    file.refuse(
+        array,
+        fmt::format("the metadata of the file name {} of it", counted(known.size(), "column")),
+        "export the file again");
+  TruthColumns truth;
+  truth.values.resize(static_cast<std::size_t>(rows) * width);
+  array.read(0, rows, truth.values.data());
+  truth.columns = known.empty() ? describe(array, truth.values, width) : known;
+  for (std::size_t i = 0; i < truth.values.size(); ++i) {
+    if (std::isfinite(truth.values[i])) continue;
+    file.refuse(name,
+                fmt::format("of row {}: {} is {}", i / width, truth.columns[i % width].name,
+                            truth.values[i]),
+                "a network that has seen it never recovers", "leave the row out");
+  }
+  return truth;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,330 @@
+// Sets and regression targets from files: what the generator made comes back byte for byte,
+// community files drop in, what has no room is counted, and what does not fit is refused with its
+// place.
+#include "sources/files/stored_sets.h"
+
+#include "core/hdf5.h"
+#include "core/npy.h"
+#include "generators/export.h"
+#include "sources/files/format.h"
+#include "sources/source_spec.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/host_batch.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using test::expect_parts;
+using test::HostBatch;
+using test::message_of;
+using Settings = std::vector<ParamSetting>;
+
+constexpr std::int64_t kRows = 12;
+const Settings kJets = {{"momentum_low", "100"}, {"momentum_high", "800"}, {"items", "16"}};
+
+SourceSpec generator_spec() {
+  SourceSpec spec;
+  spec.name = "jets";
+  spec.generator = "ginkgo";
+  spec.params = kJets;
+  spec.seed = 7;
+  return spec;
+}
+
+SourceSpec file_spec(const fs::path& path, const Settings& settings = {},
+                     Storage storage = Storage::resident) {
+  SourceSpec spec;
+  spec.name = "full";
+  spec.kind = SourceKind::files;
+  spec.path = path.string();
+  spec.params = settings;
+  spec.storage = storage;
+  return spec;
+}
+
+/// A source with the batch that it fills: its samples [first, first + kRows).
+struct Emitted {
+  explicit Emitted(const SourceSpec& spec, std::uint64_t first = 0, DType dtype = DType::f32)
+      : source(make_source(spec, {})) {
+    source->plan(memory, Share::whole(kRows));
+    memory.commit();
+    source->load(stream);
+    batch = std::make_unique<HostBatch>(kRows, source->layout(), dtype);
+    std::vector<Slot> slots(kRows);
+    for (std::uint32_t row = 0; row < kRows; ++row) slots[row] = {first + row, first + row, 1, row};
+    source->emit_range(stream, slots.data(), 1, first, kRows, batch->view());
+  }
+  SetOverflow overflow() const { return *batch->view().overflow; }
+
+  MemoryPlan memory{Device::cpu()};
+  std::unique_ptr<Source> source;
+  Stream stream{Device::cpu(), 1};
+  std::unique_ptr<HostBatch> batch;
+};
+
+class StoredSetFiles : public ::testing::Test {
+ protected:
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  /// Samples 100 to 111 under seed 7.
+  fs::path exported(const std::string& name, const std::string& layout = "") const {
+    GeneratorFeed feed(make_generator("ginkgo", 1, kJets), {7, 100, kRows}, {Device::cpu(), 5, 1});
+    export_samples(feed, path(name), {layout, {}});
+    return path(name);
+  }
+  std::unique_ptr<Dataset> open(const std::string& name, Settings settings = {}) const {
+    return open_dataset({.path = path(name), .settings = std::move(settings)});
+  }
+  std::string refused(const std::string& name, Settings settings = {}) const {
+    return message_of(ErrorKind::data, [&] {
+      const auto data = open(name, std::move(settings));
+      for_each_row(*data, 1, 0, data->size(),
+                   [](RowReader& reader, std::int64_t i) { reader.check(i); });
+    });
+  }
+  void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
+    Hdf5Writer file(path(name));
+    fill(file);
+    file.commit();
+  }
+  template <class T>
+  static Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType type,
+                               std::vector<std::int64_t> shape, const std::vector<T>& values) {
+    const auto array = file.open(name, {type, std::move(shape)});
+    file.append(array, bytes_of(values));
+    return array;
+  }
+  /// Three sets of 2, 0 and 3 items of 2 features: 0, 1, 2... 9.
+  void write_sets(const std::string& name, std::vector<std::int64_t> offsets = {0, 2, 2, 5},
+                  const std::function<void(Hdf5Writer&)>& more = {}) const {
+    write(name, [&](Hdf5Writer& file) {
+      add(file, "x", ElementType::f32, {5, 2}, items_);
+      add(file, "offsets", ElementType::i64, {static_cast<std::int64_t>(offsets.size())}, offsets);
+      if (more) more(file);
+    });
+  }
+  /// Two jets of three places; of the first jet the one in the middle is empty.
+  void write_jets(const std::string& name, float mask = 0) const {
+    write(name, [&](Hdf5Writer& file) {
+      add(file, "particle_features", ElementType::f32, {2, 3, 4},
+          std::vector<float>{.1f, .2f, .5f, 1, 9, 9, 9, mask, .3f, .4f, .25f, 1,  //
+                             .5f, .6f, 1,   1, 0, 0, 0, 0,    0,   0,   0,    0});
+      add(file, "jet_features", ElementType::f32, {2, 4},
+          std::vector<float>{900, .5f, 80, 2, 1000, -1, 10, 1});
+    });
+  }
+
+  std::vector<float> items_ = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(StoredSetFiles, ExportedSetsAreThoseOfTheGeneratorByteForByte) {
+  for (const char* name : {"jets.h5", "jets.npz"}) {
+    const fs::path file = exported(name, "columns");
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Emitted made(generator_spec(), 100, dtype);
+      for (const Storage storage : {Storage::resident, Storage::streamed}) {
+        const Emitted read(file_spec(file, {}, storage), 0, dtype);
+        EXPECT_EQ(read.source->layout(), made.source->layout());
+        EXPECT_EQ(read.source->classes(), made.source->classes());
+        EXPECT_TRUE(*read.batch == *made.batch) << name;
+        EXPECT_GT(made.batch->count()[0], 1);
+        EXPECT_EQ(read.overflow().samples, 0u);  // the export has cut them already
+      }
+    }
+    const auto generator = make_generator("ginkgo", 1, kJets);
+    const auto data = open(name);
+    ASSERT_EQ(data->latents().size(), generator->info().latents.size());
+    for (std::size_t k = 0; k < data->latents().size(); ++k) {
+      const LatentInfo &there = generator->info().latents[k], &here = data->latents()[k];
+      EXPECT_EQ(here.name, there.name);
+      EXPECT_EQ(here.unit, there.unit);
+      EXPECT_EQ(here.low, there.low);
+      EXPECT_EQ(here.high, there.high);
+    }
+  }
+}
+
+// The counts are those of the same jets with more room: no jet has more than 128 items.
+TEST_F(StoredSetFiles, ItemsWithoutRoomAreCounted) {
+  const fs::path file = exported("jets.h5", "columns");
+  const Emitted whole(file_spec(file)), cut(file_spec(file, {{"items", "4"}}));
+  std::uint64_t samples = 0, items = 0;
+  const auto features = static_cast<std::size_t>(whole.source->layout().features);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const std::int32_t count = whole.batch->count()[row];
+    EXPECT_EQ(cut.batch->count()[row], std::min(count, 4));
+    samples += count > 4 ? 1 : 0;
+    items += count > 4 ? static_cast<std::uint64_t>(count - 4) : 0;
+    EXPECT_TRUE(std::ranges::equal(cut.batch->x().subspan(row * 4 * features, 4 * features),
+                                   whole.batch->x().subspan(row * 16 * features, 4 * features)));
+  }
+  EXPECT_GT(samples, 0u);
+  EXPECT_EQ(cut.overflow().samples, samples);
+  EXPECT_EQ(cut.overflow().items, items);
+}
+
+TEST_F(StoredSetFiles, SetsOfAnybodysArraysHaveTheRoomOfTheLargest) {
+  write_sets("sets.h5", {0, 2, 2, 5}, [](Hdf5Writer& file) {
+    add(file, "whole", ElementType::f64, {3, 1}, std::vector<double>{.5, 1.5, 2.5});
+    add(file, "azimuth", ElementType::f64, {3}, std::vector<double>{3, 1, 2});
+    add(file, "target", ElementType::f32, {3, 2}, std::vector<float>{1, 0, 0, 1, 1, 1});
+  });
+  const auto data = open("sets.h5", {{"globals", "whole"}, {"latents", "[azimuth]"}});
+  EXPECT_EQ(data->size(), 3);
+  EXPECT_EQ(data->layout().sample.items, 3);
+  EXPECT_EQ(data->layout().sample.globals, 1);
+  EXPECT_EQ(data->layout().bytes(), (3 * 2 + 1 + 1) * 4);
+  ASSERT_EQ(data->latents().size(), 1u);
+  EXPECT_EQ(data->latents()[0].name, "azimuth");
+  EXPECT_EQ(data->latents()[0].low, 1.f);
+  EXPECT_EQ(data->latents()[0].high, 3.f);
+  ASSERT_EQ(data->targets().size(), 2u);
+  EXPECT_EQ(data->targets()[1].name, "target1");
+  float target[2];
+  data->read_targets(1, target);
+  EXPECT_EQ(target[1], 1.f);
+  std::vector<float> row(8);
+  std::int32_t count = 0;
+  const std::vector<std::vector<float>> expected = {
+      {0, 1, 2, 3, 0, 0, .5f}, {0, 0, 0, 0, 0, 0, 1.5f}, {4, 5, 6, 7, 8, 9, 2.5f}};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    data->reader()->read(i, reinterpret_cast<std::uint8_t*>(row.data()));
+    EXPECT_TRUE(std::ranges::equal(std::span(row).first(7), expected[static_cast<std::size_t>(i)]));
+    std::memcpy(&count, &row[7], sizeof count);
+    EXPECT_EQ(count, (std::vector<int>{2, 0, 3})[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST_F(StoredSetFiles, JetNetsMaskSaysWhichItemsThereAre) {
+  write_jets("jets.hdf5");
+  const auto data = open("jets.hdf5", {{"label", "1"}});
+  EXPECT_EQ(data->layout().sample, SampleLayout::set(3, 3));
+  EXPECT_EQ(data->label(0), 1);
+  ASSERT_EQ(data->latents().size(), 4u);
+  EXPECT_EQ(data->latents()[2].name, "mass");
+  EXPECT_EQ(data->latents()[2].unit, "GeV");
+  EXPECT_EQ(data->latents()[2].low, 10.f);
+  EXPECT_EQ(data->latents()[2].high, 80.f);
+  std::vector<float> row(10);
+  data->reader()->read(0, reinterpret_cast<std::uint8_t*>(row.data()));
+  EXPECT_TRUE(std::ranges::equal(std::span(row).first(9),
+                                 std::vector<float>{.1f, .2f, .5f, .3f, .4f, .25f, 0, 0, 0}));
+  std::int32_t count = 0;
+  std::memcpy(&count, &row[9], sizeof count);
+  EXPECT_EQ(count, 2);
+}
+
+// What export writes as JetNet has it is worked out from the same jets in double precision.
+TEST_F(StoredSetFiles, ExportedJetsAreRead) {
+  const Emitted read(file_spec(exported("jets.h5")));
+  const Emitted made(generator_spec(), 100);
+  EXPECT_EQ(read.source->layout().features, 3);
+  EXPECT_TRUE(std::ranges::equal(read.batch->count(), made.batch->count()));
+  EXPECT_TRUE(std::ranges::equal(read.batch->globals(), made.batch->globals()));
+  EXPECT_TRUE(std::ranges::equal(read.batch->latents(), made.batch->latents()));
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const float* const jet = &made.batch->globals()[row * 4];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(read.batch->count()[row]); ++i) {
+      const float share = read.batch->x()[(row * 16 + i) * 3 + 2];
+      double nearest = 1;  // by pT, of the constituents as they were made
+      for (std::size_t j = 0; j < 16; ++j) {
+        const float* const item = &made.batch->x()[(row * 16 + j) * 4];
+        const double pt = std::hypot(item[1], item[2]) / std::hypot(jet[1], jet[2]);
+        nearest = std::min(nearest, std::abs(pt / share - 1));
+      }
+      EXPECT_LT(nearest, 0x1p-23);  // one rounding to f32, of up to 2^-24
+    }
+  }
+}
+
+TEST_F(StoredSetFiles, OffsetsThatAreNoneAreRefused) {
+  const auto message = [&](std::vector<std::int64_t> offsets) {
+    write_sets("sets.h5", std::move(offsets));
+    return refused("sets.h5");
+  };
+  expect_parts(message({0, 3, 2, 5}), {"sets.h5: 'offsets' has 2 at place 2", "never fall"});
+  expect_parts(message({1, 2, 5}), {"has 1 at place 0", "begin with 0"});
+  expect_parts(message({0, 2, 4}), {"has 4 at place 2", "end with 5: 'x' has 5 items"});
+  expect_parts(message({0, 9, 5}), {"has 9 at place 1"});
+  expect_parts(message({0, -1, 5}), {"has -1 at place 1"});
+  expect_parts(message({0}), {"'offsets' is an array of I64 [1]", "[sets + 1]"});
+  write_sets("sets.h5");
+  expect_parts(refused("sets.h5", {{"offsets", "ofsets"}}), {"did you mean 'offsets'?"});
+  write("flat.h5", [&](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {10}, items_);
+    add(file, "offsets", ElementType::i64, {2}, std::vector<std::int64_t>{0, 10});
+  });
+  expect_parts(refused("flat.h5"),
+               {"'x' is an array of F32 [10]", "[items of all sets, features]"});
+  write("real.h5", [&](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {5, 2}, items_);
+    add(file, "offsets", ElementType::f64, {2}, std::vector<double>{0, 5});
+  });
+  expect_parts(refused("real.h5"), {"'offsets' is an array of F64 [2]", "whole numbers"});
+}
+
+TEST_F(StoredSetFiles, BadItemsAndTruthAreNamedByTheirPlace) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  items_[7] = nan;
+  write_sets("nan.h5");
+  expect_parts(refused("nan.h5"), {"nan.h5: row 2: item 1, feature 1 is nan"});
+  items_[7] = 7;
+  write_jets("mask.h5", 0.5f);
+  expect_parts(refused("mask.h5"), {"'particle_features' has the mask 0.5 at row 0, item 1"});
+  write("pairs.h5", [&](Hdf5Writer& file) {
+    add(file, "particle_features", ElementType::f32, {5, 2}, items_);
+  });
+  expect_parts(refused("pairs.h5"), {"'particle_features' is an array of F32 [5, 2]", "a mask"});
+  const auto truth = [&](const std::string& name, std::vector<std::int64_t> shape,
+                         const std::vector<float>& values, const Settings& settings) {
+    write_sets("truth.h5", {0, 2, 2, 5}, [&](Hdf5Writer& file) {
+      add(file, name, ElementType::f32, std::move(shape), values);
+    });
+    return refused("truth.h5", settings);
+  };
+  expect_parts(truth("mass", {2}, {1, 2}, {{"latents", "[mass]"}}),
+               {"'mass' is an array of F32 [2]", "'offsets' has 3 rows: [3] or [3, columns]"});
+  expect_parts(truth("mass", {3}, {1, nan, 2}, {{"latents", "[mass]"}}),
+               {"'mass' of row 1: mass is nan", "never recovers"});
+  expect_parts(truth("mass", {3}, {1, 2, 3}, {{"latents", "[mas]"}}),
+               {"'mas' is not in the file", "did you mean 'mass'?"});
+  expect_parts(truth("mass", {3}, {1, 2, 3}, {{"latents", "[mass, mass]"}}),
+               {"'mass' is the name of two columns"});
+  expect_parts(truth("globals", {3, 1}, {1, nan, 3}, {}), {"'globals' of row 1"});
+  expect_parts(truth("globals", {2, 1}, {1, 2}, {}), {"'globals' is an array of F32 [2, 1]"});
+  expect_parts(refused("truth.h5", {{"globals", "all"}}), {"'all' is not in the file"});
+  write("wide.h5", [&](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {10, 1}, items_);
+    add(file, "offsets", ElementType::i64, {2}, std::vector<std::int64_t>{0, 10});
+  });
+  EXPECT_NO_THROW(open("wide.h5", {{"items", "131072"}}));
+  expect_parts(refused("truth.h5", {{"items", "131072"}, {"globals", ""}}),
+               {"up to 131072 items of 2 features", "keep the first 65536 or fewer with items:"});
+}
+
+TEST_F(StoredSetFiles, ArchivesThatAreDamagedAreRefused) {
+  const std::string whole = test::slurp(exported("jets.npz"));
+  test::spill(path("short.npz"), whole.substr(0, whole.size() / 2));
+  expect_parts(refused("short.npz"), {"short.npz"});
+  std::string altered = whole;
+  altered[altered.find("x.npy") + 400] ^= 1;
+  test::spill(path("altered.npz"), altered);
+  expect_parts(refused("altered.npz"), {"altered.npz: 'x'", "its checksum is wrong"});
+  std::string lying = whole;
+  lying.replace(lying.find("{'descr': '<U"), 13, "{'descr': '<f");
+  test::spill(path("lying.npz"), lying);
+  EXPECT_FALSE(refused("lying.npz").empty());
+}
+
+}  // namespace
+}  // namespace wellspring
