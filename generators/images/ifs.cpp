@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -149,6 +150,12 @@ Ifs::Ifs(const Params& params)
   if (params.mode != Mode::fractaldb && params.search == ifs::Search::official) {
     refuse("search is official, but published systems are of mode fractaldb alone",
            "of other modes none were published as numbers", "set it to own");
+  }
+  constexpr std::int64_t kLargestSeed = std::numeric_limits<std::uint32_t>::max();
+  if (params.search == ifs::Search::official && params.category_seed > kLargestSeed) {
+    refuse(fmt::format("category_seed is {} beside search official", params.category_seed),
+           "NumPy's generator is seeded by 32 bits",
+           fmt::format("set it to {} or less; published is 1", kLargestSeed));
   }
   if (params.maps_low > params.maps_high) {
     refuse(fmt::format("maps_low is larger than maps_high ({} > {})", params.maps_low,

@@ -1,6 +1,7 @@
 #include "generators/images/ifs_categories.h"
 
 #include "core/error.h"
+#include "core/expect.h"
 #include "generators/images/ifs_official.h"
 #include "generators/make_each.h"
 
@@ -209,12 +210,7 @@ Category surveyed(const CategorySpec& spec, const System& system, std::uint32_t 
 /// Of all of them, by the published search.
 std::vector<OfficialSystem> official_systems(const CategorySpec& spec, std::int64_t count,
                                              int threads, Progress* progress) {
-  constexpr std::uint32_t kLargest = std::numeric_limits<std::uint32_t>::max();
-  if (spec.seed > kLargest) {
-    fail(ErrorKind::config, {fmt::format("ifs: category_seed {} beside search official", spec.seed),
-                             "NumPy's generator is seeded by 32 bits",
-                             fmt::format("give one up to {}; published is 1", kLargest)});
-  }
+  WS_EXPECT(spec.seed >= 0 && spec.seed <= std::numeric_limits<std::uint32_t>::max());
   const auto seed = static_cast<std::uint32_t>(spec.seed);
   const auto known = known_refusals(seed, spec.rate);
   // What is known takes a moment, less than the surveys that follow and tell how far they are.

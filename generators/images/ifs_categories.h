@@ -121,8 +121,8 @@ Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t a
 /// the default seed and rate; empty for any others.
 std::span<const std::uint8_t> known_attempts(const CategorySpec& spec);
 
-/// The first `count` categories, by as many threads. Category k does not depend on `count`. Errors
-/// (config): nothing fills so much; a seed of the official search beyond 32 bits.
+/// The first `count` categories, by as many threads. Category k does not depend on `count`. Error
+/// (config) where nothing fills so much. The official search has a seed of 32 bits.
 /// `progress` is told how many are done; nobody where it is null.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);

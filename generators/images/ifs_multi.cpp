@@ -41,10 +41,10 @@ const ParamTable<IfsMulti::Params>& IfsMulti::table() {
                    "least number of fractals", "Anderson and Farrell: 1")
           .integer("instances_high", &Params::instances_high, {1, kMostInstances}, "",
                    "largest number of fractals", "Anderson and Farrell: 5")
-          .real("size_low", &Params::size_low, {0.02, 1}, "image side", "smallest side of a fractal",
-                "Anderson and Farrell: 0.15")
-          .real("size_high", &Params::size_high, {0.02, 1}, "image side", "largest side of a fractal",
-                "Anderson and Farrell: 0.6")
+          .real("size_low", &Params::size_low, {0.02, 1}, "image side",
+                "smallest side of a fractal", "Anderson and Farrell: 0.15")
+          .real("size_high", &Params::size_high, {0.02, 1}, "image side",
+                "largest side of a fractal", "Anderson and Farrell: 0.6")
           .integer("points", &Params::points, {0, ifs::kMostPoints}, "",
                    "of a fractal; 0: as densely as published, 100,000 on a grid of 112x112 cells",
                    "Anderson and Farrell: 100,000")
@@ -56,9 +56,10 @@ const ParamTable<IfsMulti::Params>& IfsMulti::table() {
           .choice("background", &Params::background,
                   {{"plasma", Ifs::Background::plasma}, {"black", Ifs::Background::black}},
                   "what no fractal covers", "Anderson and Farrell: plasma")
-          .preset("fractal-multi-1k", {{"categories", "1000"}, {"points", "100000"}},
-                  "1 to 5 fractals of 1000 classes; Anderson and Farrell, WACV 2022; systems of our "
-                  "own");
+          .preset(
+              "fractal-multi-1k", {{"categories", "1000"}, {"points", "100000"}},
+              "1 to 5 fractals of 1000 classes; Anderson and Farrell, WACV 2022; systems of our "
+              "own");
   return rows;
 }
 
@@ -67,8 +68,7 @@ IfsMulti::IfsMulti(const Params& params) : params_(params) {
     if (low <= high) return;
     fail(ErrorKind::config,
          {fmt::format("ifs_multi: {} is larger than {} ({} > {})", low_name, high_name, low, high),
-          "what is drawn lies between them",
-          fmt::format("set {} to {} or less", low_name, high)});
+          "what is drawn lies between them", fmt::format("set {} to {} or less", low_name, high)});
   };
   expect_order("maps_low", params.maps_low, "maps_high", params.maps_high);
   expect_order("instances_low", params.instances_low, "instances_high", params.instances_high);
@@ -88,21 +88,23 @@ SampleInfo IfsMulti::describe(const Params& params) {
   const int most = params.instances_high;
   for (int i = 0; i < most; ++i) {
     const auto name = [i](const char* what) { return fmt::format("{}_{}", what, i + 1); };
-    const std::string which =
-        i == 0 ? "fractal 1, the hindmost" : fmt::format("fractal {}, 0 where there is none", i + 1);
+    const std::string which = i == 0 ? "fractal 1, the hindmost"
+                                     : fmt::format("fractal {}, 0 where there is none", i + 1);
     const auto last = static_cast<float>(params.categories - 1);
     info.latents.push_back({name("class"), "of " + which, "", 0, last});
     info.latents.push_back({name("variation"), "likewise: which jitter of its system", "", 0,
                             static_cast<float>(params.jitters)});
     info.latents.push_back({name("x"), "likewise: its square's centre, from the left", "image side",
                             0, 1, LatentRole::position_x});
-    info.latents.push_back({name("y"), "likewise, from the top", "image side", 0, 1,
-                            LatentRole::position_y});
+    info.latents.push_back(
+        {name("y"), "likewise, from the top", "image side", 0, 1, LatentRole::position_y});
     const float smallest = i < params.instances_low ? params.size_low : 0;
-    info.latents.push_back({name("size"), "likewise: side of its square, before it is rounded down to pixels",
+    info.latents.push_back({name("size"),
+                            "likewise: side of its square, before it is rounded down to pixels",
                             "image side", smallest, params.size_high, LatentRole::length});
-    info.latents.push_back({name("hue"), "likewise: of a pixel that is hardly covered, 2 degrees a "
-                                         "unit; it grows by 255 units to the most covered one",
+    info.latents.push_back({name("hue"),
+                            "likewise: of a pixel that is hardly covered, 2 degrees a "
+                            "unit; it grows by 255 units to the most covered one",
                             "", 0, 255, LatentRole::colour});
   }
   info.draws.scene = 2 + (1 + 6 * most + 3) / 4 + most;

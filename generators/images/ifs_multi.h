@@ -62,10 +62,10 @@ struct IfsMulti {
   /// One fractal: a square of the image.
   struct Instance {
     ifs::System system;
-    ifs::Placing placing;      ///< on its grid
-    float start_x, start_y;    ///< of its walkers
-    std::int32_t left, top;    ///< of the square, pixels; partly outside
-    std::int32_t side;         ///< pixels
+    ifs::Placing placing;    ///< on its grid
+    float start_x, start_y;  ///< of its walkers
+    std::int32_t left, top;  ///< of the square, pixels; partly outside
+    std::int32_t side;       ///< pixels
     ifs::CountStyle style;
   };
   struct Scene {
@@ -119,8 +119,7 @@ struct IfsMulti {
   template <class Team>
   WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork work, Cell* cells) const {
     const int pieces = (scene.walkers + WS_WALKERS - 1) / WS_WALKERS;
-    const std::int32_t steps =
-        params_.burn_in + (scene.points + scene.walkers - 1) / scene.walkers;
+    const std::int32_t steps = params_.burn_in + (scene.points + scene.walkers - 1) / scene.walkers;
     for (std::int64_t piece = work.first; piece < std::int64_t{pieces} * scene.count;
          piece += work.stride) {
       const auto i = static_cast<int>(piece / pieces);
@@ -156,11 +155,10 @@ struct IfsMulti {
     for (int i = 0; i < N; ++i) {
       const float x = math::floor(run.x[i]), y = math::floor(run.y[i]);
       const bool on_grid = run.x[i] == x + 0.5f && run.y[i] == y + 0.5f;
-      colour.set(i, on_grid
-                        ? texel(scene, cells, static_cast<int>(x), static_cast<int>(y))
-                        : between_pixels(run.x[i], run.y[i], [&](int column, int row) {
-                            return texel(scene, cells, column, row);
-                          }));
+      colour.set(i, on_grid ? texel(scene, cells, static_cast<int>(x), static_cast<int>(y))
+                            : between_pixels(run.x[i], run.y[i], [&](int column, int row) {
+                                return texel(scene, cells, column, row);
+                              }));
     }
   }
 

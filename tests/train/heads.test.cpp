@@ -229,11 +229,13 @@ TEST(HeadConfigs, LossIsTheShortForm) {
 }
 
 TEST(HeadConfigs, AreWrittenAsTheyReadBack) {
-  const std::string text = written(
-      read("heads: [{name: shapes, label_smoothing: 0.1, weight: 2}, {name: jets, loss: "
-           "multi_label, positives: balanced}, {name: p, loss: regression, targets: [x, \"0\"], sources: [b]}]"));
+  const std::string text =
+      written(read("heads: [{name: shapes, label_smoothing: 0.1, weight: 2}, {name: jets, loss: "
+                   "multi_label, positives: balanced}, {name: p, loss: regression, targets: [x, "
+                   "\"0\"], sources: [b]}]"));
   EXPECT_EQ(written(read(text)), text);
-  expect_parts(text, {"name: shapes", "weight: 2", "loss: multi_label", "positives: balanced", "sources: [b]"});
+  expect_parts(text, {"name: shapes", "weight: 2", "loss: multi_label", "positives: balanced",
+                      "sources: [b]"});
 }
 
 TEST(HeadConfigs, WhatMakesNoSenseIsRefusedWithItsPlace) {
@@ -253,8 +255,7 @@ TEST(HeadConfigs, WhatMakesNoSenseIsRefusedWithItsPlace) {
   expect_parts(refused("heads: [{name: a, sources: [b]}]"), {"sources beside loss class"});
   expect_parts(refused("heads: [{name: a, loss: multi_label, label_smoothing: 0.1}]"),
                {"label_smoothing beside loss multi_label"});
-  expect_parts(refused("heads: [{name: a, positives: balanced}]"),
-               {"positives beside loss class"});
+  expect_parts(refused("heads: [{name: a, positives: balanced}]"), {"positives beside loss class"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x, x]}]"), {"'x' twice"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x], sources: [c]}]"),
                {"there is no source 'c'"});

@@ -74,12 +74,11 @@ TEST(IfsMulti, TargetsAreTheClassesOfTheFractals) {
       const int count = static_cast<int>(latent[0]);
       std::set<int> classes;
       for (int i = 0; i < 5; ++i) {
-        const float* const own =
-            latent + IfsMulti::kImageLatents + i * IfsMulti::kInstanceLatents;
+        const float* const own = latent + IfsMulti::kImageLatents + i * IfsMulti::kInstanceLatents;
         if (i < count) classes.insert(static_cast<int>(own[0]));
         if (i >= count) {
-          EXPECT_TRUE(std::all_of(own, own + IfsMulti::kInstanceLatents,
-                                  [](float v) { return v == 0; }));
+          EXPECT_TRUE(
+              std::all_of(own, own + IfsMulti::kInstanceLatents, [](float v) { return v == 0; }));
         }
         if (i == count - 1) {
           EXPECT_EQ(samples.label()[row], static_cast<int>(own[0]));
@@ -137,7 +136,8 @@ TEST(IfsMulti, SquaresLieAsPublished) {
       ASSERT_TRUE(one.top >= -(one.side / 2) && one.top < kSide - one.side / 2);
       const float* const latents =
           truth.latents + IfsMulti::kImageLatents + i * IfsMulti::kInstanceLatents;
-      EXPECT_FLOAT_EQ(latents[2] * kSide, static_cast<float>(one.left) + 0.5f * static_cast<float>(one.side));
+      EXPECT_FLOAT_EQ(latents[2] * kSide,
+                      static_cast<float>(one.left) + 0.5f * static_cast<float>(one.side));
       EXPECT_EQ(static_cast<int>(latents[4] * kSide), one.side);
       classes[static_cast<std::size_t>(truth.present[i])] += 1;
       across[static_cast<std::size_t>((one.left + one.side / 2) / 10)] += 1;
@@ -223,8 +223,8 @@ TEST(IfsMulti, GridsAreStretchedBilinearly) {
   ASSERT_EQ(one.side, kSide);
   const auto texel = [&](int x, int y) -> Rgb {
     x = std::clamp(x, 0, 23), y = std::clamp(y, 0, 23);
-    const std::uint32_t n = ifs::covering(
-        painted.cells.data() + (y + 1) * 26 + x + 1, 26, one.style.mask);
+    const std::uint32_t n =
+        ifs::covering(painted.cells.data() + (y + 1) * 26 + x + 1, 26, one.style.mask);
     const auto largest = static_cast<float>(painted.cells[26 * 26]);
     return n == 0 ? Rgb{} : ifs::count_colour(one.style, static_cast<float>(n) / largest);
   };

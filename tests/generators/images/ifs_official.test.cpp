@@ -135,12 +135,12 @@ TEST(IfsOfficial, CategoriesAreTheirSystemsInF32) {
 }
 
 TEST(IfsOfficial, WhatNumPyCannotSeedAndOtherModesAreRefused) {
-  CategorySpec spec;
-  spec.search = Search::official;
-  spec.seed = std::int64_t{1} << 32;
-  test::expect_parts(test::message_of(ErrorKind::config, [&] { make_categories(spec, 1, 1); }),
-                     {"category_seed 4294967296", "up to 4294967295"});
   Ifs::Params params;
+  params.search = Search::official;
+  params.category_seed = std::int64_t{1} << 32;
+  test::expect_parts(test::message_of(ErrorKind::config, [&] { Ifs{params}; }),
+                     {"category_seed is 4294967296", "4294967295 or less"});
+  params = {};
   params.mode = Ifs::Mode::svd;
   params.search = Search::official;
   test::expect_parts(test::message_of(ErrorKind::config, [&] { Ifs{params}; }),
