@@ -84,6 +84,10 @@ class FunctorGenerator final : public Generator {
     // Those described: a functor has room for the most that any of its parameters ask for.
     info_.layout.latents = static_cast<int>(info_.latents.size());
     info_.layout.targets = detail::targets_of<F>();
+    if constexpr (detail::labels_of<F>() > 0) {
+      for (const std::string& name : info_.classes) info_.targets.push_back({name, ""});
+      info_.layout.targets = static_cast<int>(info_.targets.size());
+    }
     if constexpr (requires { functor_.best_accuracy(); }) {
       info_.best.push_back({"accuracy", functor_.best_accuracy()});
     }

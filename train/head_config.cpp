@@ -28,6 +28,12 @@ const ParamTable<HeadConfig>& head_table() {
           .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
                 "of class and soft_label: share of the target spread over all classes",
                 "Szegedy et al. 2016, section 7")
+          .choice(
+              "positives", &HeadConfig::positives,
+              {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
+              "of multi_label: what a label that is there weighs beside one that is not: as "
+              "much, or K / n where n of a sample's K labels are there",
+              "Anderson and Farrell 2022: balanced")
           .real("weight", &HeadConfig::weight, {0, 1e6}, "", "of its loss among the heads'")
           .text_list("targets", &HeadConfig::targets,
                      "of regression: latents or columns of `target`, by name")
@@ -113,6 +119,9 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   if (!smooth && head.label_smoothing > 0)
     node.refuse(fmt::format("label_smoothing beside loss {}", to_string(head.loss)),
                 "only one label among several is smoothed");
+  if (head.loss != LossKind::multi_label && head.positives != ops::PositiveWeight::equal)
+    node.refuse(fmt::format("positives beside loss {}", to_string(head.loss)),
+                "only labels of which several may be there are weighed so");
   for (const std::string& name : head.sources)
     if (std::ranges::count(sources, name) == 0)
       fail(ErrorKind::config,

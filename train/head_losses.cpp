@@ -78,6 +78,7 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
   for (int s = 0; s < kMaxSources; ++s)
     slice.weight[s] = mode_ == Mode::evaluate ? 1.0f : feed.weight[s];
   const float smoothing = mode_ == Mode::evaluate ? 0.0f : spec.label_smoothing;
+  const auto positives = mode_ == Mode::evaluate ? ops::PositiveWeight::equal : spec.positives;
   float* all = measures_.data();
   const ops::LossResult out = {all + static_cast<std::int64_t>(head) * share_.rows,
                                all + layout_.first_score(head) * share_.rows, gradient};
@@ -91,7 +92,7 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
       ops::soft_cross_entropy(stream, slice, in, batch.target, target_width, smoothing, out);
       break;
     case LossKind::multi_label:
-      ops::sigmoid_cross_entropy(stream, slice, in, batch.target, target_width, out);
+      ops::sigmoid_cross_entropy(stream, slice, in, batch.target, target_width, positives, out);
       break;
     case LossKind::regression:
       ops::squared_error(stream, slice, in,

@@ -17,7 +17,7 @@ class HeadLosses {
  public:
   /// train: as configured. mixed: the same, but heads of classes learn the probabilities that
   /// mixing left in `target`, see sources/batch_mix.h. evaluate: without smoothing, and every
-  /// sample and head weighs 1.
+  /// sample, label and head weighs 1.
   enum class Mode : std::uint8_t { train, mixed, evaluate };
 
   /// Plans for this rank's rows of batches whose slots name `sources` sources; `feeds` says what

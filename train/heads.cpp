@@ -222,6 +222,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     head.loss = config.loss;
     head.begin = begin;
     head.label_smoothing = static_cast<float>(config.label_smoothing);
+    head.positives = config.positives;
     head.weight = static_cast<float>(config.weight);
     bool first = true;
     for (std::size_t s = 0; s < sources.size(); ++s) {
@@ -361,6 +362,10 @@ std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
     std::int32_t at = layout.first_score(h);
     if (heads[h].loss != LossKind::regression) {
       report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
+      if (heads[h].loss == LossKind::multi_label) {
+        // Of all samples and labels together; 0 where none is there and none said to be.
+        report.scores.push_back({"f1", mean(at + 1) / std::max(mean(at + 2), 1 / samples), ""});
+      }
     } else {
       for (const HeadTarget& target : heads[h].targets) {
         report.scores.push_back({"rmse of " + target.name, std::sqrt(mean(at)), target.unit});

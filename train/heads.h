@@ -44,7 +44,8 @@ struct HeadConfig {
   std::vector<std::string> sources;  ///< of a regression: who teaches it; empty: all that can
   std::vector<std::string> targets;  ///< of a regression: names of latents or target columns
   double label_smoothing = 0;        ///< [0, 1) of class and soft label; Szegedy et al. 2016
-  double weight = 1;                 ///< of its loss
+  ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< of multiple labels
+  double weight = 1;                                           ///< of its loss
   Place place = {};
 };
 
@@ -56,6 +57,7 @@ struct HeadSpec {
   std::vector<std::string> classes;  ///< what each output stands for; empty for a regression
   std::vector<HeadTarget> targets;   ///< the same of a regression; empty for others
   float label_smoothing = 0;
+  ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
 
   std::int32_t outputs() const {
@@ -63,7 +65,10 @@ struct HeadSpec {
                                                                   : classes.size());
   }
   /// Numbers that its loss says of a sample, beside the loss: see kernels/ops/training.h.
-  std::int32_t scores() const { return loss == LossKind::regression ? 2 * outputs() : 1; }
+  std::int32_t scores() const {
+    if (loss == LossKind::regression) return 2 * outputs();
+    return loss == LossKind::multi_label ? ops::kSigmoidScores : 1;
+  }
 };
 
 /// What a source has to teach.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -22,6 +23,12 @@ Settings fractaldb(std::string categories) {
 }
 constexpr const char* kAsPublished =
     "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, but for the categories";
+/// The same with the published categories.
+Settings official(std::string categories) {
+  Settings settings = fractaldb(std::move(categories));
+  settings.emplace_back("search", "official");
+  return settings;
+}
 
 /// 100,000 points at any size; no margin around them.
 Settings svd(std::string categories) {
@@ -111,9 +118,18 @@ const ParamTable<Ifs::Params>& Ifs::table() {
           .real("perturbation", &Params::perturbation, {0, 0.5}, "",
                 "mode one_parameter: D; a class multiplies each coefficient by U(1 - D, 1 + D)",
                 "1p-frac: 0.1")
+          .choice(
+              "search", &Params::search,
+              {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
+              "mode fractaldb: whose systems; own: each class by itself; official: those of the "
+              "published search under NumPy's seed `category_seed`",
+              "FractalDB-1k: official, its seed 1")
           .preset("fractaldb-60", fractaldb("60"), kAsPublished)
           .preset("fractaldb-1k", fractaldb("1000"), kAsPublished)
           .preset("fractaldb-10k", fractaldb("10000"), kAsPublished)
+          .preset("fractaldb-1k-official", official("1000"),
+                  "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, with the "
+                  "published categories")
           .preset("fractal-svd-1k", svd("1000"),
                   "windows, hues and plasma of Anderson and Farrell, WACV 2022; systems of our own")
           .preset("1p-frac-1k", one_parameter("1000"),
@@ -130,6 +146,16 @@ Ifs::Ifs(const Params& params)
   if (params.mode != Mode::fractaldb && params.keep_degenerate) {
     refuse("keep_degenerate is true, but degenerate variations are of mode fractaldb alone",
            "other modes make none", "set it to false");
+  }
+  if (params.mode != Mode::fractaldb && params.search == ifs::Search::official) {
+    refuse("search is official, but published systems are of mode fractaldb alone",
+           "of other modes none were published as numbers", "set it to own");
+  }
+  constexpr std::int64_t kLargestSeed = std::numeric_limits<std::uint32_t>::max();
+  if (params.search == ifs::Search::official && params.category_seed > kLargestSeed) {
+    refuse(fmt::format("category_seed is {} beside search official", params.category_seed),
+           "NumPy's generator is seeded by 32 bits",
+           fmt::format("set it to {} or less; published is 1", kLargestSeed));
   }
   if (params.maps_low > params.maps_high) {
     refuse(fmt::format("maps_low is larger than maps_high ({} > {})", params.maps_low,
@@ -233,6 +259,7 @@ ifs::CategorySpec category_spec(const Ifs::Params& params) {
   spec.rate = params.rate;
   spec.weight_step = params.weight_step;
   spec.least_fill = params.least_fill;
+  spec.search = params.search;
   return spec;
 }
 
@@ -262,7 +289,8 @@ TableKey Ifs::Tables::key() const {
               fmt::format("count {} seed {} sigma {} perturbation {}", p.categories,
                           p.category_seed, p.sigma, p.perturbation)};
   }
-  return {"ifs", ifs::kCategoryVersion, "categories",
+  return {"ifs", ifs::kCategoryVersion,
+          p.search == ifs::Search::official ? "official" : "categories",
           fmt::format("count {} seed {} rate {} weight_step {} least_fill {}", p.categories,
                       p.category_seed, p.rate, p.weight_step, p.least_fill)};
 }

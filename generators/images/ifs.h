@@ -11,9 +11,9 @@
 //                al., "Scaling backwards: minimal synthetic pre-training?", ECCV 2024.
 //
 // What differs from them, and from the programs published with them: systems are our own
-// (ifs_categories.h, ifs_svd.h); points come from many walkers that begin on the attractor, and
-// each sample draws its own; patches are centred on their points; variations that diverge or leave
-// almost nothing to see are drawn again.
+// (ifs_categories.h, ifs_svd.h) unless FractalDB's are asked for (ifs_official.h); points come from
+// many walkers that begin on the attractor, and each sample draws its own; patches are centred on
+// their points; variations that diverge or leave almost nothing to see are drawn again.
 #pragma once
 
 #include "core/error.h"
@@ -66,6 +66,7 @@ struct Ifs {
     Background background = Background::plasma;
     double sigma = 4;
     double perturbation = 0.1;
+    ifs::Search search = ifs::Search::own;
   };
   static const ParamTable<Params>& table();
 
@@ -81,6 +82,13 @@ struct Ifs {
 
   static SampleInfo describe(const Params& params);
 
+  /// What the device reads of categories.
+  struct Rows {
+    const ifs::Category* category = nullptr;
+    const ifs::Window* window = nullptr;  ///< ifs::kVariations of each category
+    const ifs::Jitter* jitter = nullptr;  ///< likewise, in mode svd
+  };
+
   /// The categories and their windows, found once and kept on disk.
   class Tables {
    public:
@@ -88,9 +96,9 @@ struct Ifs {
     std::vector<std::string> prepare(TableCache& cache);
     void plan(MemoryPlan& memory);
     void load(Stream& stream);
-    void bind(Ifs& functor) const {
-      functor.read({category_.data(), window_.data(), jitter_.data()});
-    }
+    void bind(Ifs& functor) const { functor.read(rows()); }
+    /// What is loaded.
+    Rows rows() const { return {category_.data(), window_.data(), jitter_.data()}; }
 
    private:
     TableKey key() const;
@@ -102,12 +110,6 @@ struct Ifs {
     Planned<ifs::Window> window_;
     Planned<ifs::Jitter> jitter_;
   };
-  /// What of them the device reads.
-  struct Rows {
-    const ifs::Category* category = nullptr;
-    const ifs::Window* window = nullptr;  ///< ifs::kVariations of each category
-    const ifs::Jitter* jitter = nullptr;  ///< likewise, in mode svd
-  };
   void read(const Rows& rows) { rows_ = rows; }
 
   struct Scene {
@@ -117,7 +119,8 @@ struct Ifs {
     SampleRng rng;
     std::int32_t width, height;
     ifs::CountStyle style;  ///< mode svd, as is what follows
-    SampleRng ground;       ///< of the background
+    ifs::GroundStyle ground;
+    SampleRng own;  ///< of the background
   };
 
   /// Error (config) for parameters that contradict each other.
@@ -157,7 +160,8 @@ struct Ifs {
     scene.system = category.system;
     ifs::Window window = rows_.window[k * ifs::kVariations + variation];
     scene.style = {};
-    scene.ground = key.rng;
+    scene.ground = {};
+    scene.own = key.rng;
     if (params_.mode == Mode::svd) {
       const ifs::Jitter jitter = rows_.jitter[k * ifs::kVariations + variation];
       window = draw_counts(key.rng, jitter, window, scene, truth);
@@ -168,7 +172,8 @@ struct Ifs {
       }
     }
     const std::int32_t count = points(key.shape);
-    scene.walk = {walkers_for(count), params_.burn_in, count, window.point_x, window.point_y};
+    scene.walk = {ifs::walkers_for(params_.walkers, count), params_.burn_in, count, window.point_x,
+                  window.point_y};
     const bool flip_x = (flips & 1u) != 0, flip_y = (flips & 2u) != 0;
     scene.placing = {};
     place(static_cast<float>(scene.width), window.x0, window.x1, part_x, flip_x, scene.placing.sx,
@@ -207,7 +212,7 @@ struct Ifs {
     Cell* const largest = cells + largest_at(scene);
     ifs::find_largest(team, cells, scene.width, scene.height, scene.style.mask, largest);
     if (params_.background == Background::black) return;
-    diamond_square::make(team, scene.ground, scene.style.decay, ground_levels(scene), largest + 1);
+    diamond_square::make(team, scene.own, scene.ground.decay, ground_levels(scene), largest + 1);
   }
 
   template <int N>
@@ -287,12 +292,6 @@ struct Ifs {
                           density_);
   }
 
-  /// No more than can draw four points each.
-  WS_INLINE std::int32_t walkers_for(std::int32_t count) const {
-    const std::int32_t most = count < 8 ? 1 : count / 4;
-    return params_.walkers < most ? params_.walkers : most;
-  }
-
   WS_INLINE static std::int32_t cell_of(const Scene& scene, int x, int y) {
     return (y + kBorder) * (scene.width + 2 * kBorder) + x + kBorder;
   }
@@ -315,16 +314,12 @@ struct Ifs {
     const float shift_y = draw.uniform(-params_.shift, params_.shift);
     const float zoom_x = draw.uniform(params_.zoom_low, params_.zoom_high);
     const float zoom_y = draw.uniform(params_.zoom_low, params_.zoom_high);
-    scene.style = ifs::draw_style(rng);
+    RngStream draw_colours(rng, Purpose::colour);
+    scene.style = ifs::draw_counts(draw_colours);
+    scene.ground = ifs::draw_ground(draw_colours);
     if (params_.stamp == Stamp::point) scene.style.mask = ifs::kPointMask;
 
-    WS_UNROLL(7)
-    for (int i = 0; i < ifs::kMaxMaps; ++i) {
-      const ifs::Map& map = scene.system.map[i];
-      const float by = i == jitter.map ? jitter.factor : 1.0f;
-      const ifs::Map of = {map.a * by, map.b * by, map.c * by, map.d * by, map.e * by, map.f * by};
-      scene.system.map[i] = transposed ? ifs::Map{of.d, of.c, of.b, of.a, of.f, of.e} : of;
-    }
+    ifs::jitter_maps(scene.system, jitter, transposed);
     const float width = box.x1 - box.x0, height = box.y1 - box.y0;
     const float x = math::fma(0.5f + shift_x, width, box.x0), half_x = 0.5f * zoom_x * width;
     const float y = math::fma(0.5f + shift_y, height, box.y0), half_y = 0.5f * zoom_y * height;
@@ -340,12 +335,10 @@ struct Ifs {
                                                    scene.style.hue,
                                                    scene.style.saturation,
                                                    scene.style.value,
-                                                   scene.style.decay};
+                                                   scene.ground.decay};
     WS_UNROLL(10)
     for (int i = kFewLatents; i < kLatents; ++i) truth.latents[i] = latents[i - kFewLatents];
-    return transposed ? ifs::Window{window.y0, window.y1,      window.x0,
-                                    window.x1, window.point_y, window.point_x}
-                      : window;
+    return transposed ? ifs::transposed(window) : window;
   }
 
   /// The number + 1 of the point that is seen in the pixel of a cell, or in mode svd of those that
@@ -370,21 +363,15 @@ struct Ifs {
     if (count == 0) {
       if (params_.background == Background::black) return {};
       const int side = diamond_square::points_for(ground_levels(scene));
-      return ifs::background(scene.style, std::bit_cast<float>(largest[1 + y * side + x]));
+      return ifs::background(scene.ground, std::bit_cast<float>(largest[1 + y * side + x]));
     }
     const float share = static_cast<float>(count) / static_cast<float>(*largest);
     if (params_.palette == Palette::grey) return {share, share, share};
-    return ifs::wrapped_hue(math::fma(255.0f, share, scene.style.hue), scene.style.saturation,
-                            scene.style.value);
+    return ifs::count_colour(scene.style, share);
   }
 
-  /// Between the four nearest pixels.
   WS_INLINE Rgb bilinear(const Scene& scene, const Cell* cells, float x, float y) const {
-    const int ix = floor_int(x - 0.5f), iy = floor_int(y - 0.5f);
-    const float u = math::fract(x - 0.5f), v = math::fract(y - 0.5f);
-    const Rgb top = lerp(texel(scene, cells, ix, iy), texel(scene, cells, ix + 1, iy), u);
-    const Rgb low = lerp(texel(scene, cells, ix, iy + 1), texel(scene, cells, ix + 1, iy + 1), u);
-    return lerp(top, low, v);
+    return between_pixels(x, y, [&](int ix, int iy) { return texel(scene, cells, ix, iy); });
   }
   WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
 
@@ -392,18 +379,8 @@ struct Ifs {
   WS_INLINE void place(float side, float low, float high, float part, bool flipped, float& scale,
                        float& offset) const {
     const float whole = side * params_.picture;
-    const float margin = whole * params_.margin;
-    const float width = high - low;
-    // A window without width shows nothing; only degenerate ones that are kept have one.
-    const float stretch = width > 0 ? (whole - 2 * margin) / width : 0.0f;
-    const float begin = static_cast<float>(kBorder) - part * (whole - side);
-    if (flipped) {
-      scale = -stretch;
-      offset = begin + (whole - margin) + stretch * low;
-    } else {
-      scale = stretch;
-      offset = begin + margin - stretch * low;
-    }
+    ifs::place(static_cast<float>(kBorder) - part * (whole - side), whole, whole * params_.margin,
+               low, high, flipped, scale, offset);
   }
 
   Params params_;

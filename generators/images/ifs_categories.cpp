@@ -1,6 +1,8 @@
 #include "generators/images/ifs_categories.h"
 
 #include "core/error.h"
+#include "core/expect.h"
+#include "generators/images/ifs_official.h"
 #include "generators/make_each.h"
 
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace wellspring::ifs {
 
@@ -182,6 +185,39 @@ class Variations {
   double left_[kLanes] = {}, scale_x_[kLanes] = {}, bottom_[kLanes] = {}, scale_y_[kLanes] = {};
 };
 
+/// The category of a system that was taken, by a survey whose maps begin at a block of `rng`.
+Category surveyed(const CategorySpec& spec, const System& system, std::uint32_t attempt,
+                  const SampleRng& rng, std::uint32_t first_block, Surveyor& surveyor,
+                  std::span<Window> windows) {
+  Category category{};
+  category.system = system;
+  category.attempt = attempt;
+  surveyor.choose_maps(category.system, rng, first_block);
+  const auto surveys = surveyor.survey_variations(category.system, spec.weight_step);
+  for (int v = 0; v < kVariations; ++v) {
+    const Survey& survey = surveys[static_cast<std::size_t>(v)];
+    windows[static_cast<std::size_t>(v)] = {
+        static_cast<float>(survey.x0),     static_cast<float>(survey.x1),
+        static_cast<float>(survey.y0),     static_cast<float>(survey.y1),
+        static_cast<float>(survey.last_x), static_cast<float>(survey.last_y)};
+    if (v == 0 || (!survey.diverged && survey.fill >= spec.least_fill)) {
+      category.variation[category.usable++] = static_cast<std::uint8_t>(v);
+    }
+  }
+  return category;
+}
+
+/// Of all of them, by the published search.
+std::vector<OfficialSystem> official_systems(const CategorySpec& spec, std::int64_t count,
+                                             int threads, Progress* progress) {
+  WS_EXPECT(spec.seed >= 0 && spec.seed <= std::numeric_limits<std::uint32_t>::max());
+  const auto seed = static_cast<std::uint32_t>(spec.seed);
+  const auto known = known_refusals(seed, spec.rate);
+  // What is known takes a moment, less than the surveys that follow and tell how far they are.
+  const bool searches = static_cast<std::size_t>(count) > known.size();
+  return search_official(seed, spec.rate, count, known, threads, searches ? progress : nullptr);
+}
+
 }  // namespace
 
 void set_selectors(System& system) {
@@ -315,23 +351,9 @@ std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& s
 Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t attempt,
                        Surveyor& surveyor, std::span<Window> windows) {
   const SampleRng rng = category_rng(spec, k);
-  Category category{};
-  category.system = candidate_system(rng, attempt);
-  category.attempt = attempt;
   // The points of variation 0 are those that it was accepted for: it cannot be refused now.
-  surveyor.choose_maps(category.system, rng, attempt * kSurveyBlocks);
-  const auto surveys = surveyor.survey_variations(category.system, spec.weight_step);
-  for (int v = 0; v < kVariations; ++v) {
-    const Survey& survey = surveys[static_cast<std::size_t>(v)];
-    windows[static_cast<std::size_t>(v)] = {
-        static_cast<float>(survey.x0),     static_cast<float>(survey.x1),
-        static_cast<float>(survey.y0),     static_cast<float>(survey.y1),
-        static_cast<float>(survey.last_x), static_cast<float>(survey.last_y)};
-    if (v == 0 || (!survey.diverged && survey.fill >= spec.least_fill)) {
-      category.variation[category.usable++] = static_cast<std::uint8_t>(v);
-    }
-  }
-  return category;
+  return surveyed(spec, candidate_system(rng, attempt), attempt, rng, attempt * kSurveyBlocks,
+                  surveyor, windows);
 }
 
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
@@ -340,14 +362,21 @@ CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int 
   const auto size = static_cast<std::size_t>(count);
   table.categories.resize(size);
   table.windows.resize(size * kVariations);
+  std::vector<OfficialSystem> official;
+  if (spec.search == Search::official) official = official_systems(spec, count, threads, progress);
+  const auto known = known_attempts(spec);
   make_each(count, threads, progress, [&](std::int64_t k) {
     thread_local Surveyor surveyor;
     const auto at = static_cast<std::size_t>(k);
-    const auto known = known_attempts(spec);
+    const auto windows =
+        std::span(table.windows).subspan(at * kVariations, static_cast<std::size_t>(kVariations));
+    if (spec.search == Search::official) {
+      table.categories[at] = surveyed(spec, official[at].rounded(), official[at].refused,
+                                      category_rng(spec, k), 0, surveyor, windows);
+      return;
+    }
     const std::uint32_t attempt = at < known.size() ? known[at] : find_attempt(spec, k, surveyor);
-    table.categories[at] = make_category(
-        spec, k, attempt, surveyor,
-        std::span(table.windows).subspan(at * kVariations, static_cast<std::size_t>(kVariations)));
+    table.categories[at] = make_category(spec, k, attempt, surveyor, windows);
   });
   return table;
 }

@@ -22,12 +22,19 @@ class Progress;
 
 namespace wellspring::ifs {
 
+/// Who finds the systems.
+enum class Search : std::uint8_t {
+  own,       ///< each category by itself, from Philox
+  official,  ///< the published program, one after another: ifs_official.h
+};
+
 /// What decides about a table of categories, and nothing else does: its cache is keyed by these.
 struct CategorySpec {
   std::int64_t seed = 1;     ///< of the categories; class k is the same under every seed of samples
   double rate = 0.2;         ///< share of the picture's pixels that a category must hit
   float weight_step = 0.4f;  ///< w of the weight variations
   double least_fill = 0.02;  ///< share of the pixels below which a variation counts as near-empty
+  Search search = Search::own;
 };
 /// Changes with whatever changes a table's bytes.
 inline constexpr std::uint32_t kCategoryVersion = 1;
@@ -102,19 +109,20 @@ System candidate_system(const SampleRng& rng, std::uint32_t attempt);
 /// Candidates of one category before the search gives up: at a filling rate of a fifth one in 43 is
 /// taken, at a quarter one in some hundred.
 inline constexpr std::uint32_t kMostAttempts = 50000;
-/// The first attempt whose filling rate is spec.rate or more. Error (config) when none of the first
-/// `most` is.
+/// Of our own search: the first attempt whose filling rate is spec.rate or more. Error (config)
+/// when none of the first `most` is.
 std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& surveyor,
                            std::uint32_t most = kMostAttempts);
-/// Category k from its attempt, with its windows (kVariations of them).
+/// Category k of our own search from its attempt, with its windows (kVariations of them).
 Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t attempt,
                        Surveyor& surveyor, std::span<Window> windows);
 
-/// Attempts found before, so that nobody waits for the search: of categories 0, 1, ... under the
-/// default seed and rate; empty for any others.
+/// Attempts found before, so that nobody waits for our own search: of categories 0, 1, ... under
+/// the default seed and rate; empty for any others.
 std::span<const std::uint8_t> known_attempts(const CategorySpec& spec);
 
-/// The first `count` categories, by as many threads. Category k does not depend on `count`.
+/// The first `count` categories, by as many threads. Category k does not depend on `count`. Error
+/// (config) where nothing fills so much. The official search has a seed of 32 bits.
 /// `progress` is told how many are done; nobody where it is null.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);

@@ -1,12 +1,14 @@
 // Pictures of how often a point falls: every point adds a patch that is the same for a whole image,
 // the share of the largest count is a hue, and what no patch covers is the background. Mode `svd`
-// of generator `ifs`; host and device.
+// of generator `ifs`, and generator `ifs_multi`; host and device.
 //
 // After C. Anderson, R. Farrell, "Improving fractal pre-training", WACV 2022, and its program.
 #pragma once
 
 #include "generators/images/diamond_square.h"
 #include "generators/images/hues.h"
+#include "generators/images/ifs_categories.h"
+#include "generators/images/ifs_system.h"
 #include "kernels/emission/pixel_run.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
@@ -20,22 +22,29 @@ namespace wellspring::ifs {
 /// The patch of a point alone: bit 3 y + x of the nine, y and x from the upper left corner.
 inline constexpr std::uint32_t kPointMask = 1u << 4;
 
-/// Patch and colours of an image. Hues in steps of 2 degrees.
+/// Patch and colours of a fractal. Hues in steps of 2 degrees.
 struct CountStyle {
   std::uint32_t mask;  ///< at least one of nine bits
   float hue, saturation, value;
-  float decay;  ///< of the background, as are all that follow: scale times height plus shift
-  float hue_scale, hue_shift, saturation_scale, saturation_shift, value_scale, value_shift;
 };
-
 /// One word a number, in this order. A mask is one of 511: the empty one is not drawn.
-WS_INLINE CountStyle draw_style(const SampleRng& rng) {
-  RngStream draw(rng, Purpose::colour);
+WS_INLINE CountStyle draw_counts(RngStream& draw) {
   CountStyle style;
   style.mask = draw.integer(511) + 1;
   style.hue = draw.uniform(0.0f, 255.0f);
   style.saturation = draw.uniform(0.3f, 1.0f);
   style.value = draw.uniform(0.5f, 1.0f);
+  return style;
+}
+
+/// Plasma behind it: colours are scale times height plus shift.
+struct GroundStyle {
+  float decay;
+  float hue_scale, hue_shift, saturation_scale, saturation_shift, value_scale, value_shift;
+};
+/// One word a number, in this order.
+WS_INLINE GroundStyle draw_ground(RngStream& draw) {
+  GroundStyle style;
   style.decay = draw.uniform(0.4f, 0.8f);
   style.hue_scale = draw.uniform(0.25f * 255, 255.0f);
   style.hue_shift = draw.uniform(0.0f, 255.0f);
@@ -44,6 +53,20 @@ WS_INLINE CountStyle draw_style(const SampleRng& rng) {
   style.value_scale = draw.uniform(0.3f, 0.6f);
   style.value_shift = draw.uniform(0.4f, 0.6f);
   return style;
+}
+
+/// Multiplies the jitter's map, then mirrors all about the diagonal where `transposed`.
+WS_INLINE void jitter_maps(System& system, const Jitter& jitter, bool transposed) {
+  WS_UNROLL(7)
+  for (int i = 0; i < kMaxMaps; ++i) {
+    const Map& map = system.map[i];
+    const float by = i == jitter.map ? jitter.factor : 1.0f;
+    const Map of = {map.a * by, map.b * by, map.c * by, map.d * by, map.e * by, map.f * by};
+    system.map[i] = transposed ? Map{of.d, of.c, of.b, of.a, of.f, of.e} : of;
+  }
+}
+WS_INLINE Window transposed(const Window& of) {
+  return {of.y0, of.y1, of.x0, of.x1, of.point_y, of.point_x};
 }
 
 /// HSV with its hue in bytes that go round: floor(hue) mod 256, in units of 2 degrees, 180 of which
@@ -56,7 +79,11 @@ WS_INLINE Rgb wrapped_hue(float hue, float saturation, float value) {
           value * math::fma(saturation, pure.b - 1, 1.0f)};
 }
 
-WS_INLINE Rgb background(const CountStyle& style, float height) {
+/// Of a pixel with that share of the largest count.
+WS_INLINE Rgb count_colour(const CountStyle& style, float share) {
+  return wrapped_hue(math::fma(255.0f, share, style.hue), style.saturation, style.value);
+}
+WS_INLINE Rgb background(const GroundStyle& style, float height) {
   return wrapped_hue(
       math::fma(height, style.hue_scale, style.hue_shift),
       math::clamp(math::fma(height, style.saturation_scale, style.saturation_shift), 0.0f, 1.0f),

@@ -68,13 +68,36 @@ struct Placing {
   float sx, ox, sy, oy;
 };
 
+/// Scale and offset of one axis: [low, high] fills `side` cells from `begin` on, but for a margin
+/// on both sides; mirrored where `flipped`.
+WS_INLINE void place(float begin, float side, float margin, float low, float high, bool flipped,
+                     float& scale, float& offset) {
+  const float width = high - low;
+  // A window without width shows nothing; only degenerate ones that are kept have one.
+  const float stretch = width > 0 ? (side - 2 * margin) / width : 0.0f;
+  if (flipped) {
+    scale = -stretch;
+    offset = begin + (side - margin) + stretch * low;
+  } else {
+    scale = stretch;
+    offset = begin + margin - stretch * low;
+  }
+}
+
 /// How a picture is walked. All of it belongs to the sample, nothing to the launch.
 struct Walk {
-  std::int32_t walkers;    ///< at least 1; the draws of walker w begin at its number
-  std::int32_t burn_in;    ///< steps of each walker that are not drawn
-  std::int32_t points;     ///< drawn by all walkers together, up to kMostPoints
-  float start_x, start_y;  ///< of every walker: a point of the attractor
+  std::int32_t walkers;           ///< at least 1; the draws of walker w begin at its number
+  std::int32_t burn_in;           ///< steps of each walker that are not drawn
+  std::int32_t points;            ///< drawn by all walkers together, up to kMostPoints
+  float start_x, start_y;         ///< of every walker: a point of the attractor
+  std::uint32_t first_block = 0;  ///< of the random numbers
 };
+
+/// Of `walkers` no more than can draw four of `points` each.
+WS_INLINE std::int32_t walkers_for(std::int32_t walkers, std::int32_t points) {
+  const std::int32_t most = points < 8 ? 1 : points / 4;
+  return walkers < most ? walkers : most;
+}
 
 /// A cell holds the last point that fell into it: its number + 1, then nine bits that it drew for
 /// the patch around it. 0: no point.
@@ -233,7 +256,8 @@ WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System&
       const int draw = block * walk.walkers + first;
       WS_WALKER_LOOP
       for (int l = 0; l < N; ++l) {
-        const Philox4 drawn = rng.block(Purpose::texture, static_cast<std::uint32_t>(draw + l));
+        const Philox4 drawn =
+            rng.block(Purpose::texture, walk.first_block + static_cast<std::uint32_t>(draw + l));
         WS_UNROLL(4)
         for (int k = 0; k < 4; ++k) words[k][l] = drawn.word[k];
       }

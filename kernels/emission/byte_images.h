@@ -70,13 +70,7 @@ struct ByteImages {
   WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
 
   WS_INLINE Rgb bilinear(const Scene& scene, float x, float y) const {
-    const float fx = x - 0.5f, fy = y - 0.5f;
-    const float x0 = math::floor(fx), y0 = math::floor(fy);
-    const int ix = static_cast<int>(x0), iy = static_cast<int>(y0);
-    const float u = fx - x0, v = fy - y0;
-    const Rgb top = lerp(texel(scene, ix, iy), texel(scene, ix + 1, iy), u);
-    const Rgb bottom = lerp(texel(scene, ix, iy + 1), texel(scene, ix + 1, iy + 1), u);
-    return lerp(top, bottom, v);
+    return between_pixels(x, y, [&](int ix, int iy) { return texel(scene, ix, iy); });
   }
 
   WS_INLINE static float cubic(float distance) {

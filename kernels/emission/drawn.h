@@ -4,7 +4,7 @@
 // An image functor draws with
 //
 //     struct Scene;                                     one sample's parameters, trivially copyable
-//     static constexpr int kLatents;                    and, where it has targets, kTargets
+//     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
 // or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth).

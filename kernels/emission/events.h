@@ -2,7 +2,7 @@
 //
 // A functor of this form has
 //
-//     static constexpr int kLatents;                    and, where it has targets, kTargets
+//     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
 //     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals,
 //                                                       or ::image, which is a row of values, too
 //     template <class Row>

@@ -32,6 +32,19 @@ WS_INLINE Rgb lerp(Rgb a, Rgb b, float t) {
   return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
 }
 
+/// Between the four pixels nearest to (x, y), in source pixels: bilinear. `texel(column, row)` is
+/// the colour of one.
+template <class Texel>
+WS_INLINE Rgb between_pixels(float x, float y, const Texel& texel) {
+  const float fx = x - 0.5f, fy = y - 0.5f;
+  const float x0 = math::floor(fx), y0 = math::floor(fy);
+  const int ix = static_cast<int>(x0), iy = static_cast<int>(y0);
+  const float u = fx - x0, v = fy - y0;
+  const Rgb top = lerp(texel(ix, iy), texel(ix + 1, iy), u);
+  const Rgb bottom = lerp(texel(ix, iy + 1), texel(ix + 1, iy + 1), u);
+  return lerp(top, bottom, v);
+}
+
 /// Where a pixel is looked up, in units of source pixels: the centre of the top-left pixel is
 /// (0.5, 0.5). `footprint` is the side of the output pixel in source pixels (1 without zoom): the
 /// width over which edges are anti-aliased.

@@ -18,12 +18,16 @@ struct SampleKey {
 };
 
 /// What is known about a sample, written beside it.
-template <int Latents, int Targets = 0>
+template <int Latents, int Targets = 0, int Labels = 0>
 struct Truth {
   std::int32_t label = 0;
   float weight = 1;
   float latents[Latents > 0 ? Latents : 1] = {};
   float target[Targets > 0 ? Targets : 1] = {};
+  /// Of a functor with several labels a sample: the classes that are there, the first `labels`.
+  /// One may be named twice.
+  std::int32_t labels = 0;
+  std::int32_t present[Labels > 0 ? Labels : 1] = {};
 };
 
 namespace detail {
@@ -37,11 +41,23 @@ constexpr int targets_of() {
   }
 }
 
+template <class F>
+constexpr int labels_of() {
+  if constexpr (requires { F::kLabels; }) {
+    static_assert(targets_of<F>() == 0, "the columns of `target` are its classes");
+    return F::kLabels;
+  } else {
+    return 0;
+  }
+}
+
 }  // namespace detail
 
-/// The truth that a functor fills: kLatents latents and, where it has any, kTargets targets.
+/// The truth that a functor fills: kLatents latents and, where it has any, kTargets targets or up
+/// to kLabels labels. A functor with labels has a column of `target` for each class of its
+/// description: 1 where the class is there, otherwise 0 (multi-hot labels).
 template <class F>
-using TruthOf = Truth<F::kLatents, detail::targets_of<F>()>;
+using TruthOf = Truth<F::kLatents, detail::targets_of<F>(), detail::labels_of<F>()>;
 
 namespace detail {
 
@@ -57,13 +73,30 @@ WS_INLINE void write_row(float* column, int width, std::int64_t b, const float (
   for (int i = N; i < width; ++i) row[i] = 0;
 }
 
-template <int Latents, int Targets>
+/// 1 in the columns of `labels` classes, 0 in all others.
+template <int Room>
+WS_INLINE void write_labels(float* column, int width, std::int64_t b, int labels,
+                            const std::int32_t (&present)[Room]) {
+  if (column == nullptr) return;
+  float* const row = column + b * width;
+  for (int i = 0; i < width; ++i) row[i] = 0;
+  WS_UNROLL(16)
+  for (int i = 0; i < Room; ++i) {
+    if (i < labels) row[present[i]] = 1;
+  }
+}
+
+template <int Latents, int Targets, int Labels>
 WS_INLINE void write_truth(const BatchView& batch, std::int64_t b,
-                           const Truth<Latents, Targets>& truth) {
+                           const Truth<Latents, Targets, Labels>& truth) {
   if (batch.label != nullptr) batch.label[b] = truth.label;
   if (batch.weight != nullptr) batch.weight[b] = truth.weight;
   write_row<Latents>(batch.latents, batch.layout.latents, b, truth.latents);
-  write_row<Targets>(batch.target, batch.layout.targets, b, truth.target);
+  if constexpr (Labels > 0) {
+    write_labels(batch.target, batch.layout.targets, b, truth.labels, truth.present);
+  } else {
+    write_row<Targets>(batch.target, batch.layout.targets, b, truth.target);
+  }
 }
 
 }  // namespace detail

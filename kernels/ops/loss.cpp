@@ -34,10 +34,11 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
 }
 
 void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
-                           const float* targets, std::int32_t target_width, const LossResult& out) {
+                           const float* targets, std::int32_t target_width,
+                           PositiveWeight positives, const LossResult& out) {
   visit_float(head.gradient, [&]<class T>(T) {
     league(stream, "sigmoid_cross_entropy", head.batch, kRowTeam,
-           SigmoidCrossEntropy<T>{rows_of<T>(head, in, out), targets, target_width});
+           SigmoidCrossEntropy<T>{rows_of<T>(head, in, out), targets, target_width, positives});
   });
 }
 

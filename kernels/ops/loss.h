@@ -165,44 +165,58 @@ struct SoftCrossEntropy {
   }
 };
 
-/// Binary cross-entropy of each output against its own target t in [0, 1], mean over the outputs:
+/// Binary cross-entropy of each output against its own target t in [0, 1], mean over the outputs.
+/// With p the weight of a positive label (PositiveWeight):
 ///
-///   loss   = max(z, 0) - z t + log(1 + exp(-|z|))
-///   dlogit = sigmoid(z) - t
+///   loss   = p t log(1 + exp(-z)) + (1 - t) log(1 + exp(z))
+///   dlogit = (1 - t) sigmoid(z) - p t sigmoid(-z)
 ///
-/// in which no exponential overflows. The score is the share of outputs on the right side of 0.
+/// in which log(1 + exp(z)) is max(z, 0) + log(1 + exp(-|z|)), so that no exponential overflows. An
+/// output above 0 says that its label is there, a target above 1/2 that it is.
 template <class T>
 struct SigmoidCrossEntropy {
   HeadRows<T> rows;
   const float* targets;  ///< [batch, target_width], the head's outputs first
   std::int32_t target_width;
+  PositiveWeight positives;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
     float* lanes = team.template scratch<float>(kReduceLanes);
     const std::int32_t labels = rows.head.outputs;
-    if (!rows.holds(row)) return rows.leave_out(team, row, 1, 0);
+    if (!rows.holds(row)) return rows.leave_out(team, row, kSigmoidScores, 0);
 
     const float* own = rows.own(row);
     const float* given = targets + row * target_width;
-    const float sum = team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) {
-      const float z = own[k], size = z < 0 ? -z : z;
-      return (z > 0 ? z : 0.0f) - z * given[k] + math::log(1.0f + math::exp(-size));
-    });
-    const float right = team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) {
-      return (own[k] > 0) == (given[k] > 0.5f) ? 1.0f : 0.0f;
-    });
     const float count = static_cast<float>(labels);
+    const auto number = [&](auto counts) {
+      return team_sum<Team, float>(team, lanes, labels,
+                                   [=](std::int64_t k) { return counts(k) ? 1.0f : 0.0f; });
+    };
+    const float there = number([=](std::int64_t k) { return given[k] > 0.5f; });
+    const float said = number([=](std::int64_t k) { return own[k] > 0; });
+    const float both = number([=](std::int64_t k) { return own[k] > 0 && given[k] > 0.5f; });
+    const float positive =
+        positives == PositiveWeight::balanced && there > 0 ? count / there : 1.0f;
+    const float sum = team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) {
+      const float z = own[k], size = z < 0 ? -z : z, t = given[k];
+      const float tail = math::log(1.0f + math::exp(-size));
+      return positive * t * ((z < 0 ? size : 0.0f) + tail) + (1 - t) * ((z > 0 ? z : 0.0f) + tail);
+    });
     const float factor = rows.factor(row) / count;
     T* gradient = rows.own_gradient(row);
     team_for(team, 0, labels, [=](std::int64_t k) {
-      const float z = own[k], e = math::exp(z < 0 ? z : -z);
-      const float share = (z < 0 ? e : 1.0f) / (1.0f + e);
-      gradient[k] = T(factor * (share - given[k]));
+      const float z = own[k], e = math::exp(z < 0 ? z : -z), t = given[k];
+      const float large = 1.0f / (1.0f + e), small = e / (1.0f + e);
+      const float yes = z < 0 ? small : large, no = z < 0 ? large : small;
+      gradient[k] = T(factor * ((1 - t) * yes - positive * t * no));
     });
     if (team.rank() == 0) {
       rows.loss[row] = rows.weight(row) * (sum / count);
-      rows.score(row, 0, right / count);
+      // Wrong are those that are in one of the two sets alone.
+      rows.score(row, 0, (count - (there + said - 2 * both)) / count);
+      rows.score(row, 1, 2 * both);
+      rows.score(row, 2, there + said);
     }
   }
 };

@@ -52,10 +52,19 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
                         const float* targets, std::int32_t target_width, float smoothing,
                         const LossResult& out);
 
+/// What a label that is there weighs beside one that is not.
+enum class PositiveWeight : std::uint8_t {
+  equal,     ///< 1
+  balanced,  ///< K / n, where n of a row's K labels are there; 1 where none is
+};
 /// Several labels: binary cross-entropy of each output against the same column of `targets`, 0 or 1
-/// or between; mean over the outputs. One score: the share of outputs on the right side.
+/// or between; mean over the outputs. Three scores: the share of outputs on the right side; twice
+/// the number of labels that are there and are said to be; and how many are there plus how many are
+/// said to be, so that the sum of the second over that of the third is the F1 score.
 void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
-                           const float* targets, std::int32_t target_width, const LossResult& out);
+                           const float* targets, std::int32_t target_width,
+                           PositiveWeight positives, const LossResult& out);
+inline constexpr std::int32_t kSigmoidScores = 3;
 
 /// Where a regression finds its targets. `shift` and `scale` bring each to about [-1, 1], which is
 /// what the network learns: (t - shift) * scale.

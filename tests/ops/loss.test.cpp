@@ -272,41 +272,63 @@ TEST_P(LossTest, SoftLabelsOfOneClassAreLabels) {
 }
 
 TEST_P(LossTest, SeveralLabelsAgreeWithDoublePrecisionAndFiniteDifferences) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    const Rows rows = six_rows(3, dtype);
-    // 0 and 1, and something between, as mixed samples have it; one column more than the head.
-    std::vector<float> targets = random_values<float>(24, 3, 0, 1);
-    for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
-    const Buffer<float> device_targets = buffer(targets);
-    const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
-      sigmoid_cross_entropy(stream(), rows.head, in, device_targets, 4, out);
-    });
-    expect_agrees(rows, result, [&](const double* z, std::size_t row) {
-      double sum = 0;
-      for (std::size_t k = 0; k < 3; ++k) {
-        const double p = 1 / (1 + std::exp(-z[k])), t = static_cast<double>(targets[row * 4 + k]);
-        sum -= t * std::log(p) + (1 - t) * std::log(1 - p);
+  for (const auto positives : {PositiveWeight::equal, PositiveWeight::balanced}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      Rows rows = six_rows(3, dtype);
+      rows.scores = kSigmoidScores;
+      // 0 and 1, and something between, as mixed samples have it; one column more than the head. Of
+      // row 2 no label is there.
+      std::vector<float> targets = random_values<float>(24, 3, 0, 1);
+      for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
+      std::fill_n(targets.begin() + 8, 3, 0.0f);
+      const Buffer<float> device_targets = buffer(targets);
+      const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+        sigmoid_cross_entropy(stream(), rows.head, in, device_targets, 4, positives, out);
+      });
+      const auto there = [&](std::size_t row) {
+        const float* t = targets.data() + row * 4;
+        return static_cast<int>(std::count_if(t, t + 3, [](float v) { return v > 0.5f; }));
+      };
+      expect_agrees(rows, result, [&](const double* z, std::size_t row) {
+        const double positive =
+            positives == PositiveWeight::balanced && there(row) > 0 ? 3.0 / there(row) : 1;
+        double sum = 0;
+        for (std::size_t k = 0; k < 3; ++k) {
+          const double p = 1 / (1 + std::exp(-z[k])), t = static_cast<double>(targets[row * 4 + k]);
+          sum -= positive * t * std::log(p) + (1 - t) * std::log(1 - p);
+        }
+        return sum / 3;
+      });
+      for (std::size_t row = 0; row < 6; ++row) {
+        int right = 0, both = 0, said = 0;
+        for (std::size_t k = 0; k < 3; ++k) {
+          const bool says = rows.outputs[rows.own(row) + k] > 0, is = targets[row * 4 + k] > 0.5f;
+          right += says == is;
+          both += says && is;
+          said += says;
+        }
+        const bool holds = rows.holds(row);
+        EXPECT_EQ(result.scores[row], holds ? static_cast<float>(right) / 3.0f : 0) << row;
+        EXPECT_EQ(result.scores[6 + row], holds ? 2.0f * static_cast<float>(both) : 0) << row;
+        EXPECT_EQ(result.scores[12 + row], holds ? static_cast<float>(there(row) + said) : 0)
+            << row;
       }
-      return sum / 3;
-    });
-    for (std::size_t row = 0; row < 6; ++row) {
-      int right = 0;
-      for (std::size_t k = 0; k < 3; ++k)
-        right += (rows.outputs[rows.own(row) + k] > 0) == (targets[row * 4 + k] > 0.5f);
-      EXPECT_EQ(result.scores[row], rows.holds(row) ? static_cast<float>(right) / 3.0f : 0) << row;
     }
   }
 }
 
 TEST_P(LossTest, HugeOutputsOfSeveralLabelsStayFinite) {
-  Rows rows = six_rows(2, DType::f32);
-  std::fill(rows.outputs.begin(), rows.outputs.end(), 3e4f);
-  const Buffer<float> targets = buffer(std::vector<float>(12, 0));
-  const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
-    sigmoid_cross_entropy(stream(), rows.head, in, targets, 2, out);
-  });
-  EXPECT_NEAR(result.loss[0], 3e4, 1e-2);
-  for (const double g : result.gradient) EXPECT_TRUE(std::isfinite(g));
+  for (const float sign : {1.0f, -1.0f}) {
+    Rows rows = six_rows(2, DType::f32);
+    rows.scores = kSigmoidScores;
+    std::fill(rows.outputs.begin(), rows.outputs.end(), sign * 3e4f);
+    const Buffer<float> targets = buffer(std::vector<float>(12, sign > 0 ? 0.0f : 1.0f));
+    const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+      sigmoid_cross_entropy(stream(), rows.head, in, targets, 2, PositiveWeight::equal, out);
+    });
+    EXPECT_NEAR(result.loss[0], 3e4, 1e-2);
+    for (const double g : result.gradient) EXPECT_TRUE(std::isfinite(g));
+  }
 }
 
 TEST_P(LossTest, RegressionAgreesWithDoublePrecisionAndFiniteDifferences) {
@@ -377,7 +399,7 @@ TEST(LossTeams, SameBitsForAnyTeamSize) {
   };
   check(SoftmaxCrossEntropy<float>{rows, labels.data(), 0.1f});
   check(SoftCrossEntropy<float>{rows, given.data(), 310, 0.1f});
-  check(SigmoidCrossEntropy<float>{rows, given.data(), 310});
+  check(SigmoidCrossEntropy<float>{rows, given.data(), 310, PositiveWeight::balanced});
   std::vector<std::int32_t> column(std::size_t{kMaxSources} * 290);
   for (std::size_t i = 0; i < column.size(); ++i)
     column[i] = static_cast<std::int32_t>(i % 290) * (i % 2 == 0 ? 1 : -1);

@@ -136,6 +136,31 @@ TEST(Heads, HeldOutDataMustMeanTheSame) {
                {"source 'shapes': the network has no head for it"});
 }
 
+// Micro-averaged: of 10 labels that are there 6 are said to be, and 2 that are not.
+TEST(Heads, ReportTheF1ScoreOfSeveralLabels) {
+  const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
+                                           head("jets", LossKind::multi_label)};
+  const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
+  EXPECT_EQ(heads[1].scores(), 3);
+  EXPECT_EQ(heads[1].classes, (std::vector<std::string>{"w", "qcd"})) << "of the target column";
+  const std::vector<HeadFeed> feeds = feed_heads(heads, configs, three_sources());
+  const MeasureLayout layout(heads, 3);
+  ASSERT_EQ(layout.count(), 2 + 1 + 3);
+  std::vector<double> sums(static_cast<std::size_t>(layout.sums()), 0);
+  const auto report = [&](double right, double both, double said) {
+    const double of_jets[] = {0, 5, 0, right, 2 * both, 10 * (both > 0 ? 1 : 0) + said, 10};
+    for (std::size_t m = 0; m < 7; ++m) sums[m * 3 + 1] = of_jets[m];
+    return report_heads(heads, feeds, layout, sums.data(), 1).at(0).scores;
+  };
+  const std::vector<Score> scores = report(7, 6, 8);
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_EQ(scores[0].what, "accuracy");
+  EXPECT_EQ(scores[1].what, "f1");
+  EXPECT_DOUBLE_EQ(scores[0].value, 0.7);
+  EXPECT_DOUBLE_EQ(scores[1].value, 12.0 / 18);
+  EXPECT_EQ(report(10, 0, 0)[1].value, 0) << "none there, none said to be";
+}
+
 // A model file knows heads and no configuration.
 TEST(Heads, AreFedWithoutTheirConfiguration) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
@@ -204,11 +229,13 @@ TEST(HeadConfigs, LossIsTheShortForm) {
 }
 
 TEST(HeadConfigs, AreWrittenAsTheyReadBack) {
-  const std::string text = written(
-      read("heads: [{name: shapes, label_smoothing: 0.1, weight: 2}, {name: jets, loss: "
-           "multi_label}, {name: p, loss: regression, targets: [x, \"0\"], sources: [b]}]"));
+  const std::string text =
+      written(read("heads: [{name: shapes, label_smoothing: 0.1, weight: 2}, {name: jets, loss: "
+                   "multi_label, positives: balanced}, {name: p, loss: regression, targets: [x, "
+                   "\"0\"], sources: [b]}]"));
   EXPECT_EQ(written(read(text)), text);
-  expect_parts(text, {"name: shapes", "weight: 2", "loss: multi_label", "sources: [b]"});
+  expect_parts(text, {"name: shapes", "weight: 2", "loss: multi_label", "positives: balanced",
+                      "sources: [b]"});
 }
 
 TEST(HeadConfigs, WhatMakesNoSenseIsRefusedWithItsPlace) {
@@ -228,6 +255,7 @@ TEST(HeadConfigs, WhatMakesNoSenseIsRefusedWithItsPlace) {
   expect_parts(refused("heads: [{name: a, sources: [b]}]"), {"sources beside loss class"});
   expect_parts(refused("heads: [{name: a, loss: multi_label, label_smoothing: 0.1}]"),
                {"label_smoothing beside loss multi_label"});
+  expect_parts(refused("heads: [{name: a, positives: balanced}]"), {"positives beside loss class"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x, x]}]"), {"'x' twice"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x], sources: [c]}]"),
                {"there is no source 'c'"});

@@ -1,0 +1,141 @@
+#include "generators/images/ifs_multi.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+namespace wellspring {
+
+namespace {
+
+Ifs::Params systems_of(const IfsMulti::Params& params) {
+  Ifs::Params systems;
+  systems.mode = Ifs::Mode::svd;
+  systems.categories = params.categories;
+  systems.category_seed = params.category_seed;
+  systems.maps_low = params.maps_low;
+  systems.maps_high = params.maps_high;
+  systems.jitters = params.jitters;
+  return systems;
+}
+
+}  // namespace
+
+const ParamTable<IfsMulti::Params>& IfsMulti::table() {
+  static const auto rows =
+      ParamTable<Params>("ifs_multi")
+          .integer("categories", &Params::categories, {1, 10000}, "",
+                   "number of classes, which are those of mode svd of ifs; class k does not depend "
+                   "on it",
+                   "Anderson and Farrell: 1000")
+          .integer("category_seed", &Params::category_seed, {0}, "",
+                   "of the random systems; the same classes under every seed of samples")
+          .integer("maps_low", &Params::maps_low, {2, ifs::kMaxMaps}, "", "least number of maps",
+                   "Anderson and Farrell: 2")
+          .integer("maps_high", &Params::maps_high, {2, ifs::kMaxMaps}, "",
+                   "largest number of maps", "Anderson and Farrell: 4")
+          .integer("jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
+                   "variations of a class in which one map is multiplied by 0.8 to 1.1",
+                   "Anderson and Farrell: one coefficient of each map, by 0.2 to 1.8")
+          .integer("instances_low", &Params::instances_low, {1, kMostInstances}, "",
+                   "least number of fractals", "Anderson and Farrell: 1")
+          .integer("instances_high", &Params::instances_high, {1, kMostInstances}, "",
+                   "largest number of fractals", "Anderson and Farrell: 5")
+          .real("size_low", &Params::size_low, {0.02, 1}, "image side",
+                "smallest side of a fractal", "Anderson and Farrell: 0.15")
+          .real("size_high", &Params::size_high, {0.02, 1}, "image side",
+                "largest side of a fractal", "Anderson and Farrell: 0.6")
+          .integer("points", &Params::points, {0, ifs::kMostPoints}, "",
+                   "of a fractal; 0: as densely as published, 100,000 on a grid of 112x112 cells",
+                   "Anderson and Farrell: 100,000")
+          .integer("walkers", &Params::walkers, {1, 65536}, "",
+                   "of a fractal: points that wander at the same time, at most one for four that "
+                   "are drawn")
+          .integer("burn_in", &Params::burn_in, {0, 4096}, "",
+                   "steps of each walker that are not drawn")
+          .choice("background", &Params::background,
+                  {{"plasma", Ifs::Background::plasma}, {"black", Ifs::Background::black}},
+                  "what no fractal covers", "Anderson and Farrell: plasma")
+          .preset(
+              "fractal-multi-1k", {{"categories", "1000"}, {"points", "100000"}},
+              "1 to 5 fractals of 1000 classes; Anderson and Farrell, WACV 2022; systems of our "
+              "own");
+  return rows;
+}
+
+IfsMulti::IfsMulti(const Params& params) : params_(params) {
+  const auto expect_order = [](const char* low_name, auto low, const char* high_name, auto high) {
+    if (low <= high) return;
+    fail(ErrorKind::config,
+         {fmt::format("ifs_multi: {} is larger than {} ({} > {})", low_name, high_name, low, high),
+          "what is drawn lies between them", fmt::format("set {} to {} or less", low_name, high)});
+  };
+  expect_order("maps_low", params.maps_low, "maps_high", params.maps_high);
+  expect_order("instances_low", params.instances_low, "instances_high", params.instances_high);
+  expect_order("size_low", params.size_low, "size_high", params.size_high);
+}
+
+SampleInfo IfsMulti::describe(const Params& params) {
+  SampleInfo info;
+  info.name = "ifs_multi";
+  info.summary = "Several fractals on a plasma; the labels are the classes of all of them";
+  info.reference = "Anderson and Farrell, Improving fractal pre-training, WACV 2022";
+  for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
+  info.latents = {
+      {"instances", "how many fractals there are, hidden ones and repeated classes counted", "",
+       static_cast<float>(params.instances_low), static_cast<float>(params.instances_high)},
+      {"decay", "how fast the background's heights become smoother, a level", "", 0.4f, 0.8f}};
+  const int most = params.instances_high;
+  for (int i = 0; i < most; ++i) {
+    const auto name = [i](const char* what) { return fmt::format("{}_{}", what, i + 1); };
+    const std::string which = i == 0 ? "fractal 1, the hindmost"
+                                     : fmt::format("fractal {}, 0 where there is none", i + 1);
+    const auto last = static_cast<float>(params.categories - 1);
+    info.latents.push_back({name("class"), "of " + which, "", 0, last});
+    info.latents.push_back({name("variation"), "likewise: which jitter of its system", "", 0,
+                            static_cast<float>(params.jitters)});
+    info.latents.push_back(
+        rarely_reached({name("x"), "likewise: its square's centre, from the left", "image side", 0, 1,
+                        LatentRole::position_x}));
+    info.latents.push_back(rarely_reached(
+        {name("y"), "likewise, from the top", "image side", 0, 1, LatentRole::position_y}));
+    const float smallest = i < params.instances_low ? params.size_low : 0;
+    info.latents.push_back({name("size"),
+                            "likewise: side of its square, before it is rounded down to pixels",
+                            "image side", smallest, params.size_high, LatentRole::length});
+    info.latents.push_back({name("hue"),
+                            "likewise: of a pixel that is hardly covered, 2 degrees a "
+                            "unit; it grows by 255 units to the most covered one",
+                            "", 0, 255, LatentRole::colour});
+  }
+  info.draws.scene = 2 + (1 + 6 * most + 3) / 4 + most;
+  // A block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
+  const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
+  const double moved = static_cast<double>(most * walkers) / params.walkers;
+  info.draws.part = most * walkers * ((params.burn_in + 8) / 4);
+  if (params.points > 0) {
+    info.draws.part += 1 + static_cast<std::int64_t>(moved * params.points / 4);
+  } else {
+    // The grids have a quarter of the image's pixels.
+    info.draws.pixel = 1 + static_cast<std::int64_t>(moved * static_cast<double>(kDensity) / 16);
+  }
+  if (params.background == Ifs::Background::plasma) {
+    // A word a point of a grid whose side is up to twice the image's.
+    info.draws.pixel += 1;
+    info.draws.part += 16;
+  }
+  return info;
+}
+
+IfsMulti::Tables::Tables(const Params& params) : systems_(systems_of(params)) {}
+
+std::int64_t IfsMulti::cells(SampleShape shape) const {
+  const int side = side_of(shape.width, shape.height);
+  const std::int64_t grid = grid_of(side) + 2 * kBorder;
+  const std::int64_t of_instances = params_.instances_high * (grid * grid + 1);
+  if (params_.background == Ifs::Background::black) return of_instances;
+  const std::int64_t points = diamond_square::points_for(diamond_square::levels_for(side));
+  return of_instances + points * points;
+}
+
+}  // namespace wellspring
