@@ -1,11 +1,12 @@
 // Generator `sbi`: what is known of its tasks, and the benchmark's constants. Host only.
 #include "generators/events/sbi.h"
 
+#include "generators/numpy_random.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <random>
 #include <tuple>
 #include <utility>
 
@@ -209,54 +210,10 @@ std::vector<LatentInfo> parameters_of(Task task) {
 
 // ---- the benchmark's constants ------------------------------------------------------------------
 
-/// Random numbers as numpy.random.RandomState(seed) makes them, a stream that NumPy keeps as it is
-/// (NEP 19): the Mersenne twister, and for normal numbers G. Marsaglia's polar method.
-class LegacyNumPy {
- public:
-  explicit LegacyNumPy(std::uint32_t seed) : twister_(seed) {}
-
-  double normal() {
-    if (has_second_) {
-      has_second_ = false;
-      return second_;
-    }
-    double x = 0, y = 0, square = 0;
-    do {
-      x = 2 * uniform() - 1;
-      y = 2 * uniform() - 1;
-      square = x * x + y * y;
-    } while (square >= 1 || square == 0);
-    const double scale = std::sqrt(-2 * std::log(square) / square);
-    second_ = scale * x;
-    has_second_ = true;
-    return scale * y;
-  }
-  /// In [0, most].
-  std::uint32_t integer(std::uint32_t most) {
-    std::uint32_t mask = most;
-    for (const int shift : {1, 2, 4, 8, 16}) mask |= mask >> shift;
-    for (;;) {
-      const std::uint32_t value = static_cast<std::uint32_t>(twister_()) & mask;
-      if (value <= most) return value;
-    }
-  }
-
- private:
-  double uniform() {
-    const auto high = static_cast<std::uint32_t>(twister_()),
-               low = static_cast<std::uint32_t>(twister_());
-    return sbi::unit_double(high, low);
-  }
-
-  std::mt19937 twister_;
-  double second_ = 0;
-  bool has_second_ = false;
-};
-
 constexpr std::uint32_t kSeed = 42;
 
 std::vector<float> stimulus() {
-  LegacyNumPy numpy(kSeed);
+  NumpyRandom numpy(kSeed);
   std::vector<float> values;
   for (int i = 0; i < sbi::kBins; ++i) values.push_back(static_cast<float>(numpy.normal()));
   return values;
@@ -266,7 +223,7 @@ std::vector<float> stimulus() {
 /// numbers.
 std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
   constexpr auto n = static_cast<std::size_t>(sbi::kDistractors);
-  LegacyNumPy numpy(kSeed);
+  NumpyRandom numpy(kSeed);
   std::vector<float> values;
   for (std::size_t i = 0; i < sbi::kComponents * n; ++i)
     values.push_back(static_cast<float>(15 * numpy.normal()));
@@ -282,7 +239,7 @@ std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
   std::vector<std::int32_t> from(sbi::kDistracted), place(sbi::kDistracted);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::int32_t>(i);
   for (std::size_t i = from.size() - 1; i > 0; --i)
-    std::swap(from[i], from[numpy.integer(static_cast<std::uint32_t>(i))]);
+    std::swap(from[i], from[static_cast<std::size_t>(numpy.randint(0, static_cast<int>(i) + 1))]);
   for (std::size_t i = 0; i < from.size(); ++i)
     place[static_cast<std::size_t>(from[i])] = static_cast<std::int32_t>(i);
   return {values, place};

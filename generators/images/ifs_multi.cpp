@@ -95,8 +95,8 @@ SampleInfo IfsMulti::describe(const Params& params) {
     info.latents.push_back({name("variation"), "likewise: which jitter of its system", "", 0,
                             static_cast<float>(params.jitters)});
     info.latents.push_back(
-        rarely_reached({name("x"), "likewise: its square's centre, from the left", "image side", 0, 1,
-                        LatentRole::position_x}));
+        rarely_reached({name("x"), "likewise: its square's centre, from the left", "image side", 0,
+                        1, LatentRole::position_x}));
     info.latents.push_back(rarely_reached(
         {name("y"), "likewise, from the top", "image side", 0, 1, LatentRole::position_y}));
     const float smallest = i < params.instances_low ? params.size_low : 0;

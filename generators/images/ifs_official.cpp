@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace wellspring::ifs {
@@ -37,22 +36,6 @@ std::int32_t pixel_of(double value, const Axis& axis) {
 }
 
 }  // namespace
-
-int NumpyRandom::randint(int low, int high) {
-  const auto most = static_cast<std::uint32_t>(high - low - 1);
-  const std::uint32_t mask = std::bit_ceil(most + 1) - 1;
-  std::uint32_t value = 0;
-  do {
-    value = static_cast<std::uint32_t>(words_()) & mask;
-  } while (value > most);
-  return low + static_cast<int>(value);
-}
-
-double NumpyRandom::random() {
-  const auto upper = static_cast<double>(words_() >> 5);
-  const auto lower = static_cast<double>(words_() >> 6);
-  return (upper * 0x1p26 + lower) / 0x1p53;
-}
 
 System OfficialSystem::rounded() const {
   System system{};
