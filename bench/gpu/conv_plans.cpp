@@ -1,13 +1,14 @@
-// All plans that cuDNN offers for the convolutions of networks, and how long each takes on this GPU:
-// whether its first choice, which is the one that runs, is the fastest of those that keep our
+// All plans that cuDNN offers for the convolutions of networks, and how long each takes on this
+// GPU: whether its first choice, which is the one that runs, is the fastest of those that keep our
 // promises, and what the promises cost.
 //
 //     conv_plans [--device cuda:0] [--seconds 100] CONFIG.yaml ...
-//     conv_plans --described DEVICE.json CONFIG.yaml ...       names alone, for a GPU that is not there
+//     conv_plans --described DEVICE.json CONFIG.yaml ...       names alone, for a GPU that is not
+//     there
 //
 // Prints a JSON object a line: what cuDNN writes about the device (see CudnnTarget::described_by),
-// then plans, and {"end": PLANS, "left": CONVOLUTIONS} last; `left` were not reached within the time.
-// Exit codes as core/error.h has them.
+// then plans, and {"end": PLANS, "left": CONVOLUTIONS} last; `left` were not reached within the
+// time. Exit codes as core/error.h has them.
 #include "bench/gpu/network_convolutions.h"
 #include "bench/random_memory.h"
 #include "core/error.h"
@@ -58,7 +59,10 @@ std::vector<Conv2dSpec> convolutions_of(const std::vector<std::string>& configs)
   std::vector<Conv2dSpec> found;
   std::set<std::string> seen;
   const auto add = [&](const Conv2dSpec& spec) {
-    if (seen.insert(spec.to_string()).second) found.push_back(spec);
+    const std::string what =
+        fmt::format("{}, bias {}, activation {}, gradient {}", spec.to_string(), spec.bias,
+                    static_cast<int>(spec.activation), spec.input_gradient);
+    if (seen.insert(what).second) found.push_back(spec);
   };
   for (const std::string& file : configs) {
     const RunConfig config = RunConfig::load(file);
@@ -131,8 +135,7 @@ class Timing {
     time(1);
     const int launches = std::max(1, static_cast<int>(std::ceil(kShortest / time(1))));
     std::vector<double> microseconds;
-    for (int i = 0; i < kWindows; ++i)
-      microseconds.push_back(1e6 * time(launches) / kRunsOfGraph);
+    for (int i = 0; i < kWindows; ++i) microseconds.push_back(1e6 * time(launches) / kRunsOfGraph);
     const Interval interval = median_interval(microseconds).value();
     return {{"us", spread_of(microseconds).median}, {"interval", {interval.low, interval.high}}};
   }
@@ -154,16 +157,29 @@ class Timing {
   Planned<std::byte> x_, w_, y_, bias_;
 };
 
-/// Prints the plans of a graph, and their times where there is a device; returns how many there are.
+/// Prints the plans of a graph, and their times where there is a device; returns how many there
+/// are.
 std::size_t report_plans(const ConvGraphSpec& spec, const CudnnTarget& target,
                          std::optional<Timing>& timing) {
-  ConvGraph graph(spec, target);
+  const json head = {{"convolution", spec.conv.to_string()},
+                     {"bias", spec.conv.bias},
+                     {"relu", spec.conv.activation == ops::Activation::relu},
+                     {"pass", to_string(spec.pass)}};
+  std::optional<ConvGraph> planned;
+  try {
+    planned.emplace(spec, target);
+  } catch (const Error& error) {
+    json line = head;
+    line["unplanned"] = error.what();
+    fmt::print("{}\n", line.dump());
+    return 0;
+  }
+  ConvGraph& graph = *planned;
   const std::string first_choice = graph.engine();
   for (std::size_t i = 0; i < graph.plan_count(); ++i) {
-    json line = {{"convolution", spec.conv.to_string()},
-                 {"pass", to_string(spec.pass)},
-                 {"plan", i},
-                 {"engine", graph.plan_engine(i)}};
+    json line = head;
+    line["plan"] = i;
+    line["engine"] = graph.plan_engine(i);
     if (timing) {
       try {
         const auto begin = Clock::now();
@@ -196,7 +212,13 @@ void run(const Options& options) {
       return CudnnTarget::described_by(std::string(std::istreambuf_iterator<char>(file), {}));
     };
     const CudnnTarget target = target_of();
-    if (!described) fmt::print("{{\"device_properties\": {}}}\n", target.description());
+    if (!described) {
+      // Whatever it is goes on one line; a text that is no JSON, as a string.
+      const std::string text = target.description();
+      json description = json::parse(text, nullptr, false);
+      if (description.is_discarded()) description = text;
+      fmt::print("{}\n", json{{"device_properties", description}}.dump());
+    }
     described = true;
     for (const ConvGraphSpec& spec : graphs_of(conv)) plans += report_plans(spec, target, timing);
     std::fflush(stdout);

@@ -1,18 +1,19 @@
 // What a CUDA program ran on the device, and when: kernels, copies and fills with their places in
 // graphs, by NVIDIA's CUPTI. A shared library that the driver loads when it starts:
 //
-//     CUDA_INJECTION64_PATH=.../libkernel_trace.so WELLSPRING_TRACE=trace.jsonl wellspring train ...
+//     CUDA_INJECTION64_PATH=.../libkernel_trace.so WELLSPRING_TRACE=trace.jsonl wellspring train
+//     ...
 //
 // Writes a JSON object a line as soon as CUPTI delivers it, and {"end": RECORDS, "dropped": N} when
 // the program ends; {"unavailable": WHY} where CUPTI cannot be used: the program runs all the same.
-// Times are in nanoseconds of CUPTI's clock. What a graph launched has that launch's `launch` number
-// in common, and its node in `node`; `graph` is 0 outside of graphs.
-#include <cupti.h>
+// Times are in nanoseconds of CUPTI's clock. What a graph launched has that launch's `launch`
+// number in common, and its node in `node`; `graph` is 0 outside of graphs.
 #include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cupti.h>
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <memory>
@@ -20,13 +21,13 @@
 #include <new>
 #include <string>
 
-#define TRACE_FUNCTIONS(X)          \
-  X(cuptiActivityEnable)            \
-  X(cuptiActivityFlushAll)          \
-  X(cuptiActivityGetNextRecord)     \
+#define TRACE_FUNCTIONS(X)             \
+  X(cuptiActivityEnable)               \
+  X(cuptiActivityFlushAll)             \
+  X(cuptiActivityGetNextRecord)        \
   X(cuptiActivityGetNumDroppedRecords) \
-  X(cuptiActivityRegisterCallbacks) \
-  X(cuptiGetResultString)           \
+  X(cuptiActivityRegisterCallbacks)    \
+  X(cuptiGetResultString)              \
   X(cuptiGetVersion)
 
 namespace {
@@ -154,7 +155,7 @@ std::string open_cupti(Cupti& cupti) {
     problems += (problems.empty() ? "" : "; ") + std::string(dlerror());
   }
   if (library == nullptr) return problems;
-#define X(function)                                                                      \
+#define X(function)                                                                    \
   cupti.function = reinterpret_cast<decltype(&::function)>(dlsym(library, #function)); \
   if (cupti.function == nullptr) return name + " has no " #function;
   TRACE_FUNCTIONS(X)
@@ -177,10 +178,10 @@ std::string begin(Trace& out) {
   if (status != CUPTI_SUCCESS) return words_for(out.cupti, "cuptiGetVersion", status);
   out.write({{"cupti", version}, {"built_for", CUPTI_API_VERSION}});
   status = out.cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
-  if (status != CUPTI_SUCCESS) return words_for(out.cupti, "cuptiActivityRegisterCallbacks", status);
-  for (const CUpti_ActivityKind kind :
-       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-        CUPTI_ACTIVITY_KIND_MEMSET}) {
+  if (status != CUPTI_SUCCESS)
+    return words_for(out.cupti, "cuptiActivityRegisterCallbacks", status);
+  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) {
     status = out.cupti.cuptiActivityEnable(kind);
     if (status != CUPTI_SUCCESS) return words_for(out.cupti, "cuptiActivityEnable", status);
   }

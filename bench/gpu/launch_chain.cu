@@ -1,6 +1,7 @@
 // What it costs to start 50 kernels that do nothing, one after the other, as the kernels of a small
 // network's training step follow each other: launched one by one, as a graph, with programmatic
-// dependent launch, in two branches, and eight steps in one graph. No kernel of a step can take less.
+// dependent launch, in two branches, and eight steps in one graph. No kernel of a step can take
+// less.
 //
 //     launch_chain [DEVICE]        cuda:0 without it
 //
@@ -24,11 +25,11 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr int kNodes = 50;         // about those of the quickstart's step
-constexpr int kStepsOfGraph = 8;   // of the largest graph
-constexpr int kWindows = 11;       // of each way, by turns with those of the others
-constexpr double kShortest = 0.02; // seconds of a window; clock and scheduler then matter little
-constexpr int kIdleLaunches = 101; // on a device that has nothing else to do
+constexpr int kNodes = 50;          // about those of the quickstart's step
+constexpr int kStepsOfGraph = 8;    // of the largest graph
+constexpr int kWindows = 11;        // of each way, by turns with those of the others
+constexpr double kShortest = 0.02;  // seconds of a window; clock and scheduler then matter little
+constexpr int kIdleLaunches = 101;  // on a device that has nothing else to do
 
 __global__ void empty() {}
 
@@ -130,13 +131,18 @@ double microseconds_since(Clock::time_point begin) {
 /// One way to run the steps, and its times in microseconds.
 class Way {
  public:
-  Way(std::string name, Streams& streams, Step step) : name_(std::move(name)), streams_(streams), step_(step) {}
+  Way(std::string name, Streams& streams, Step step)
+      : name_(std::move(name)), streams_(streams), step_(step) {}
   Way(std::string name, Streams& streams, Step step, int steps_of_graph)
-      : name_(std::move(name)), streams_(streams), step_(step), steps_(steps_of_graph),
+      : name_(std::move(name)),
+        streams_(streams),
+        step_(step),
+        steps_(steps_of_graph),
         graph_(std::make_unique<Graph>(streams, step, steps_of_graph)) {
     if (graph_->nodes() != static_cast<std::size_t>(kNodes) * static_cast<std::size_t>(steps_)) {
-      fail(ErrorKind::runtime, {name_ + ": a graph of " + std::to_string(graph_->nodes()) + " nodes",
-                                std::to_string(kNodes) + " for each of its steps were launched"});
+      fail(ErrorKind::runtime,
+           {name_ + ": a graph of " + std::to_string(graph_->nodes()) + " nodes",
+            std::to_string(kNodes) + " for each of its steps were launched"});
     }
   }
 
@@ -204,7 +210,8 @@ void run(const std::string& name) {
   if (describe(device).compute_capability >= 90) {
     ways.emplace_back("stream, dependent launch", streams, dependent_chain);
     ways.emplace_back("graph, dependent launch", streams, dependent_chain, 1);
-    ways.emplace_back("graph of 8 steps, dependent launch", streams, dependent_chain, kStepsOfGraph);
+    ways.emplace_back("graph of 8 steps, dependent launch", streams, dependent_chain,
+                      kStepsOfGraph);
   }
   for (Way& way : ways) way.measure_idle();
   for (int i = 0; i < kWindows; ++i) {

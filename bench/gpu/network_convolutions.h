@@ -7,6 +7,7 @@
 #include "kernels/stream.h"
 #include "train/model.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,7 +29,11 @@ inline std::vector<ops::Conv2dSpec> network_convolutions(const std::string& mode
   MemoryPlan memory(Device::cpu());
   const Network network(make_model(model, settings)->record(layout, 10),
                         {.batch = batch, .shards = NetworkSpec::kWholeBatch}, stream, memory);
-  return stream.library<ops::PlanLog>()->convolutions;
+  auto convolutions = stream.library<ops::PlanLog>()->convolutions;
+  // Some CPUs compute the gradient in front of a pooling by other means than a GPU, and plan none:
+  // samples alone, which the first one reads, need no gradient.
+  for (std::size_t i = 1; i < convolutions.size(); ++i) convolutions[i].input_gradient = true;
+  return convolutions;
 }
 
 }  // namespace wellspring::bench

@@ -61,13 +61,14 @@ def plans(context):
             return Outcome(False, result.tail())
         try:
             rows, others, last = read_lines(result.stdout, "plan")
+            context.report.records["plans"] = rows
             words = plan_words(rows)
+            words += [f"no plan: {line['unplanned']}" for line in others if "unplanned" in line]
             described = next(line["device_properties"] for line in others if "device_properties" in line)
+            context.report.keep_log("cudnn-device-properties", json.dumps(described, indent=2) + "\n")
             positive(described, "multiProcessorCount")
         except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
             return Outcome(False, f"what it wrote are no plans ({error!r})\n{result.tail()}")
-        context.report.records["plans"] = rows
-        context.report.keep_log("cudnn-device-properties", json.dumps(described, indent=2) + "\n")
         left = f"; {last['left']} convolutions were not reached" if last.get("left") else ""
         return Outcome(bool(rows), "\n".join([words[0] + left, *words[1:]]))
 
@@ -78,9 +79,9 @@ def plan_words(rows):
     """What to know of the plans: how many, and where another one than the chosen is faster."""
     graphs = {}
     for row in rows:
-        graphs.setdefault((row["convolution"], row["pass"]), []).append(row)
+        graphs.setdefault((row["convolution"], row["bias"], row["relu"], row["pass"]), []).append(row)
     timed, slower = 0, []
-    for (convolution, name), plans_of_it in graphs.items():
+    for (convolution, _, _, name), plans_of_it in graphs.items():
         times = {row["engine"]: positive(row, "us")[0] for row in plans_of_it if "refused" not in row}
         timed += len(times)
         chosen = [row["engine"] for row in plans_of_it if row.get("chosen")]

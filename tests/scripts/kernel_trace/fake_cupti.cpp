@@ -1,10 +1,9 @@
 // Plays CUPTI for the tests of bench/gpu/kernel_trace.cpp: three replays of a graph of a kernel, a
 // fill and a kernel, delivered when everything is flushed. FAKE_CUPTI=refuse: it cannot trace;
 // drop: it lost a record.
-#include <cupti.h>
-
 #include <cstdlib>
 #include <cstring>
+#include <cupti.h>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -41,8 +40,8 @@ T record(CUpti_ActivityKind kind, std::uint64_t start, std::uint64_t nanoseconds
 void make_records() {
   for (std::uint32_t replay = 0; replay < 3; ++replay) {
     const std::uint64_t begin = 1000000 + 20000 * std::uint64_t{replay};
-    auto first =
-        record<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, begin, 3000, replay, 11);
+    auto first = record<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, begin, 3000,
+                                                replay, 11);
     first.name = "_ZN3one5firstEv";
     first.gridX = 5;
     auto fill =
