@@ -61,8 +61,9 @@ get_property(gpu_modules GLOBAL PROPERTY WELLSPRING_GPU_MODULES)
 set(gpu_tools ${gpu_programs} ${gpu_modules})
 if(gpu_tools)
   set_library_path(../../.. ${gpu_programs})
-  install(TARGETS ${gpu_tools} RUNTIME DESTINATION ${tool_dir} LIBRARY DESTINATION ${tool_dir}
-          COMPONENT tools EXCLUDE_FROM_ALL)
+  install(TARGETS ${gpu_tools}
+          RUNTIME DESTINATION ${tool_dir} COMPONENT tools EXCLUDE_FROM_ALL
+          LIBRARY DESTINATION ${tool_dir} COMPONENT tools EXCLUDE_FROM_ALL)
 endif()
 install(FILES bench/peers/torch_cnn_step.py bench/peers/jax_cnn_step.py
         DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/wellspring/peers COMPONENT tools EXCLUDE_FROM_ALL)

@@ -149,8 +149,9 @@ def main():
     jax.config.update("jax_platforms", arguments.device)
     try:
         device = jax.devices()[0].device_kind
-    except RuntimeError as error:
-        print(f"JAX {jax.__version__} cannot use '{arguments.device}' here: {str(error).splitlines()[0]}", file=sys.stderr)
+    except (RuntimeError, AssertionError) as error:  # none at all, or no part of JAX for it
+        why = (str(error) or "it has no part for that").splitlines()[0]
+        print(f"JAX {jax.__version__} cannot use '{arguments.device}' here: {why}", file=sys.stderr)
         return NO_DEVICE
     compute = jnp.bfloat16 if arguments.device == "cuda" else jnp.float32
     runs = {

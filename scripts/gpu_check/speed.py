@@ -16,7 +16,7 @@ STATE = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu",
 QUICK_ROWS = "^(shapes|noise) 224"
 # What shows no more than that the benchmarks run.
 TINY = {
-    "generators": ["--filter", "^(shapes|ee_mumu) ", "--batch", 64, "--size", 32, "--repeats", 2],
+    "generators": ["--filter", "^(shapes|ee_mumu)$", "--batch", 64, "--size", 32, "--repeats", 2],
     "train": ["--filter", "^mlp"],
     "ops": ["--filter", "^group norm 1024"],
 }
