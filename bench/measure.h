@@ -99,6 +99,7 @@ class MemoryTraffic {
   Work work(double per_run);
 
  private:
+  void fill();
   void run();
 
   Kind kind_;

@@ -14,6 +14,18 @@
 
 namespace wellspring::bench {
 
+/// Numbers of either sign between 2^-7 and 2, as bf16, and as f32, of which every second half
+/// word is the upper one: `bytes` of them, others for each `sample`.
+inline std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint64_t sample) {
+  std::vector<std::uint16_t> halves((bytes + 1) / 2);
+  RngStream draw({1, sample}, Purpose::texture);
+  for (std::uint16_t& half : halves) {
+    const std::uint32_t word = draw.next();
+    half = static_cast<std::uint16_t>((word & 0x8000u) | (0x3c00u + (word & 0x3ffu)));
+  }
+  return halves;
+}
+
 /// Memory for one operation at a time, filled with random numbers: zeros, and one number all over,
 /// draw less power and flatter by a tenth.
 class RandomMemory {
@@ -45,18 +57,6 @@ class RandomMemory {
   DType compute;
 
  private:
-  /// Numbers of either sign between 2^-7 and 2, as bf16, and as f32, of which every second half
-  /// word is the upper one.
-  static std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint64_t sample) {
-    std::vector<std::uint16_t> halves((bytes + 1) / 2);
-    RngStream draw({1, sample}, Purpose::texture);
-    for (std::uint16_t& half : halves) {
-      const std::uint32_t word = draw.next();
-      half = static_cast<std::uint16_t>((word & 0x8000u) | (0x3c00u + (word & 0x3ffu)));
-    }
-    return halves;
-  }
-
   MemoryPlan memory_;
   std::vector<Planned<std::byte>> blocks_;
 };
