@@ -15,7 +15,10 @@ import sysconfig
 import tempfile
 
 SKIPPED = 77
-CHROOT = shutil.which("chroot", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
+# Runs a command in another root; /proc is there, by which the loader knows where a program lies, and gone with
+# the command's own view of what is mounted.
+ELSEWHERE = 'mount --bind /proc "$0/proc" && exec chroot "$0" /usr/bin/env -i -C /work "$@"'
 LIMIT = 40 << 20
 # What bin/wellspring-env and the shell scripts of the archive may call.
 PROGRAMS = ("bash", "env", "awk", "dirname", "tr")
@@ -59,6 +62,12 @@ class Root:
         for library in libraries_of(path).values():
             self.place(library, library)
 
+    def add_c_library(self):
+        """All of it, where it lies."""
+        folder = pathlib.Path(libraries_of(os.path.realpath(shutil.which("bash")))["libc.so.6"]).parent
+        for name in ("libc.so.6", "libm.so.6", "libmvec.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0"):
+            self.place(folder / name, folder / name)
+
     def add_python(self):
         """This one, where it lies, and its standard library."""
         self.add_program(os.path.realpath(sys.executable), "python3")
@@ -80,9 +89,10 @@ class Root:
 
     def run(self, *command):
         """(exit code, what it said)."""
+        settings = [f"{name}={value}" for name, value in self.environment.items()]
         result = subprocess.run(
-            [CHROOT, self.folder, "/usr/bin/env", "-C", "/work", *map(str, command)],
-            capture_output=True, text=True, check=False, env=self.environment,
+            ["unshare", "--mount", "sh", "-c", ELSEWHERE, self.folder, *settings, *map(str, command)],
+            capture_output=True, text=True, check=False, env={"PATH": PATH},
         )  # fmt: skip
         return result.returncode, result.stdout + result.stderr
 
@@ -94,8 +104,9 @@ class Root:
 
 def main():
     source, build = (pathlib.Path(path) for path in sys.argv[1:])
-    if os.geteuid() != 0 or CHROOT is None:
-        print("skipped: a root of its own takes root's rights and chroot")
+    allowed = subprocess.run(["unshare", "--mount", "true"], env={"PATH": PATH}, check=False).returncode == 0
+    if os.geteuid() != 0 or not allowed:
+        print("skipped: a root of its own takes root's rights, and mounts of its own")
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as name:
         archive = pathlib.Path(name) / "pack.tar.xz"
@@ -106,14 +117,14 @@ def main():
         root = Root(pathlib.Path(name) / "root")
         for program in PROGRAMS:
             root.add_program(os.path.realpath(shutil.which(program)), program)
+        root.add_c_library()
         root.add_python()
         root.place(archive, "/work/pack.tar.xz")
         root.expect(0, "", "python3", "-m", "tarfile", "-e", "pack.tar.xz", ".")
 
-        # The documented way where NVIDIA's libraries are missing.
+        # Where NVIDIA's libraries are missing, it says what to do.
         bundle = root.folder / "work/wellspring"
-        text = root.expect(1, "libcudnn", "wellspring/bin/wellspring-env", "gpu-check", "--part", "A", "--quick")
-        assert "bin/wellspring-env" in text, text
+        root.expect(1, "without NVIDIA's libraries is run as", "wellspring/bin/wellspring-env", "gpu-check")
         root.add_nvidia([bundle / "bin/wellspring", *(bundle / "libexec/wellspring").glob("test_*")])
 
         def start(*command):
