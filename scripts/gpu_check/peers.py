@@ -33,7 +33,8 @@ def peer_check(module, script):
             return Outcome(False, result.tail())
         try:
             seen = json.loads(result.stdout)
-            rates = {way: positive(seen[way], "images_per_second")[0] for way in ("resident", "generating") if way in seen}
+            ways = [way for way in ("resident", "generating") if way in seen]
+            rates = {way: positive(seen[way], "images_per_second")[0] for way in ways}
             words = f"{seen['peer']} {seen['version']}, {seen['work']}"
         except (ValueError, KeyError, TypeError) as error:
             return Outcome(False, f"what it wrote is no rate ({error!r})\n{result.tail()}")
