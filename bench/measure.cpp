@@ -1,6 +1,7 @@
 #include "bench/measure.h"
 
 #include "bench/machine.h"
+#include "bench/random_memory.h"
 #include "core/ceiling_json.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -117,6 +118,21 @@ MemoryTraffic::MemoryTraffic(Device device, Kind kind, std::size_t bytes)
     : kind_(kind), stream_(device), memory_(device) {
   block_ = memory_.reserve<float>("bench", "traffic", std::max<std::size_t>(bytes / 8 * 2, 2));
   memory_.commit();
+  fill();
+}
+
+/// With random numbers, the same few again and again: what is copied is then neither memory that
+/// was never written nor zeros, of which some devices make short work.
+void MemoryTraffic::fill() {
+  constexpr std::size_t kTile = std::size_t{1} << 20;
+  const std::vector<std::uint16_t> tile = ordinary_numbers(std::min(kTile, block_.bytes()), 0);
+  const bool on_gpu = stream_.device().is_cuda();
+  auto* const begin = reinterpret_cast<std::byte*>(block_.data());
+  for (std::size_t at = 0; at < block_.bytes(); at += kTile) {
+    stream_.copy(begin + at, tile.data(), std::min(kTile, block_.bytes() - at),
+                 on_gpu ? CopyDirection::host_to_device : CopyDirection::on_device, "values");
+  }
+  stream_.synchronize();
 }
 
 Work MemoryTraffic::work(double per_run) {

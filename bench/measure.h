@@ -99,6 +99,7 @@ class MemoryTraffic {
   Work work(double per_run);
 
  private:
+  void fill();
   void run();
 
   Kind kind_;
@@ -118,12 +119,13 @@ class Filter {
   std::function<bool(const std::string&)> matches_;
 };
 
-/// What is measured in place of the usual launches of generators, where anything of it is given.
+/// What is measured in place of the usual launches of generators and steps of training, where
+/// anything of it is given.
 struct LaunchChoice {
-  std::optional<std::int64_t> batch = {};  ///< samples a launch
+  std::optional<std::int64_t> batch = {};  ///< samples a launch, or a step
   std::optional<int> size = {};            ///< side of images, pixels
-  std::optional<int> threads = {};         ///< of the CPU
-  int repeats = 11;                        ///< pairs of windows
+  std::optional<int> threads = {};         ///< of the CPU; of generators alone
+  int repeats = 11;                        ///< pairs of windows; of generators alone
 
   bool any() const { return batch || size || threads; }
 };
@@ -132,7 +134,7 @@ struct LaunchChoice {
 void bench_generators(Report& report, const Filter& filter, const LaunchChoice& choice = {});
 void bench_augmentation(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);
-void bench_train(Report& report, const Filter& filter);
+void bench_train(Report& report, const Filter& filter, const LaunchChoice& choice = {});
 
 /// "shapes 32x32x3   12.3 k/s (12.1 k to 12.4 k)   97.4 % (...) of 12.6 k (memory write)".
 std::string to_string(const Row& row);

@@ -3,12 +3,10 @@
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"
-#include "kernels/memory_plan.h"
-#include "kernels/philox.h"
+#include "bench/random_memory.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -16,53 +14,6 @@ namespace wellspring::bench {
 namespace {
 
 constexpr double kGiga = 1e9;
-
-/// Memory for one operation at a time, filled with random numbers: zeros, and one number all over,
-/// draw less power and flatter by a tenth.
-class Bench {
- public:
-  explicit Bench(Device device)
-      : stream(device), compute(device.is_cuda() ? DType::bf16 : DType::f32), memory_(device) {}
-
-  Planned<std::byte> tensor(std::int64_t elements) { return bytes(elements * size_of(compute)); }
-  Planned<std::byte> floats(std::int64_t elements) { return bytes(elements * sizeof(float)); }
-  Planned<std::byte> bytes(std::size_t count) {
-    blocks_.push_back(
-        memory_.reserve<std::byte>("bench", "tensor", std::max<std::size_t>(count, 1)));
-    return blocks_.back();
-  }
-  void commit() {
-    memory_.commit();
-    std::uint64_t sample = 0;
-    for (const auto& block : blocks_) {
-      const std::vector<std::uint16_t> values = ordinary_numbers(block.bytes(), sample++);
-      stream.copy(
-          block.data(), values.data(), block.bytes(),
-          stream.device().is_cuda() ? CopyDirection::host_to_device : CopyDirection::on_device,
-          "values");
-      stream.synchronize();
-    }
-  }
-
-  Stream stream;
-  DType compute;
-
- private:
-  /// Numbers of either sign between 2^-7 and 2, as bf16, and as f32, of which every second half
-  /// word is the upper one.
-  static std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint64_t sample) {
-    std::vector<std::uint16_t> halves((bytes + 1) / 2);
-    RngStream draw({1, sample}, Purpose::texture);
-    for (std::uint16_t& half : halves) {
-      const std::uint32_t word = draw.next();
-      half = static_cast<std::uint16_t>((word & 0x8000u) | (0x3c00u + (word & 0x3ffu)));
-    }
-    return halves;
-  }
-
-  MemoryPlan memory_;
-  std::vector<Planned<std::byte>> blocks_;
-};
 
 /// A square product large enough to be bound by arithmetic.
 class LargeProduct {
@@ -93,7 +44,7 @@ class LargeProduct {
   }
 
  private:
-  Bench bench_;
+  RandomMemory bench_;
   std::int64_t side_;
   std::unique_ptr<ops::Dense> dense_;
   Planned<std::byte> x_, w_, y_, scratch_;
@@ -108,7 +59,7 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
   const std::string name = fmt::format("convolution 3x3 {}x{}x{}x{} to {}", shape.batch, shape.side,
                                        shape.side, shape.in, shape.out);
   if (!filter.matches(name)) return;
-  Bench bench(report.device);
+  RandomMemory bench(report.device);
   ops::Conv2dSpec spec;
   spec.batch = shape.batch;
   spec.in_height = spec.in_width = shape.side;
@@ -148,7 +99,7 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
                       int channels) {
   const std::string name = fmt::format("group norm {}x{}x{}x{}", batch, side, side, channels);
   if (!filter.matches(name)) return;
-  Bench bench(report.device);
+  RandomMemory bench(report.device);
   ops::GroupNormSpec spec;
   spec.batch = batch;
   spec.height = spec.width = side;
@@ -179,6 +130,10 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
 
 void bench_ops(Report& report, const Filter& filter) {
   const std::int64_t batch = report.device.is_cuda() ? 1024 : 128;
+  // Whether tensor cores would rather have colours padded.
+  if (report.device.is_cuda()) {
+    for (const int channels : {4, 8}) bench_convolution(report, filter, {batch, 32, channels, 32});
+  }
   for (const ConvolutionCase& shape :
        {ConvolutionCase{batch, 32, 3, 32}, ConvolutionCase{batch, 16, 32, 64},
         ConvolutionCase{batch, 8, 64, 128}}) {

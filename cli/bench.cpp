@@ -44,9 +44,12 @@ int run(const Options& options) {
   const bench::Filter filter(options.filter);
   if (!options.json.empty()) require_creatable(options.json);
   print_header(report.device);
-  if (options.launch.any() && options.group != "generators") {
-    fail(ErrorKind::config, {"command line: --batch, --size and --threads are of generators", "",
-                             "write wellspring bench generators --batch ..."});
+  const bool of_train = options.group == "train" && !options.launch.threads;
+  if (options.launch.any() && options.group != "generators" && !of_train) {
+    fail(
+        ErrorKind::config,
+        {"command line: --batch and --size are of generators and of train, --threads of generators",
+         "", "write wellspring bench generators --batch ..."});
   }
   const auto group = [&](const char* name, const auto& add) {
     if (options.group != "all" && options.group != name) return;
@@ -56,7 +59,7 @@ int run(const Options& options) {
   group("generators", [&] { bench::bench_generators(report, filter, options.launch); });
   group("augmentation", [&] { bench::bench_augmentation(report, filter); });
   group("ops", [&] { bench::bench_ops(report, filter); });
-  group("train", [&] { bench::bench_train(report, filter); });
+  group("train", [&] { bench::bench_train(report, filter, options.launch); });
   if (report.rows.empty()) {
     fail(ErrorKind::config, {fmt::format("no benchmark matches '{}'", options.filter), "",
                              "without --filter all of them run and show their names"});
@@ -87,10 +90,13 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--json", options->json, "write the rows to this file, too");
   app->add_option("--device", options->device, "cpu, cuda, cuda:N or auto")->capture_default_str();
   bench::LaunchChoice& launch = options->launch;
-  add_optional_whole(*app, "--batch", launch.batch, 1, 1 << 26,
-                     "of generators: samples a launch, in place of the usual launches");
-  add_optional_whole(*app, "--size", launch.size, 1, kLargestImageSide,
-                     "of generators: side of images in pixels, likewise (64 with --batch alone)");
+  add_optional_whole(
+      *app, "--batch", launch.batch, 1, 1 << 26,
+      "of generators: samples a launch, in place of the usual launches; of train: a step");
+  add_optional_whole(
+      *app, "--size", launch.size, 1, kLargestImageSide,
+      "of generators and train: side of images in pixels, likewise (of generators 64 "
+      "with --batch alone)");
   add_optional_whole(*app, "--threads", launch.threads, 0, 1024,
                      "of generators: CPU threads, likewise; 0: as `doctor` says");
   add_whole_option(

@@ -54,6 +54,20 @@ if(WELLSPRING_TESTS)
     COMPONENT tests EXCLUDE_FROM_ALL)
 endif()
 
+# What gpu-check measures with beside the program, likewise (see bench/gpu); its peers need nothing built.
+set(tool_dir ${CMAKE_INSTALL_LIBEXECDIR}/wellspring/tools)
+get_property(gpu_programs GLOBAL PROPERTY WELLSPRING_GPU_PROGRAMS)
+get_property(gpu_modules GLOBAL PROPERTY WELLSPRING_GPU_MODULES)
+set(gpu_tools ${gpu_programs} ${gpu_modules})
+if(gpu_tools)
+  set_library_path(../../.. ${gpu_programs})
+  install(TARGETS ${gpu_tools}
+          RUNTIME DESTINATION ${tool_dir} COMPONENT tools EXCLUDE_FROM_ALL
+          LIBRARY DESTINATION ${tool_dir} COMPONENT tools EXCLUDE_FROM_ALL)
+endif()
+install(FILES bench/peers/torch_cnn_step.py bench/peers/jax_cnn_step.py
+        DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/wellspring/peers COMPONENT tools EXCLUDE_FROM_ALL)
+
 set(bundle_dir "${CMAKE_BINARY_DIR}/bundle/wellspring")
 add_custom_target(bundle
   COMMAND ${CMAKE_COMMAND}
@@ -65,5 +79,5 @@ add_custom_target(bundle
   COMMENT "Bundling into ${bundle_dir}" VERBATIM USES_TERMINAL)
 add_dependencies(bundle wellspring)
 if(WELLSPRING_TESTS AND WELLSPRING_BUNDLE_TESTS)
-  add_dependencies(bundle ${test_programs})
+  add_dependencies(bundle ${test_programs} ${gpu_tools})
 endif()

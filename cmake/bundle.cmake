@@ -30,11 +30,15 @@ if(WITH_TESTS)
       file(REMOVE "${test_dir}/${program}")
     endif()
   endforeach()
+  install_component(--component tools)
 endif()
 
 # What the programs are linked with, except the C library, which belongs to the loader of the target
 # machine, and the driver, which belongs to its kernel.
-file(GLOB programs "${BUNDLE_DIR}/bin/wellspring" "${BUNDLE_DIR}/libexec/wellspring/test_*")
+file(GLOB programs "${BUNDLE_DIR}/bin/wellspring" "${BUNDLE_DIR}/libexec/wellspring/test_*"
+                   "${BUNDLE_DIR}/libexec/wellspring/tools/*")
+file(GLOB modules "${BUNDLE_DIR}/libexec/wellspring/tools/*.so")
+list(REMOVE_ITEM programs ${modules})
 set(not_ours "/ld-linux.*" "/libc\\.so.*" "/libm\\.so.*" "/libmvec\\.so.*" "/libdl\\.so.*"
     "/librt\\.so.*" "/libpthread\\.so.*" "/libresolv\\.so.*" "/libcuda\\.so.*")
 if(NOT WITH_CUDA_LIBS)
@@ -42,6 +46,7 @@ if(NOT WITH_CUDA_LIBS)
 endif()
 file(GET_RUNTIME_DEPENDENCIES
   EXECUTABLES ${programs}
+  MODULES ${modules}
   RESOLVED_DEPENDENCIES_VAR libraries
   UNRESOLVED_DEPENDENCIES_VAR missing
   POST_EXCLUDE_REGEXES ${not_ours})

@@ -1,17 +1,17 @@
-"""The reference training step in JAX on the CPU, with the images generated inside of the compiled program: the pattern
+"""The reference training step in JAX, with the images generated inside of the compiled program: the pattern
 of fusing generation and training into one, which `wellspring bench train` is compared with.
 
 The network is that of torch_cnn_step.py: three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max
 pooling after each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy,
-SGD with momentum; batch 128, f32, NHWC. The images are those of the generator shapes in its defaults: one of ten shapes
+SGD with momentum; batch 128, NHWC; on a CPU in f32, on a GPU in bf16 with the weights and the loss in f32. The images are those of the generator shapes in its defaults: one of ten shapes
 by its signed distance, of random place, scale, angle and two colours, on a plain background. Measured twice: a call a
 step, and --inner steps in one call by `lax.scan`, in which Python takes no part but XLA's convolutions on CPUs may run in
 one thread.
 
-    python bench/peers/jax_cnn_step.py [--seconds 10] [--batch 128] [--inner 20]
+    python bench/peers/jax_cnn_step.py [--device cpu] [--seconds 10] [--batch 128] [--inner 20]
 
 Prints one JSON object: medians and quartiles of a step with fresh images and of one on a resident batch, each the better
-of the two ways.
+of the two ways. Exit code 4 where the device cannot be used.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import functools
 import json
 import os
 import statistics
+import sys
 import time
 
 import jax
@@ -26,6 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 
 SIDE, CLASSES, WIDTHS = 32, 10, (3, 32, 64, 128)
+NO_DEVICE = 4
 
 
 def distances(x, y):
@@ -86,18 +88,18 @@ def initial(key):
     return params, jax.tree.map(jnp.zeros_like, params)
 
 
-def loss(params, images, labels):
-    x = images
-    for weights, bias in params[:-1]:
+def loss(params, images, labels, compute):
+    x = images.astype(compute)
+    for weights, bias in jax.tree.map(lambda p: p.astype(compute), params[:-1]):
         x = lax.conv_general_dilated(x, weights, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
         x = jax.nn.relu(x + bias)
         x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
     weights, bias = params[-1]
-    logits = jnp.mean(x, (1, 2)) @ weights + bias
+    logits = jnp.mean(x.astype(jnp.float32), (1, 2)) @ weights + bias
     return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1))
 
 
-def train_steps(batch, inner, fresh):
+def train_steps(batch, inner, fresh, compute):
     """A compiled function of (state, first step) that makes `inner` steps."""
     draw = jax.vmap(lambda step, row: image(jax.random.fold_in(jax.random.fold_in(jax.random.key(1), step), row)),
                     in_axes=(None, 0))
@@ -106,7 +108,7 @@ def train_steps(batch, inner, fresh):
     def one(state, step):
         params, momentum = state
         images, labels = draw(step, jnp.arange(batch)) if fresh else resident
-        value, gradient = jax.value_and_grad(loss)(params, images, labels)
+        value, gradient = jax.value_and_grad(loss)(params, images, labels, compute)
         momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradient)
         params = jax.tree.map(lambda p, m: p - 0.01 * m, params, momentum)
         return (params, momentum), value
@@ -116,8 +118,8 @@ def train_steps(batch, inner, fresh):
     return jax.jit(lambda state, first: lax.scan(one, state, first + jnp.arange(inner)), donate_argnums=0)
 
 
-def measure(batch, inner, seconds, fresh):
-    run = train_steps(batch, inner, fresh)
+def measure(batch, inner, seconds, fresh, compute):
+    run = train_steps(batch, inner, fresh, compute)
     state = initial(jax.random.key(0))
     state, _ = jax.block_until_ready(run(state, 0))
     times, steps, end = [], inner, time.perf_counter() + seconds
@@ -139,13 +141,22 @@ def measure(batch, inner, seconds, fresh):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--inner", type=int, default=20, help="steps of one call, in the second way")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
     arguments = parser.parse_args()
+    jax.config.update("jax_platforms", arguments.device)
+    try:
+        device = jax.devices()[0].device_kind
+    except (RuntimeError, AssertionError) as error:  # none at all, or no part of JAX for it
+        why = (str(error) or "it has no part for that").splitlines()[0]
+        print(f"JAX {jax.__version__} cannot use '{arguments.device}' here: {why}", file=sys.stderr)
+        return NO_DEVICE
+    compute = jnp.bfloat16 if arguments.device == "cuda" else jnp.float32
     runs = {
         name: min(
-            (measure(arguments.batch, inner, arguments.seconds, fresh) for inner in (1, arguments.inner)),
+            (measure(arguments.batch, inner, arguments.seconds, fresh, compute) for inner in (1, arguments.inner)),
             key=lambda run: run["median_ms"],
         )
         for name, fresh in (("generating", True), ("resident", False))
@@ -153,12 +164,14 @@ def main():
     print(json.dumps({
         "peer": "JAX",
         "version": jax.__version__,
-        "work": "cnn 3-32-64-128, 32x32x3 shapes drawn in the same program, training step, f32, NHWC",
+        "work": f"cnn 3-32-64-128, 32x32x3 shapes drawn in the same program, training step, {jnp.dtype(compute)}, NHWC",
+        "device": device,
         "batch": arguments.batch,
         "processors": len(os.sched_getaffinity(0)),
         **runs,
     }, indent=2))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

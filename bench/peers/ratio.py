@@ -15,13 +15,14 @@ def main():
             return json.load(file)
 
     ours, torch, jax = read("wellspring"), read("pytorch"), read("jax")
+    torch_rate = torch["resident"]["images_per_second"]
     row = ours["rows"][0]
     resident, generating = row["ceiling"]["rate"], row["rate"]
     peers = {
         "pytorch": {
             "version": torch["version"],
-            "threads": torch["best"]["threads"],
-            "images_per_second_resident": torch["images_per_second"],
+            "threads": torch["resident"]["threads"],
+            "images_per_second_resident": torch_rate,
         },
         "jax": {
             "version": jax["version"],
@@ -30,7 +31,7 @@ def main():
         },
     }
     lines = [
-        (f"PyTorch {torch['version']}, resident batch", torch["images_per_second"], resident),
+        (f"PyTorch {torch['version']}, resident batch", torch_rate, resident),
         (f"JAX {jax['version']}, resident batch", jax["resident"]["images_per_second"], resident),
         (f"JAX {jax['version']}, drawing each batch", jax["generating"]["images_per_second"], generating),
     ]

@@ -67,8 +67,9 @@ def find_sanitizer():
 
 def sanitizer(context):
     tool = find_sanitizer()
-    if tool is None:
-        yield Check("compute-sanitizer", lambda *_: Outcome(None, "it is not on this machine"))
+    if tool is None or context.stand_in:
+        reason = "there is no GPU" if context.stand_in else "it is not on this machine"
+        yield Check("compute-sanitizer", lambda *_: Outcome(None, reason))
         return
     for kind in ("memcheck", "racecheck"):
         for folder, wanted in SANITIZED.items():

@@ -23,6 +23,8 @@ class Installation:
             self.program = here / "wellspring"
             self.configs = root / "share/wellspring/configs"
             self.tests = root / "libexec/wellspring"
+            self.tools = self.tests / "tools"
+            self.peers = self.tests / "peers"
             self.results = pathlib.Path("bench/results")
             self.source = None
         else:
@@ -31,6 +33,8 @@ class Installation:
             self.program = build / "wellspring"
             self.configs = self.source / "configs"
             self.tests = build / "tests"
+            self.tools = build / "bench/gpu"
+            self.peers = self.source / "bench/peers"
             self.results = self.source / "bench/results"
         if not self.program.is_file():
             raise SystemExit(f"gpu-check: {self.program} is not there (build the program first)")
@@ -47,6 +51,10 @@ class Installation:
             folder, name = line.split()
             programs.setdefault(self.test_program(folder), []).append(name)
         return programs
+
+    def tool(self, name):
+        """A program, or library, of bench/gpu; it may not be there."""
+        return self.tools / name
 
     def test_program(self, folder):
         name = f"test_{folder}"

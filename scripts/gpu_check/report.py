@@ -11,7 +11,7 @@ MARKS = {True: "ok      ", False: "FAILED  ", None: "not made"}
 
 
 class Report:
-    """Checks of sections and rates, as NAME.json and NAME.md in a folder; logs in NAME-logs.tar."""
+    """Checks of sections, rates and records, as NAME.json and NAME.md in a folder; logs in NAME-logs.tar."""
 
     def __init__(self, machine, folder, name):
         self.machine = machine
@@ -19,6 +19,7 @@ class Report:
         self.name = name
         self.checks = []
         self.rates = []
+        self.records = {}  # what else was measured, by what it is: as the programs wrote it
         self.lost = ""  # why the last writing failed
 
     def add(self, section, name, outcome, seconds):
@@ -72,7 +73,8 @@ class Report:
             self.lost = str(error)
 
     def as_json(self):
-        return {"machine": self.machine, "checks": self.checks, "rates": self.rates}
+        return {"machine": self.machine, "checks": self.checks, "rates": self.rates,
+                "records": self.records}  # fmt: skip
 
     def as_markdown(self):
         lines = [f"# GPU check: {self.machine['gpu']}, {self.machine['date']}", ""]

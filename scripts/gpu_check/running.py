@@ -94,6 +94,7 @@ class Context:
     quick: bool = False
     steps: int = 300
     batch: int | None = None
+    stand_in: bool = False  # no GPU: what looks into one has nothing to see
     known: dict = field(default_factory=dict)  # results that several checks use
     environment: dict = field(default_factory=lambda: {**os.environ, "NO_COLOR": "1"})
 
@@ -101,10 +102,10 @@ class Context:
     def program(self):
         return self.installation.program
 
-    def run(self, log, command, seconds):
+    def run(self, log, command, seconds, more_environment=None):
         """Runs a command and keeps all it said under the name `log`."""
         begin = time.monotonic()
-        result = run(command, seconds, env=self.environment)
+        result = run(command, seconds, env={**self.environment, **(more_environment or {})})
         words = " ".join(str(part) for part in command)
         head = f"$ {words}\n# exit code {result.returncode}, {time.monotonic() - begin:.2f} s\n"
         self.report.keep_log(log, head + result.text)

@@ -7,12 +7,22 @@ import shutil
 import tempfile
 
 from gpu_check.installation import nvidia_smi
+from gpu_check.lines import positive
 from gpu_check.running import Check, Outcome
 
 # What decides a rate beside the program: clocks, power, and what holds them down.
 STATE = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu",
          "clocks_throttle_reasons.active", "utilization.gpu"]  # fmt: skip
 QUICK_ROWS = "^(shapes|noise) 224"
+# What shows no more than that the benchmarks run.
+TINY = {
+    "generators": ["--filter", "^(shapes|ee_mumu)$", "--batch", 64, "--size", 32, "--repeats", 2],
+    "train": ["--filter", "^mlp"],
+    "ops": ["--filter", "^group norm 1024"],
+}
+NETWORK = "^three convolutions"
+BATCHES = (512, 1024, 2048, 4096)  # beside the usual 128
+LARGE = ["--size", 224, "--batch", 64]  # a side and a batch of ImageNet's
 HEAVIEST = ("shapes", "noise", "dead_leaves", "ifs", "gray_scott", "ginkgo")
 
 
@@ -36,7 +46,8 @@ def bench(context, what, seconds, *arguments):
         try:
             rows = json.loads(path.read_text())["rows"]
             for row in rows:
-                float(row["rate"]), float(row["spread"])
+                positive(row, "rate")
+                float(row["spread"])
         except (ValueError, KeyError, TypeError) as error:
             return Outcome(False, f"what it wrote are no rates ({error})\n{result.tail()}")
     context.report.rates += rows
@@ -44,28 +55,36 @@ def bench(context, what, seconds, *arguments):
     return Outcome(bool(rows), "\n".join([f"{len(rows)} rows", *states]))
 
 
-def quick_rates(_):
-    yield Check(
-        f"bench generators --filter '{QUICK_ROWS}'",
-        lambda context, seconds: bench(context, "generators", seconds, "--filter", QUICK_ROWS),
-        120,
-    )
+def bench_check(what, arguments, seconds):
+    name = " ".join(["bench", what, *map(str, arguments)])
+    return Check(name, lambda context, left: bench(context, what, left, *arguments), seconds)
+
+
+def quick_rates(context):
+    yield bench_check("generators", TINY["generators"] if context.quick else ["--filter", QUICK_ROWS], 120)
 
 
 def rates(context):
+    for what in ("train", "ops", "generators"):
+        yield bench_check(what, TINY[what] if context.quick else [], 240)
+
+
+def variants(context):
+    """Batches that fill the device, and images of another size."""
     if context.quick:
+        yield bench_check("train", [*TINY["train"], "--batch", 64], 60)
         return
-    for what in ("generators", "train", "ops"):
-        yield Check(
-            f"bench {what}", lambda context, seconds, what=what: bench(context, what, seconds), 240
-        )
+    for batch in BATCHES:
+        yield bench_check("train", ["--filter", NETWORK, "--batch", batch], 60)
+    yield bench_check("train", ["--filter", f"{NETWORK}|^residual", *LARGE], 120)
 
 
 def profiles(context):
     """All counters of one launch of each generator's kernel, and those of a training step."""
     tool = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
-    if tool is None:
-        yield Check("ncu", lambda *_: Outcome(None, "Nsight Compute is not on this machine"))
+    if tool is None or context.stand_in:
+        reason = "there is no GPU" if context.stand_in else "Nsight Compute is not on this machine"
+        yield Check("ncu", lambda *_: Outcome(None, reason))
         return
     quickstart = context.installation.configs / "quickstart.yaml"
     step = ["train", quickstart, f"device={context.device}", "train.steps=8", "eval.sources=[]"]

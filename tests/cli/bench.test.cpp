@@ -104,8 +104,10 @@ TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
-  EXPECT_NE(refused.err.find("--batch, --size and --threads are of generators"), std::string::npos)
+  EXPECT_NE(refused.err.find("--batch and --size are of generators and of train"),
+            std::string::npos)
       << refused.err;
+  EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
 }
 
 TEST(Bench, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsMeasured) {

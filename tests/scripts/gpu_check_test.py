@@ -66,12 +66,73 @@ elif command == "train":
     accuracy = (0.5 if worse else 0.9) + int(settings.get("seed", 1)) / 1000
     line = {{"kind": "evaluation", "results": [{{"accuracy": accuracy}}]}}
     (pathlib.Path(settings["out"]) / "metrics.jsonl").write_text(json.dumps(line) + "\\n")
+    trace = os.environ.get("WELLSPRING_TRACE")
+    if trace and fault != "no injection":
+        assert os.environ["CUDA_INJECTION64_PATH"].endswith("/tools/libkernel_trace.so")
+        lines = [{{"cupti": 130000}}]
+        for start in range(1000, 9000, 1000):
+            for node, name in ((1, "emission"), (2, "convolution")):
+                lines.append({{"kind": "kernel", "name": name, "start": start + 100 * node,
+                              "end": start + 100 * node + (-1 if fault == "clock" else 60 * node),
+                              "graph": 0 if fault == "no graph" else 5, "node": node}})
+        lines.append({{"end": 16, "dropped": 2 if fault == "dropped" else 0}})
+        if fault == "no cupti":
+            lines = [{{"unavailable": "libcupti.so.13: cannot open shared object file"}}]
+        text = "".join(json.dumps(line) + "\\n" for line in lines)
+        pathlib.Path(trace).write_text(text[:300] if fault == "cut trace" else text)
     sys.exit(1 if fault == "graph" and option("--graph") == "check" else 0)
 elif command == "bench":
     rows = [{{"name": "shapes 224x224x3 bf16", "unit": "images/s", "rate": 1.5e6, "spread": 1e3,
              "ceiling": {{"what": "memory write", "rate": 3e6}}}}]
+    if sys.argv[2] == "train":
+        rows[0]["name"] = "three convolutions 32x32 batch 128 shapes"
+    if fault == "rate of zero":
+        rows[0]["rate"] = 0
     text = json.dumps({{"rows": rows}})
     pathlib.Path(option("--json")).write_text(text[:20] if fault == "cut" else text)
+"""
+
+# Answer as the programs of bench/gpu and bench/peers do on a healthy GPU.
+LAUNCH_CHAIN = """\
+#!{python} -IS
+import json, os, sys
+fault = os.environ.get("FAULT")
+assert sys.argv[1] == "cuda:0", sys.argv
+row = {{"name": "graph", "nodes_a_step": 50, "us_a_step": 60.0, "us_a_step_alone": 70.0, "host_us_a_step": 5.0}}
+if fault == "chain of nothing":
+    row["us_a_step"] = 0.0
+print(json.dumps(row))
+if fault == "chain crash":
+    os.abort()
+print("segments" if fault == "chain words" else json.dumps({{"end": 2 if fault == "chain count" else 1}}))
+"""
+CONV_PLANS = """\
+#!{python} -IS
+import json, os, sys, time
+fault = os.environ.get("FAULT")
+if fault == "plans hang":
+    print("{{", flush=True)
+    time.sleep(60)
+head = {{"convolution": "conv2d a", "bias": False, "relu": False, "pass": "forward"}}
+times = [float("nan") if fault == "plans nan" else 20.0, 10.0]
+print(json.dumps({{"device_properties": "?" if fault == "plans device" else {{"multiProcessorCount": 132}}}}))
+for plan, us in enumerate(times):
+    print(json.dumps({{**head, "plan": plan, "engine": f"eng{{plan}}", "us": us,
+                      "chosen": plan == 0 and fault != "plans chosen"}}))
+print(json.dumps({{**head, "plan": 2, "engine": "eng2", "refused": "left out"}}))
+if fault != "plans cut":
+    print(json.dumps({{"end": 3, "left": 4}}))
+"""
+PEER = """\
+import json, os, sys
+fault = os.environ.get("FAULT")
+assert "--device cuda" in " ".join(sys.argv), sys.argv
+if fault == "peer without gpu":
+    sys.exit(print("PyTorch 9 cannot use a GPU here", file=sys.stderr) or 4)
+if fault == "peer crash":
+    sys.exit(1)
+rate = {{"images_per_second": "many" if fault == "peer words" else 1e6}}
+print(json.dumps({{"peer": "PyTorch", "version": "9", "work": "a step", "resident": rate}}))
 """
 
 TEST_PROGRAM = """\
@@ -100,6 +161,11 @@ class GpuCheck(unittest.TestCase):
             self.write(f"bin/gpu_check/{file.name}", file.read_text())
         self.write("bin/wellspring", PROGRAM.format(python=sys.executable))
         self.write("libexec/wellspring/test_kernels", TEST_PROGRAM.format(python=sys.executable))
+        self.write("libexec/wellspring/tools/launch_chain", LAUNCH_CHAIN.format(python=sys.executable))
+        self.write("libexec/wellspring/tools/conv_plans", CONV_PLANS.format(python=sys.executable))
+        self.write("libexec/wellspring/tools/libkernel_trace.so", "")
+        self.write("libexec/wellspring/peers/torch_cnn_step.py", PEER.format())
+        self.write("modules/torch.py", "")
         self.write("libexec/wellspring/device-tests.txt", "kernels Stream.Copies\nkernels Device.Answers\n")
         for config in ("quickstart.yaml", "ee_mumu.yaml", "cifar10_transfer.yaml"):
             self.write(f"share/wellspring/configs/{config}", "")
@@ -112,7 +178,8 @@ class GpuCheck(unittest.TestCase):
 
     def check(self, fault="", *arguments, out="out"):
         path = f"{self.folder / 'tools'}:/usr/bin:/bin"
-        environment = {**os.environ, "FAULT": fault, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "FAULT": fault, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1",
+                       "PYTHONPATH": str(self.folder / "modules")}  # fmt: skip
         return subprocess.run(
             [sys.executable, self.folder / "bin/gpu-check", "--out", self.folder / out, *arguments],
             capture_output=True, text=True, env=environment, check=False,
@@ -135,16 +202,26 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(
             list(dict.fromkeys(sections)),
             ["First samples and steps", "Host digest = device digest", "First rates",
-             "Device tests", "Sanitizer", "Step graph", "Streaming", "Resuming", "Accuracy", "Rates",
-             "Profiles"],
+             "Device tests", "Sanitizer", "Step graph", "Streaming", "Resuming", "Accuracy", "Launches",
+             "Nodes", "Rates", "Convolution plans", "Peers", "Variants", "Profiles"],
         )  # fmt: skip
+        self.assertIn("graph: 60.0 us a step (1.20 a kernel), alone 70.0, of the host 5.0", markdown)
+        self.assertIn("1 passes, 3 plans, 2 timed; 1 have a faster one than cuDNN's choice; "
+                      "4 convolutions were not reached", markdown)  # fmt: skip
+        self.assertIn("forward of conv2d a: eng0 20.0 us, eng1 10.0 us", markdown)
+        self.assertIn("2 nodes in 0.2 us, busy 82%; gaps of 0.04 us on average", markdown)
+        self.assertIn("resident: 1000000 images/s, ours 3.00 times as many", markdown)
+        self.assertIn("this Python has no jax", markdown)
+        self.assertEqual([row["plan"] for row in report["records"]["plans"]], [0, 1, 2])
+        self.assertEqual(report["records"]["nodes of quickstart.yaml"]["steps"], 4)
         self.assertEqual(report["rates"][0]["rate"], 1.5e6)
         self.assertIn("0 host transfers", markdown)
         self.assertIn("Imagined GPU", markdown)
         self.assertIn("| ncu | not made |", markdown)
         (logs,) = (self.folder / "out").glob("*-logs.tar")
         with tarfile.open(logs) as tar:
-            self.assertTrue(any("bench-train" in name for name in tar.getnames()))
+            for log in ("bench-train", "trace-of-quickstart", "cudnn-device-properties"):
+                self.assertTrue(any(log in name for name in tar.getnames()), log)
 
     def test_the_four_parts_are_all_sections(self):
         sections = []
@@ -200,9 +277,63 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("bench ops", self.report()[1])  # what came after
 
     def test_rates_that_are_cut_off_fail(self):
-        self.assertEqual(self.check("cut", "--part", "D").returncode, 1)
-        self.assertEqual(self.failures(), {"bench generators", "bench train", "bench ops"})
-        self.assertEqual(self.report()[0]["rates"], [])
+        for fault in ("cut", "rate of zero"):
+            result = self.check(fault, "--only", "rates", "variants", "launches", out=f"out-{fault}")
+            self.assertEqual(result.returncode, 1)
+            (path,) = (self.folder / f"out-{fault}").glob("*.json")
+            report = json.loads(path.read_text())
+            self.assertEqual(report["rates"], [])
+            checks = {c["name"]: c["passed"] for c in report["checks"]}
+            self.assertTrue(checks.pop("a chain of kernels that do nothing"))
+            self.assertEqual(len(checks), 8)
+            self.assertFalse(any(checks.values()), checks)
+
+    def failing(self, faults, section, *arguments):
+        """Each of the faults makes every check of the section that was made fail, and nothing else; returns
+        the last report's text."""
+        for fault in faults:
+            result = self.check(fault, "--only", section, "launches", *arguments, out=f"out-{fault}")
+            self.assertEqual(result.returncode, 1, f"{fault}: {result.stdout}{result.stderr}")
+            (path,) = (self.folder / f"out-{fault}").glob("*.md")
+            checks = json.loads(path.with_suffix(".json").read_text())["checks"]
+            for check in checks:
+                expected = (False,) if check["section"] != "Launches" or section == "launches" else (True,)
+                self.assertIn(check["passed"], (*expected, None), f"{fault}: {check}")
+            self.assertTrue(any(check["passed"] is False for check in checks))
+            text = path.read_text()
+        return text
+
+    def test_a_chain_without_times_fails(self):
+        text = self.failing(["chain crash", "chain words", "chain count", "chain of nothing"], "launches")
+        self.assertIn("'us_a_step' is 0.0", text)
+
+    def test_plans_without_times_or_a_choice_fail(self):
+        text = self.failing(["plans nan", "plans cut", "plans device", "plans chosen"], "plans")
+        self.assertIn("no plan of forward of conv2d a is the chosen one", text)
+
+    def test_plans_that_hang_end_with_the_budget(self):
+        result = self.check("plans hang", "--only", "plans", "--budget", "6")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("its time was over", self.report()[1])
+
+    def test_a_trace_that_is_none_fails(self):
+        text = self.failing(["no injection", "cut trace", "clock", "no graph", "dropped"], "nodes")
+        self.assertIn("2 records were dropped", text)
+
+    def test_a_trace_is_not_made_without_cupti(self):
+        self.assertEqual(self.check("no cupti", "--only", "nodes").returncode, 0)
+        self.assertEqual({c["passed"] for c in self.report()[0]["checks"]}, {None})
+        self.assertIn("libcupti.so.13: cannot open shared object file", self.report()[1])
+
+    def test_a_peer_that_gives_no_rate_fails_and_one_without_a_gpu_is_not_made(self):
+        self.failing(["peer crash", "peer words"], "peers")
+        self.assertEqual(self.check("peer without gpu", "--only", "peers").returncode, 0)
+        self.assertIn("| the training step in torch | not made | PyTorch 9 cannot use a GPU here |", self.report()[1])
+
+    def test_what_is_not_built_is_not_made(self):
+        shutil.rmtree(self.folder / "libexec/wellspring/tools")
+        self.assertEqual(self.check("", "--only", "launches", "nodes", "plans").returncode, 0)
+        self.assertEqual({c["passed"] for c in self.report()[0]["checks"]}, {None})
 
     def test_a_transfer_in_the_step_fails(self):
         self.assertEqual(self.check("transfer", "--part", "C").returncode, 1)

@@ -133,6 +133,26 @@ CudnnTarget CudnnTarget::described_by(std::string_view json) {
   return CudnnTarget(std::move(state));
 }
 
+std::string CudnnTarget::description() const {
+  std::shared_ptr<const fe::DeviceProperties> properties = state_->properties;
+  fe::error_t status;
+  if (!properties) {
+    const int device = state_->handle->device().index;
+    const wellspring::cuda::DeviceScope scope(device);
+    auto own = std::make_shared<fe::DeviceProperties>();
+    status = own->set_device_id(device).build();
+    properties = std::move(own);
+  }
+  std::vector<std::uint8_t> json;
+  if (status.is_good()) status = properties->serialize(json);
+  if (status.is_bad()) {
+    fail(ErrorKind::device,
+         {fmt::format("cuDNN gives no description of {}", state_->name), status.get_message()});
+  }
+  while (!json.empty() && json.back() == 0) json.pop_back();  // it counts the end of the text, too
+  return {json.begin(), json.end()};
+}
+
 struct ConvGraph::Impl {
   ConvGraphSpec spec;
   CudnnTarget target;
@@ -218,12 +238,6 @@ struct ConvGraph::Impl {
   /// builds it.
   void plan(const CudnnTarget::State& state) {
     const cudnnHandle_t handle = state.handle ? state.handle->get() : nullptr;
-    const int device = state.handle ? state.handle->device().index : 0;
-    const auto in_scope = [&](auto&& call) {
-      if (!state.handle) return call();
-      const wellspring::cuda::DeviceScope scope(device);
-      return call();
-    };
     in_scope([&] {
       require(graph.validate());
       require(graph.build_operation_graph(handle));
@@ -232,11 +246,33 @@ struct ConvGraph::Impl {
       require(graph.check_support());
       if (!state.handle) return;
       require(graph.build_plans());
-      std::int64_t bytes = 0;
-      require(graph.get_workspace_size(bytes));
-      workspace_bytes = static_cast<std::size_t>(bytes);
-      require(graph.get_plan_name(engine));
+      adopt();
     });
+  }
+
+  void choose(std::size_t index) {
+    WS_EXPECT(target.state().handle);
+    in_scope([&] {
+      require(graph.build_plan_at_index(static_cast<std::int64_t>(index)));
+      adopt();
+    });
+  }
+
+  /// Calls with the live target's device as the current one.
+  template <class Call>
+  void in_scope(const Call& call) const {
+    const CudnnTarget::State& state = target.state();
+    if (!state.handle) return call();
+    const wellspring::cuda::DeviceScope scope(state.handle->device().index);
+    call();
+  }
+
+  /// What there is to know of the plan that was built last, which is the one that runs.
+  void adopt() {
+    std::int64_t bytes = 0;
+    require(graph.get_workspace_size(bytes));
+    workspace_bytes = static_cast<std::size_t>(bytes);
+    require(graph.get_plan_name(engine));
   }
 
   void leave_out_unwanted() {
@@ -288,6 +324,17 @@ std::size_t ConvGraph::workspace_bytes() const {
 }
 const std::string& ConvGraph::engine() const {
   return impl_->engine;
+}
+std::size_t ConvGraph::plan_count() const {
+  return static_cast<std::size_t>(impl_->graph.get_execution_plan_count());
+}
+std::string ConvGraph::plan_engine(std::size_t index) const {
+  std::string name;
+  impl_->require(impl_->graph.get_plan_name_at_index(static_cast<std::int64_t>(index), name));
+  return name;
+}
+void ConvGraph::choose(std::size_t index) {
+  impl_->choose(index);
 }
 void ConvGraph::run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace) {
   impl_->run(tensors, bias, workspace);

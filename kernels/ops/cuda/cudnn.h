@@ -24,6 +24,9 @@ class CudnnTarget {
   /// cudnn-frontend). Needs neither GPU nor driver; graphs planned for it can be asked about but
   /// not run. Errors: data when cuDNN refuses the description.
   static CudnnTarget described_by(std::string_view json);
+  /// The description of this target's chip, as described_by takes it. Errors: device when cuDNN
+  /// gives none.
+  std::string description() const;
 
   struct State;
   const State& state() const { return *state_; }
@@ -62,6 +65,16 @@ class ConvGraph {
   std::size_t workspace_bytes() const;
   /// cuDNN's name of the chosen engine, for reports; "" for a target that is only described.
   const std::string& engine() const;
+
+  /// How many plans cuDNN's heuristics name for this graph, the best guess first, those included
+  /// that the promises above leave out.
+  std::size_t plan_count() const;
+  /// cuDNN's name of the engine of plan `index`, with its settings.
+  std::string plan_engine(std::size_t index) const;
+  /// Builds plan `index`, which is the chosen one from now on: to compare plans. Live targets only.
+  /// Errors: device, with cuDNN's reason, when it is left out or cannot be built; the chosen one
+  /// stays.
+  void choose(std::size_t index);
 
   /// Enqueues the pass on the stream that it was planned for. `tensors` in the order of the pass:
   /// {x, w, y} {dy, w, dx} {x, dy, dw}; `bias` only where the forward graph has one. Errors:

@@ -1,8 +1,7 @@
 // Asks cuDNN, on a machine without a GPU, whether it has a plan for every convolution of the
 // networks on an H200. Which those are is found by planning each network on the CPU.
-#include "kernels/ops/plan_log.h"
+#include "bench/gpu/network_convolutions.h"
 #include "tests/ops/cuda/h200.h"
-#include "train/model.h"
 #include "train/run_config.h"
 
 #include <gtest/gtest.h>
@@ -20,15 +19,7 @@ class NetworkOnH200 : public CudnnOnH200 {
   std::size_t expect_network_planned(const std::string& model,
                                      const std::vector<ParamSetting>& settings, std::int64_t batch,
                                      int size) {
-    SampleLayout layout;
-    for (const ModelEntry& entry : model_registry())
-      if (entry.name == model) layout = entry.example;
-    if (layout.kind == SampleKind::image) layout.height = layout.width = size;
-    const Stream stream(Device::cpu(), 1);
-    MemoryPlan memory(Device::cpu());
-    const Network network(make_model(model, settings)->record(layout, 10),
-                          {.batch = batch, .shards = NetworkSpec::kWholeBatch}, stream, memory);
-    const auto& planned = stream.library<PlanLog>()->convolutions;
+    const auto planned = bench::network_convolutions(model, settings, batch, size);
     for (const Conv2dSpec& spec : planned) expect_planned(spec);
     return planned.size();
   }

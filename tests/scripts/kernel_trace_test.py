@@ -1,0 +1,95 @@
+"""The tracer of kernels (bench/gpu/kernel_trace.cpp) with a library that plays CUPTI, and what gpu-check
+makes of the trace.
+
+usage: kernel_trace_test.py TRACER FOLDER_OF_THE_PLAYED_CUPTI
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+from gpu_check import nodes  # noqa: E402
+from gpu_check.lines import read_lines  # noqa: E402
+
+TRACER, CUPTI = sys.argv.pop(1), sys.argv.pop(1)
+
+
+class Report:
+    def __init__(self):
+        self.records = {}
+
+
+class Context:
+    def __init__(self):
+        self.report = Report()
+
+
+def trace(told=""):
+    """What is written while a process starts and ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.jsonl"
+        load = f"import ctypes; assert ctypes.CDLL({TRACER!r}).InitializeInjection() == 1"
+        subprocess.run(
+            [sys.executable, "-c", load], check=True,
+            env={**os.environ, "LD_LIBRARY_PATH": CUPTI, "FAKE_CUPTI": told, "WELLSPRING_TRACE": str(path)},
+        )  # fmt: skip
+        return path.read_text()
+
+
+class KernelTrace(unittest.TestCase):
+    def outcome(self, text):
+        context = Context()
+        outcome = nodes.outcome_of(context, "a.yaml", text)
+        return outcome, context.report.records.get("nodes of a.yaml")
+
+    def test_records_are_written_as_they_are(self):
+        records, others, last = read_lines(trace(), "kind")
+        self.assertEqual(last, {"end": 9, "dropped": 0})
+        self.assertEqual(list(others[0]), ["built_for", "cupti"])
+        first, fill, third = records[:3]
+        self.assertEqual(first["name"], "one::first()")
+        self.assertEqual(first["grid"], [5, 0, 0])
+        self.assertEqual((first["start"], first["end"]), (1000000, 1003000))
+        self.assertEqual((first["graph"], first["node"], first["launch"], first["stream"]), (2, 11, 100, 7))
+        self.assertEqual((fill["kind"], fill["bytes"], fill["node"]), ("fill", 64, 12))
+        self.assertEqual(third["name"], 'no "mangled" name\ufffd')
+
+    def test_steps_are_told_apart_and_added_up(self):
+        outcome, step = self.outcome(trace())
+        self.assertIs(outcome.passed, True, outcome.detail)
+        # Three replays, of which the first is warming up: 3 + 1 + 5 us of work in 12, gaps of 1 and 2.
+        self.assertEqual((step["steps"], step["nodes"]), (2, 3))
+        self.assertEqual((step["us"], step["us_busy"], step["us_to_next"]), (12, 9, 20))
+        self.assertEqual(step["gaps_us"], [1, 2])
+        self.assertEqual([k["us"] for k in step["kernels"]], [5, 3, 1])
+        self.assertIn("3 nodes in 12.0 us, busy 75%", outcome.detail)
+
+    def test_work_that_overlaps_counts_once(self):
+        step = [{"start": 0, "end": 10}, {"start": 2, "end": 4}, {"start": 8, "end": 12}]
+        self.assertEqual(nodes.busy(step), 12)
+        self.assertEqual(nodes.gaps([*step, {"start": 15, "end": 16}]), [0, 0, 3])
+
+    def test_where_cupti_refuses_the_reason_is_given(self):
+        outcome, _ = self.outcome(trace("refuse"))
+        self.assertIsNone(outcome.passed)
+        self.assertIn("cuptiActivityEnable: a planted refusal", outcome.detail)
+
+    def test_a_lost_record_is_a_failure(self):
+        outcome, _ = self.outcome(trace("drop"))
+        self.assertIs(outcome.passed, False)
+        self.assertIn("1 records were dropped", outcome.detail)
+
+    def test_a_trace_that_is_cut_off_is_a_failure(self):
+        text = trace()
+        for kept in (text[: len(text) // 2], text.rsplit("\n", 2)[0] + "\n", text.split("\n", 2)[2], "rubbish\n"):
+            outcome, _ = self.outcome(kept)
+            self.assertIs(outcome.passed, False, kept)
+
+
+if __name__ == "__main__":
+    unittest.main()
