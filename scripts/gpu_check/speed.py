@@ -65,7 +65,7 @@ def quick_rates(context):
 
 
 def rates(context):
-    for what in ("train", "ops", "generators"):
+    for what in TINY if context.quick else ("train", "ops", "generators", "augmentation"):
         yield bench_check(what, TINY[what] if context.quick else [], 240)
 
 
