@@ -28,7 +28,7 @@ struct Case {
   }
 };
 
-// The first is the network of peers/torch_cnn_step.py: three 3x3 convolutions of 32, 64 and 128
+// The first and the third are the networks of peers/torch_step.py: three 3x3 convolutions of 32, 64 and 128
 // channels, each with ReLU and 2x2 max pooling, global mean, dense layer; 32x32x3, batch 128.
 constexpr Case kCases[] = {
     {"three convolutions", 32, 128, "shapes", R"(
@@ -42,6 +42,12 @@ data: {sources: [{name: shapes, generator: shapes}]}
 model: {name: cnn, widths: [32, 64, 128], blocks: [1, 1, 1], pool: [1, 1, 1], norm: group}
 optimizer: {kind: adamw, lr: 0.001}
 train: {steps: 1000000}
+)"},
+    {"resnet18", 32, 32, "shapes", R"(
+data: {sources: [{name: shapes, generator: shapes}]}
+model: {name: resnet18, stem: cifar}
+optimizer: {kind: sgd, momentum: 0.9, lr: 0.01}
+train: {steps: 1000000, clip: 0}
 )"},
     {"mlp 2 features", 0, 1024, "ee_mumu", R"(
 data: {sources: [{name: ee_mumu, generator: ee_mumu}]}

@@ -1,6 +1,7 @@
-"""Puts a `wellspring bench train --json` result beside those of torch_cnn_step.py and jax_cnn_step.py; see compare.
+"""Puts a `wellspring bench train --json` result beside those of torch_step.py and jax_step.py; see compare.
 
-    python bench/peers/ratio.py PREFIX      reads PREFIX-wellspring.json, -pytorch.json and -jax.json, writes PREFIX.json
+    python bench/peers/ratio.py PREFIX      reads PREFIX-wellspring.json, -pytorch.json, -pytorch-resnet18.json and
+                                            -jax.json, writes PREFIX.json
 """
 
 import json
@@ -14,40 +15,29 @@ def main():
         with open(f"{prefix}-{name}.json") as file:
             return json.load(file)
 
-    ours, torch, jax = read("wellspring"), read("pytorch"), read("jax")
-    torch_rate = torch["resident"]["images_per_second"]
-    row = ours["rows"][0]
-    resident, generating = row["ceiling"]["rate"], row["rate"]
-    peers = {
-        "pytorch": {
-            "version": torch["version"],
-            "threads": torch["resident"]["threads"],
-            "images_per_second_resident": torch_rate,
-        },
-        "jax": {
-            "version": jax["version"],
-            "images_per_second_resident": jax["resident"]["images_per_second"],
-            "images_per_second_generating": jax["generating"]["images_per_second"],
-        },
-    }
-    lines = [
-        (f"PyTorch {torch['version']}, resident batch", torch_rate, resident),
-        (f"JAX {jax['version']}, resident batch", jax["resident"]["images_per_second"], resident),
-        (f"JAX {jax['version']}, drawing each batch", jax["generating"]["images_per_second"], generating),
+    ours = read("wellspring")
+    rows = {row["name"].split(" 32x32")[0]: row for row in ours["rows"]}
+
+    def peer(network, name, way="resident"):
+        """What the peer does as we do it: a batch that lies there, or one that is drawn anew."""
+        row, seen = rows[network], read(name)
+        rate = seen[way]["images_per_second"]
+        own = row["rate"] if way == "generating" else row["ceiling"]["rate"]
+        return {"network": network, "peer": seen["peer"], "version": seen["version"], "batch": way,
+                "images_per_second": rate, "wellspring_images_per_second": own, "ratio": own / rate}  # fmt: skip
+
+    peers = [
+        peer("three convolutions", "pytorch"),
+        peer("resnet18", "pytorch-resnet18"),
+        peer("three convolutions", "jax"),
+        peer("three convolutions", "jax", "generating"),
     ]
-    print(f"Wellspring: {resident:.0f} images/s on a resident batch, {generating:.0f} drawing each batch")
-    for what, rate, own in lines:
-        print(f"{what:<40} {rate:8.0f} images/s, Wellspring {own / rate:5.2f} times as many")
-    result = {
-        "machine": ours["machine"],
-        "wellspring": {
-            "version": ours["version"],
-            "images_per_second_resident": resident,
-            "images_per_second_generating": generating,
-        },
-        **peers,
-        "ratios": {what: own / rate for what, rate, own in lines},
-    }
+    for seen in peers:
+        print(f"{seen['network']:<20} {seen['batch']:<12} {seen['peer']} {seen['version']}: "
+              f"{seen['images_per_second']:8.0f} images/s, Wellspring {seen['wellspring_images_per_second']:8.0f}, "
+              f"{seen['ratio']:5.2f} times as many")  # fmt: skip
+    result = {"machine": ours["machine"], "version": ours["version"], "commit": ours["commit"],
+              "rows": ours["rows"], "peers": peers}  # fmt: skip
     with open(f"{prefix}.json", "w") as file:
         json.dump(result, file, indent=2)
         file.write("\n")

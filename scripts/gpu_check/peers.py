@@ -7,7 +7,7 @@ import sys
 from gpu_check.lines import positive
 from gpu_check.running import Check, Outcome
 
-PEERS = {"torch": "torch_cnn_step.py", "jax": "jax_cnn_step.py"}
+PEERS = {"torch": "torch_step.py", "jax": "jax_step.py"}
 OURS = "three convolutions 32x32 batch 128 shapes"
 NO_GPU = 4  # a peer's exit code where it cannot use the GPU
 

@@ -164,7 +164,7 @@ class GpuCheck(unittest.TestCase):
         self.write("libexec/wellspring/tools/launch_chain", LAUNCH_CHAIN.format(python=sys.executable))
         self.write("libexec/wellspring/tools/conv_plans", CONV_PLANS.format(python=sys.executable))
         self.write("libexec/wellspring/tools/libkernel_trace.so", "")
-        self.write("libexec/wellspring/peers/torch_cnn_step.py", PEER.format())
+        self.write("libexec/wellspring/peers/torch_step.py", PEER.format())
         self.write("modules/torch.py", "")
         self.write("libexec/wellspring/device-tests.txt", "kernels Stream.Copies\nkernels Device.Answers\n")
         for config in ("quickstart.yaml", "ee_mumu.yaml", "cifar10_transfer.yaml"):

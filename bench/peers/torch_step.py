@@ -1,11 +1,11 @@
 """The reference training step in PyTorch: what `wellspring bench train` is compared with.
 
 The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling after
-each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy, and SGD with momentum; batch 128,
-channels_last. The input is resident and random: only the step is timed, no data loading. On a CPU in f32; on a GPU
+each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes; or it is resnet18 (He et al. 2016) with
+the first convolution for such images. Cross-entropy, and SGD with momentum; batch 128, channels_last. The input is resident and random: only the step is timed, no data loading. On a CPU in f32; on a GPU
 in bf16 (autocast, the weights in f32), eagerly, compiled, and either as a CUDA graph of the whole step.
 
-    python bench/peers/torch_cnn_step.py [--device cpu] [--threads 1,2,4] [--compile] [--seconds 10]
+    python bench/peers/torch_step.py [--network cnn] [--device cpu] [--threads 1,2,4] [--compile] [--seconds 10]
 
 Prints one JSON object: for each way to run it the median step time, its quartiles and its fastest, and
 the best way by median. Exit code 4 where the device cannot be used.
@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 
-def network() -> nn.Module:
+def cnn() -> nn.Module:
     def stage(inputs: int, outputs: int) -> list:
         return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
 
@@ -36,13 +36,40 @@ def network() -> nn.Module:
     )
 
 
+class Residual(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
+        self.skip = nn.Sequential()
+        if stride != 1 or inputs != outputs:
+            self.skip = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        return torch.relu(self.body(x) + self.skip(x))
+
+
+def resnet18() -> nn.Module:
+    layers = [nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    widths = [64, 64, 128, 256, 512]
+    for inputs, outputs in zip(widths, widths[1:]):
+        layers += [Residual(inputs, outputs, 1 if inputs == outputs else 2), Residual(outputs, outputs, 1)]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+NETWORKS = {"cnn": (cnn, "cnn 3-32-64-128"), "resnet18": (resnet18, "resnet18, cifar stem")}
 NO_DEVICE = 4
 STEPS_ON_A_GPU = 20  # of each measurement: the host does not wait after every one
 
 
-def make_step(batch: int, device: str, compiled: bool):
+def make_step(network: str, batch: int, device: str, compiled: bool):
     torch.manual_seed(1)
-    model = network().to(device, memory_format=torch.channels_last)
+    model = NETWORKS[network][0]().to(device, memory_format=torch.channels_last)
     images = torch.randn(batch, 3, 32, 32).to(device, memory_format=torch.channels_last)
     labels = torch.randint(0, 10, (batch,)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=True)
@@ -104,6 +131,7 @@ def measure(step, seconds: float, warm_up: int, clock, device: str) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     usable = len(os.sched_getaffinity(0))
+    parser.add_argument("--network", choices=NETWORKS, default="cnn")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", default=",".join(str(n) for n in sorted({1, usable, 2 * usable})))
     parser.add_argument("--batch", type=int, default=128)
@@ -132,7 +160,7 @@ def main() -> int:
     for way in ways:
         torch.set_num_threads(way["threads"])
         try:
-            step = make_step(arguments.batch, arguments.device, way["compile"])
+            step = make_step(arguments.network, arguments.batch, arguments.device, way["compile"])
             if way["graph"]:
                 step = as_graph(step)
             result = measure(step, arguments.seconds, arguments.warm_up, clock, arguments.device)
@@ -148,7 +176,7 @@ def main() -> int:
             {
                 "peer": "PyTorch",
                 "version": torch.__version__,
-                "work": "cnn 3-32-64-128, 32x32x3 input, training step, "
+                "work": f"{NETWORKS[arguments.network][1]}, 32x32x3 input, training step, "
                 f"{'bf16' if on_gpu else 'f32'}, channels_last",
                 "device": torch.cuda.get_device_name() if on_gpu else "cpu",
                 "batch": arguments.batch,

@@ -1,14 +1,14 @@
 """The reference training step in JAX, with the images generated inside of the compiled program: the pattern
 of fusing generation and training into one, which `wellspring bench train` is compared with.
 
-The network is that of torch_cnn_step.py: three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max
+The network is that of torch_step.py: three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max
 pooling after each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy,
 SGD with momentum; batch 128, NHWC; on a CPU in f32, on a GPU in bf16 with the weights and the loss in f32. The images are those of the generator shapes in its defaults: one of ten shapes
 by its signed distance, of random place, scale, angle and two colours, on a plain background. Measured twice: a call a
 step, and --inner steps in one call by `lax.scan`, in which Python takes no part but XLA's convolutions on CPUs may run in
 one thread.
 
-    python bench/peers/jax_cnn_step.py [--device cpu] [--seconds 10] [--batch 128] [--inner 20]
+    python bench/peers/jax_step.py [--device cpu] [--seconds 10] [--batch 128] [--inner 20]
 
 Prints one JSON object: medians and quartiles of a step with fresh images and of one on a resident batch, each the better
 of the two ways. Exit code 4 where the device cannot be used.
@@ -123,7 +123,7 @@ def measure(batch, inner, seconds, fresh, compute):
     state = initial(jax.random.key(0))
     state, _ = jax.block_until_ready(run(state, 0))
     times, steps, end = [], inner, time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
+    while time.perf_counter() < end or len(times) < 2:
         begin = time.perf_counter()
         state, losses = jax.block_until_ready(run(state, steps))
         times.append(1e3 * (time.perf_counter() - begin) / inner)
