@@ -28,8 +28,9 @@ struct Case {
   }
 };
 
-// The first and the third are the networks of peers/torch_step.py: three 3x3 convolutions of 32, 64 and 128
-// channels, each with ReLU and 2x2 max pooling, global mean, dense layer; 32x32x3, batch 128.
+// The first and the third are the networks of peers/torch_step.py: three 3x3 convolutions of 32, 64
+// and 128 channels, each with ReLU and 2x2 max pooling, global mean, dense layer; 32x32x3, batch
+// 128.
 constexpr Case kCases[] = {
     {"three convolutions", 32, 128, "shapes", R"(
 data: {sources: [{name: shapes, generator: shapes}]}

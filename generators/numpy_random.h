@@ -1,5 +1,5 @@
-// Random numbers as NumPy's RandomState makes them, a stream that NumPy keeps as it is (NEP 19), for
-// what others published with it: categories of `ifs`, constants of `sbi`. Host only.
+// Random numbers as NumPy's RandomState makes them, a stream that NumPy keeps as it is (NEP 19),
+// for what others published with it: categories of `ifs`, constants of `sbi`. Host only.
 #pragma once
 
 #include <cstdint>
