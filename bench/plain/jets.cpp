@@ -1,4 +1,4 @@
-// Jets of docs/generators/lund_shower.md.
+// Jets of docs/generators/lund_shower.md and ginkgo.md.
 #include "bench/plain/plain.h"
 
 #include <algorithm>
@@ -123,7 +123,76 @@ void draw_jet(const SampleRng& rng, std::span<float> x) {
   }
 }
 
+/// A parton of ginkgo: mass squared and momentum.
+struct Mass {
+  float t, p[3];
+
+  float dot(const Mass& other) const {
+    return p[0] * other.p[0] + p[1] * other.p[1] + p[2] * other.p[2];
+  }
+  float energy() const { return std::sqrt(dot(*this) + t); }
+  /// As seen from where `frame` of mass m moves.
+  Mass boosted(const Mass& frame, float m) const {
+    const float share = (energy() + dot(frame) / (frame.energy() + m)) / m;
+    return {t, {p[0] + share * frame.p[0], p[1] + share * frame.p[1], p[2] + share * frame.p[2]}};
+  }
+};
+
+/// Both parts of a branching under a rate.
+std::pair<Mass, Mass> branched(const Mass& whole, double rate, const Philox4& r) {
+  const double cut = std::exp(-rate * 0.999);
+  const auto fraction = [&](std::uint32_t word) {
+    const auto u = static_cast<double>(unit_float_open(word));
+    return std::min(static_cast<float>(-std::log(u * cut + 1 - u) / rate), 0.999f);
+  };
+  const float m = std::sqrt(whole.t), t1 = whole.t * fraction(r.word[0]), m1 = std::sqrt(t1);
+  const float t2 = (m - m1) * (m - m1) * fraction(r.word[1]), m2 = std::sqrt(t2);
+  const float near = std::max(m - m1 - m2, 0.0f) * (m + (m1 + m2));
+  const float far = (m + (m1 - m2)) * (m - (m1 - m2));
+  const float q = std::sqrt(near * far) / (2 * m);
+  const float v = unit_float(r.word[2]), sine = 2 * std::sqrt(v * (1 - v));
+  const float turn = 2 * std::numbers::pi_v<float> * unit_float(r.word[3]);
+  const Mass own = {t1, {q * sine * std::cos(turn), q * sine * std::sin(turn), q * (2 * v - 1)}};
+  const Mass first = own.boosted(whole, m);
+  return {first, {t2, {whole.p[0] - first.p[0], whole.p[1] - first.p[1], whole.p[2] - first.p[2]}}};
+}
+
+void draw_ginkgo(const SampleRng& rng, std::span<float> x) {
+  constexpr float kMass = 80, kCutSquared = 16, kMomentum = 400;
+  constexpr std::size_t kMostFinals = 128;
+  const bool is_w = below(rng.block(Purpose::scene, 0).word[0], 2) == 0;
+  const float along = kMomentum / std::numbers::sqrt3_v<float>;
+  const Mass jet = {kMass * kMass, {along, along, along}};
+  std::vector<Mass> waiting = {{kMass * kMass, {0, 0, 0}}}, finals;
+  for (std::uint32_t block = 1; !waiting.empty();) {
+    const Mass parton = waiting.back();
+    waiting.pop_back();
+    if (parton.t <= kCutSquared || finals.size() + waiting.size() + 1 >= kMostFinals) {
+      finals.push_back(parton.boosted(jet, kMass));
+      continue;
+    }
+    auto [lighter, heavier] =
+        branched(parton, block == 1 && is_w ? 3 : 1.5, rng.block(Purpose::scene, block));
+    ++block;
+    if (!(lighter.t < heavier.t)) std::swap(lighter, heavier);
+    waiting.push_back(heavier);
+    waiting.push_back(lighter);
+  }
+  std::ranges::stable_sort(finals, std::ranges::greater(), &Mass::energy);
+  std::ranges::fill(x, 0.0f);
+  for (std::size_t i = 0; i < finals.size() && 4 * i < x.size(); ++i) {
+    x[4 * i] = finals[i].energy();
+    std::ranges::copy(finals[i].p, x.begin() + static_cast<std::ptrdiff_t>(4 * i + 1));
+  }
+}
+
 }  // namespace
+
+PlainLoop plain_ginkgo() {
+  return {"", "ginkgo", {}, 1, [](std::uint64_t seed, std::uint64_t sample, std::span<float> x) {
+            draw_ginkgo(SampleRng{named_key(seed, "ginkgo"), sample}, x);
+          }};
+}
 
 PlainLoop plain_lund_shower() {
   return {

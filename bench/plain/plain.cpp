@@ -19,8 +19,10 @@ std::vector<PlainLoop> plain_loops() {
           plain_lotka_volterra(),
           plain_lorenz(),
           plain_rambo(),
+          plain_ginkgo(),
           plain_lund_shower(),
           plain_nu_telescope(),
+          plain_ising(64, 24),
           plain_pde(64),
           plain_xy(32, 4, 2)};
 }

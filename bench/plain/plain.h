@@ -42,8 +42,10 @@ PlainLoop plain_two_moons();
 PlainLoop plain_lotka_volterra();
 PlainLoop plain_lorenz();
 PlainLoop plain_rambo();
+PlainLoop plain_ising(int side, int rounds);
 PlainLoop plain_pde(int side);
 PlainLoop plain_xy(int side, int rounds, int mirrors);
+PlainLoop plain_ginkgo();
 PlainLoop plain_lund_shower();
 PlainLoop plain_nu_telescope();
 

@@ -38,7 +38,6 @@ struct Ising {
   };
   static const ParamTable<Params>& table() {
     static const auto rows = [] {
-      Start Params::*const start = &Params::start;
       ParamTable<Params> table("ising");
       spins::add_lattice_rows(table, 0.5);
       spins::add_class_rows(table, kCritical,
@@ -52,7 +51,8 @@ struct Ising {
           .integer("sweeps", &Params::sweeps, {0, kMostUpdates}, "a round",
                    "checkerboard sweeps by Metropolis' rule, after them",
                    "Metropolis et al., J. Chem. Phys. 21 (1953) 1087")
-          .choice("start", start, {{"cold", Start::cold}, {"hot", Start::hot}},
+          .choice("start", static_cast<Start Params::*>(&Params::start),
+                  {{"cold", Start::cold}, {"hot", Start::hot}},
                   "before the first round: all spins up, or each by even chances");
     }();
     return rows;

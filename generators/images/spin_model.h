@@ -37,15 +37,15 @@ std::string critical_text(float critical);
 /// The rows side, t_low and t_high. `coldest`: the lowest t_low there may be, in J / k.
 template <class Params>
 ParamTable<Params>& add_lattice_rows(ParamTable<Params>& table, double coldest) {
-  int Params::*const side = &Params::side;
-  float Params::*const low = &Params::t_low, Params::*const high = &Params::t_high;
   return table
-      .integer("side", side, {0, kMostSide}, "spins",
+      .integer("side", static_cast<int Params::*>(&Params::side), {0, kMostSide}, "spins",
                "of the periodic lattice, even; a pixel shows a spin, so a smaller image is a "
                "window, and a larger one repeats it; 0: the image's side, or the next even "
                "number, 4 at least")
-      .real("t_low", low, {coldest, 20}, "J / k", "lowest temperature")
-      .real("t_high", high, {coldest, 20}, "J / k", "highest temperature");
+      .real("t_low", static_cast<float Params::*>(&Params::t_low), {coldest, 20}, "J / k",
+            "lowest temperature")
+      .real("t_high", static_cast<float Params::*>(&Params::t_high), {coldest, 20}, "J / k",
+            "highest temperature");
 }
 
 /// The rows label and bins; `critical` parts the classes of label: phase.
@@ -53,15 +53,14 @@ template <class Params>
 ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                                    const std::string& source) {
   using Label = SpinParams::Label;
-  Label Params::*const label = &Params::label;
-  int Params::*const bins = &Params::bins;
   return table
-      .choice("label", label, {{"phase", Label::phase}, {"temperature", Label::temperature}},
+      .choice("label", static_cast<Label Params::*>(&Params::label),
+              {{"phase", Label::phase}, {"temperature", Label::temperature}},
               "what the class is. phase: below or above " + critical_text(critical) +
                   ", equally often, uniform in either; temperature: the range of temperatures, "
                   "uniform in all",
               source)
-      .integer("bins", bins, {1, 64}, "",
+      .integer("bins", static_cast<int Params::*>(&Params::bins), {1, 64}, "",
                "equal ranges of temperature, the classes of label: temperature");
 }
 

@@ -10,7 +10,6 @@ namespace wellspring {
 
 const ParamTable<Xy::Params>& Xy::table() {
   static const auto rows = [] {
-    Start Params::*const start = &Params::start;
     ParamTable<Params> table("xy");
     spins::add_lattice_rows(table, 0.05);
     table.real("coupling", &Params::coupling, {0, 4}, "J",
@@ -25,7 +24,8 @@ const ParamTable<Xy::Params>& Xy::table() {
                  "sweeps of over-relaxation in a round, from 0 to so many by turns; -1: to a "
                  "quarter of the lattice's side",
                  "Creutz, PRD 36 (1987) 515")
-        .choice("start", start, {{"cold", Start::cold}, {"hot", Start::hot}},
+        .choice("start", static_cast<Start Params::*>(&Params::start),
+                {{"cold", Start::cold}, {"hot", Start::hot}},
                 "before the first round: all spins equal, or each of any direction")
         .choice("colour", &Params::colour, {{"hue", Colour::hue}, {"vector", Colour::vector}},
                 "how an angle is shown. hue: 0 red, a third of a turn green, two blue; vector: "
