@@ -22,12 +22,11 @@ struct Lattice {
     return up[static_cast<std::size_t>(a)] == up[static_cast<std::size_t>(b)];
   }
   /// By word, lane and so on to the last one, the clusters' order.
-  int number(int site) const {
-    return site / side * 32 * across() + site % side;
-  }
+  int number(int site) const { return site / side * 32 * across() + site % side; }
 };
 
-/// Whether a uniform number of 32 bits is below `chance`, for the lanes of a word, one after another.
+/// Whether a uniform number of 32 bits is below `chance`, for the lanes of a word, one after
+/// another.
 class Draws {
  public:
   Draws(const SampleRng& rng, Purpose purpose, int number)
@@ -58,7 +57,8 @@ std::uint32_t chance_of(float probability) {
 }
 
 int root_of(std::vector<int>& parent, int site) {
-  while (parent[static_cast<std::size_t>(site)] != site) site = parent[static_cast<std::size_t>(site)];
+  while (parent[static_cast<std::size_t>(site)] != site)
+    site = parent[static_cast<std::size_t>(site)];
   return site;
 }
 

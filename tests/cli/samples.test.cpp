@@ -73,8 +73,9 @@ TEST_P(EveryGenerator, DigestDependsOnTheSamplesAlone) {
   EXPECT_NE(digest(GetParam(), {"--count", "69"}), expected);
 }
 
-// The definition, computed from what export writes: for each sample x, label, latents, weight; of a
-// set x with zeros in place of the items that it lacks, and its count and globals behind it.
+// The definition, computed from what export writes: for each sample x, label, the targets where it
+// has any, latents, weight; of a set x with zeros in place of the items that it lacks, and its
+// count and globals behind it.
 TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
   const TemporaryFolder folder;
   const auto part = [&](const std::string& first, const std::string& count) {
@@ -93,6 +94,8 @@ TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
     const NpyArray offsets = is_set ? read_npz(file, "offsets") : NpyArray{};
     const bool has_globals = layout.globals > 0;
     const NpyArray globals = has_globals ? read_npz(file, "globals") : NpyArray{};
+    const bool has_targets = layout.targets > 0;
+    const NpyArray targets = has_targets ? read_npz(file, "target") : NpyArray{};
     const NpyArray latents = read_npz(file, "latents"), weight = read_npz(file, "weight");
     const auto count = static_cast<std::size_t>(label.spec.shape.at(0));
     const auto row = [&](const NpyArray& array, std::size_t i) {
@@ -113,7 +116,10 @@ TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
     };
     for (std::size_t i = 0; i < count; ++i) {
       is_set ? set(i) : row(x, i);
-      for (const NpyArray* array : {&label, &latents, &weight}) row(*array, i);
+      row(label, i);
+      if (has_targets) row(targets, i);
+      row(latents, i);
+      row(weight, i);
     }
   }
   EXPECT_EQ(hash.hex(), digest(GetParam(), {"--count", "70"}));
@@ -124,7 +130,7 @@ TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
   const std::string file = (folder.path() / "samples.npz").string();
   ASSERT_EQ(
       wellspring(arguments_of("export", GetParam(), {"--count", "9", "--out", file})).exit_code, 0);
-  const SampleInfo info = make_generator(GetParam(), 24)->info();
+  const SampleInfo info = make_generator(GetParam(), 24, read_golden(GetParam()).quick)->info();
   const auto latents = static_cast<std::int64_t>(info.latents.size());
   const NpyArray x = read_npz(file, "x");
   EXPECT_EQ(x.spec.shape.size(), info.layout.kind == SampleKind::image ? 4u : 2u);

@@ -285,7 +285,7 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual(report["rates"], [])
             checks = {c["name"]: c["passed"] for c in report["checks"]}
             self.assertTrue(checks.pop("a chain of kernels that do nothing"))
-            self.assertEqual(len(checks), 8)
+            self.assertEqual(len(checks), 9)
             self.assertFalse(any(checks.values()), checks)
 
     def failing(self, faults, section, *arguments):
