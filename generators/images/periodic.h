@@ -17,14 +17,14 @@ WS_INLINE float near(float at) {
 
 /// i modulo `side`.
 WS_INLINE std::int32_t wrap(std::int32_t i, std::int32_t side) {
-  if (i >= 0 && i < side) return i;
   const std::int32_t rest = i % side;
   return rest < 0 ? rest + side : rest;
 }
 
 /// The cell of a coordinate, modulo `side`.
 WS_INLINE std::int32_t cell(float at, std::int32_t side) {
-  return wrap(static_cast<std::int32_t>(math::floor(near(at))), side);
+  const auto whole = static_cast<std::int32_t>(math::floor(near(at)));
+  return whole >= 0 && whole < side ? whole : wrap(whole, side);
 }
 
 }  // namespace wellspring::periodic

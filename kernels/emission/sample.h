@@ -17,17 +17,23 @@ struct SampleKey {
   SampleShape shape;  ///< of what is looked at, in source pixels
 };
 
+/// Of a functor with several labels a sample: the classes that are there, the first `labels`. One
+/// may be named twice.
+template <int Labels>
+struct TrueLabels {
+  std::int32_t labels = 0;
+  std::int32_t present[Labels] = {};
+};
+template <>
+struct TrueLabels<0> {};
+
 /// What is known about a sample, written beside it.
 template <int Latents, int Targets = 0, int Labels = 0>
-struct Truth {
+struct Truth : TrueLabels<Labels> {
   std::int32_t label = 0;
   float weight = 1;
   float latents[Latents > 0 ? Latents : 1] = {};
   float target[Targets > 0 ? Targets : 1] = {};
-  /// Of a functor with several labels a sample: the classes that are there, the first `labels`.
-  /// One may be named twice.
-  std::int32_t labels = 0;
-  std::int32_t present[Labels > 0 ? Labels : 1] = {};
 };
 
 namespace detail {
