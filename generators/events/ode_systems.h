@@ -100,4 +100,73 @@ struct ThreeBodies {
   }
 };
 
+/// Kinetic and potential energy of bodies and their angular momentum about the origin.
+template <class T>
+struct Motion {
+  T kinetic, potential, spin[3];
+};
+
+/// `bodies` of one mass in space under their gravity, softened as that of ThreeBodies:
+/// accelerations at (x1, y1, z1, x2, ...). Of places beyond the bodies' own the state is 0 and
+/// stays so.
+template <class T>
+struct EqualBodies {
+  static constexpr int kMost = 16;
+  using State = OdeState<T, 3 * kMost>;
+
+  int bodies;
+  T mass;  ///< of each
+  T softening2;
+
+  WS_INLINE State operator()(const State& q) const {
+    State a{};
+    for (int i = 1; i < bodies; ++i) {
+      for (int j = 0; j < i; ++j) {
+        const T x = q.v[3 * j] - q.v[3 * i];
+        const T y = q.v[3 * j + 1] - q.v[3 * i + 1];
+        const T z = q.v[3 * j + 2] - q.v[3 * i + 2];
+        const T square = x * x + y * y + z * z + softening2;
+        const T strength = mass / (square * detail::square_root(square));
+        a.v[3 * i] += strength * x;
+        a.v[3 * i + 1] += strength * y;
+        a.v[3 * i + 2] += strength * z;
+        a.v[3 * j] -= strength * x;
+        a.v[3 * j + 1] -= strength * y;
+        a.v[3 * j + 2] -= strength * z;
+      }
+    }
+    return a;
+  }
+
+  WS_INLINE Motion<T> motion(const State& q, const State& v) const {
+    Motion<T> all{};
+    for (int i = 0; i < bodies; ++i) {
+      const T x = q.v[3 * i], y = q.v[3 * i + 1], z = q.v[3 * i + 2];
+      const T vx = v.v[3 * i], vy = v.v[3 * i + 1], vz = v.v[3 * i + 2];
+      all.kinetic += T(0.5) * mass * (vx * vx + vy * vy + vz * vz);
+      all.spin[0] += mass * (y * vz - z * vy);
+      all.spin[1] += mass * (z * vx - x * vz);
+      all.spin[2] += mass * (x * vy - y * vx);
+      for (int j = 0; j < i; ++j) {
+        const T dx = q.v[3 * j] - x, dy = q.v[3 * j + 1] - y, dz = q.v[3 * j + 2] - z;
+        const T square = dx * dx + dy * dy + dz * dz + softening2;
+        all.potential -= mass * mass / detail::square_root(square);
+      }
+    }
+    return all;
+  }
+};
+
+/// Moves the mean of the first `bodies` of (x1, y1, z1, x2, ...) to the origin.
+template <class T, int N>
+WS_INLINE void centre(OdeState<T, N>& u, int bodies) {
+  WS_UNROLL(3)
+  for (int axis = 0; axis < 3; ++axis) {
+    T sum = 0;
+    for (int i = 0; i < bodies; ++i) sum += u.v[3 * i + axis];
+    const T mean = sum / static_cast<T>(bodies);
+    for (int i = 0; i < bodies; ++i) u.v[3 * i + axis] -= mean;
+  }
+}
+
 }  // namespace wellspring
