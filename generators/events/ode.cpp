@@ -187,6 +187,27 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
+/// Errors (config): n_body cannot be followed in these steps, or has no such parameter.
+void check_cluster(const Ode::Params& params) {
+  const double step = longest_step(params), softening = params.softening;
+  const double longest = std::pow(softening, 1.5) / kStepsOfSwing;
+  if (step > longest * (1 + 1e-9)) {
+    const std::string shorter =
+        softening > 0 ? "step = " + shortest(longest) + " at most, or " : "";
+    const double least = std::ceil(1e4 * std::pow(kStepsOfSwing * step, 2.0 / 3)) / 1e4;
+    fail(ErrorKind::config,
+         {"ode: step = " + shortest(step) + " is too long for softening = " + shortest(softening),
+          "bodies that meet may swing at the rate softening^(-3/2); step times that is to be " +
+              shortest(1 / kStepsOfSwing) + " at most",
+          "take " + shorter + "softening = " + shortest(least) + " at least"});
+  }
+  if (params.spread != 1) {
+    fail(ErrorKind::config,
+         {"ode: spread = " + shortest(params.spread) + " has no meaning for system = n_body",
+          "its bodies come from Plummer's sphere, which has no width to choose", "leave it at 1"});
+  }
+}
+
 }  // namespace
 
 const ParamTable<Ode::Params>& Ode::table() {
@@ -213,7 +234,8 @@ const ParamTable<Ode::Params>& Ode::table() {
                 "standard deviation of a normal error that each feature has")
           .real("softening", &Params::softening, {0, 1}, "",
                 "of the gravity of bodies: the length below which it no longer grows")
-          .integer("bodies", &Params::bodies, {2, EqualBodies<float>::kMost}, "", "of n_body")
+          .integer("bodies", &Params::bodies, {2, EqualBodies<float>::kMost}, "",
+                   "how many n_body follows, each with the same share of the mass 1")
           .preset(
               "figure_eight", {{"system", "three_bodies"}, {"spread", "0"}, {"softening", "0"}},
               "three equal masses on one curve (Chenciner and Montgomery, Ann. Math. 152 (2000))");
@@ -281,27 +303,7 @@ Ode::Ode(const Params& params)
           "its own is " + shortest(own) + ", and beyond ten times that trajectories run away",
           "take " + shortest(kLongest * own) + " at most"});
   }
-  if (params.system == System::n_body) {
-    const double longest = std::pow(params.softening, 1.5) / kStepsOfSwing;
-    if (longest_step(params) > longest * (1 + 1e-9)) {
-      fail(
-          ErrorKind::config,
-          {"ode: step = " + shortest(longest_step(params)) +
-               " is too long for softening = " + shortest(params.softening),
-           "bodies that meet swing with the rate softening^(-3/2), and the product of both is to "
-           "be " +
-               shortest(1 / kStepsOfSwing) + " at most",
-           (params.softening > 0 ? "take step = " + shortest(longest) + " at most, or " : "take ") +
-               "softening = " + shortest(std::pow(kStepsOfSwing * longest_step(params), 2.0 / 3)) +
-               " at least"});
-    }
-    if (params.spread != 1) {
-      fail(
-          ErrorKind::config,
-          {"ode: spread = " + shortest(params.spread) + " has no meaning for system = n_body",
-           "its bodies come from Plummer's sphere, which has no width to choose", "leave it at 1"});
-    }
-  }
+  if (params.system == System::n_body) check_cluster(params);
   const double interval = duration_of(params) / params.points;
   const double steps = std::max(1.0, std::ceil(interval / longest_step(params) * (1 - 1e-9)));
   if (steps * params.points > kMostSteps) {

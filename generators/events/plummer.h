@@ -43,8 +43,7 @@ WS_INLINE PlummerStar plummer_star(const SampleRng& rng, int number) {
     const math::NormalPair p = math::box_muller(more.word[0], more.word[1]);
     const math::NormalPair q = math::box_muller(more.word[2], more.word[3]);
     star.velocity[i] = p.first;
-    square += (p.first * p.first + p.second * p.second) +
-              (q.first * q.first + q.second * q.second);
+    square += (p.first * p.first + p.second * p.second) + (q.first * q.first + q.second * q.second);
   }
   const float speed = PlummerStar::kFastest * math::sqrt(depth / square);
   WS_UNROLL(3)
