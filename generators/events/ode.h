@@ -90,7 +90,7 @@ struct Ode {
           q.v[i] = truth.latents[3 + i];
           v.v[i] = truth.latents[9 + i];
         }
-        follow_bodies(key.rng, row, gravity, q, v, 6);
+        follow_bodies(key.rng, row, gravity, q, v);
         break;
       }
       case System::n_body: {
@@ -162,19 +162,19 @@ struct Ode {
     }
   }
 
-  /// Features of a point: `used` numbers of the places, then as many of the velocities.
-  template <class Row, int N, class Gravity>
-  WS_INLINE void follow_bodies(const SampleRng& rng, Row& row, const Gravity& gravity,
-                               OdeState<float, N>& q, OdeState<float, N>& v, int used) const {
-    OdeState<float, N> a = gravity(q);
+  /// Features of a point: the places, then the velocities.
+  template <class Row, class State, class Gravity>
+  WS_INLINE void follow_bodies(const SampleRng& rng, Row& row, const Gravity& gravity, State& q,
+                               State& v) const {
+    State a = gravity(q);
     Errors errors{rng, noise_};
+    int feature = 0;
     for (int point = 0; point < points_; ++point) {
       for (int step = 0; step < steps_; ++step) leapfrog_step(gravity, step_, q, v, a);
-      int feature = 2 * used * point;
       WS_UNROLL(6)
-      for (int i = 0; i < used; ++i, ++feature) row.set(feature, q.v[i] + errors.next(feature));
+      for (int i = 0; i < q.used; ++i, ++feature) row.set(feature, q.v[i] + errors.next(feature));
       WS_UNROLL(6)
-      for (int i = 0; i < used; ++i, ++feature) row.set(feature, v.v[i] + errors.next(feature));
+      for (int i = 0; i < v.used; ++i, ++feature) row.set(feature, v.v[i] + errors.next(feature));
     }
   }
 
@@ -182,7 +182,7 @@ struct Ode {
   template <class Row>
   WS_INLINE void follow_cluster(const SampleRng& rng, Row& row, Truth<kLatents>& truth) const {
     const EqualBodies<float> gravity{bodies_, 1 / static_cast<float>(bodies_), softening2_};
-    EqualBodies<float>::State q{}, v{};
+    EqualBodies<float>::State q{3 * bodies_, {}}, v = q;
     for (int i = 0; i < bodies_; ++i) {
       const PlummerStar star = plummer_star(rng, i);
       WS_UNROLL(3)
@@ -191,10 +191,10 @@ struct Ode {
         v.v[3 * i + axis] = star.velocity[axis];
       }
     }
-    centre(q, bodies_);
-    centre(v, bodies_);
+    centre(q);
+    centre(v);
     const Motion<float> start = gravity.motion(q, v);
-    follow_bodies(rng, row, gravity, q, v, 3 * bodies_);
+    follow_bodies(rng, row, gravity, q, v);
     const Motion<float> end = gravity.motion(q, v);
     const float energy = start.kinetic + start.potential;
     truth.latents[0] = energy;

@@ -107,19 +107,18 @@ struct Motion {
 };
 
 /// `bodies` of one mass in space under their gravity, softened as that of ThreeBodies:
-/// accelerations at (x1, y1, z1, x2, ...). Of places beyond the bodies' own the state is 0 and
-/// stays so.
+/// accelerations at (x1, y1, z1, x2, ...).
 template <class T>
 struct EqualBodies {
   static constexpr int kMost = 16;
-  using State = OdeState<T, 3 * kMost>;
+  using State = SomeState<T, 3 * kMost>;
 
   int bodies;
   T mass;  ///< of each
   T softening2;
 
   WS_INLINE State operator()(const State& q) const {
-    State a{};
+    State a{3 * bodies, {}};
     for (int i = 1; i < bodies; ++i) {
       for (int j = 0; j < i; ++j) {
         const T x = q.v[3 * j] - q.v[3 * i];
@@ -157,15 +156,15 @@ struct EqualBodies {
   }
 };
 
-/// Moves the mean of the first `bodies` of (x1, y1, z1, x2, ...) to the origin.
+/// Moves the mean of the bodies of (x1, y1, z1, x2, ...) to the origin.
 template <class T, int N>
-WS_INLINE void centre(OdeState<T, N>& u, int bodies) {
+WS_INLINE void centre(SomeState<T, N>& u) {
   WS_UNROLL(3)
   for (int axis = 0; axis < 3; ++axis) {
     T sum = 0;
-    for (int i = 0; i < bodies; ++i) sum += u.v[3 * i + axis];
-    const T mean = sum / static_cast<T>(bodies);
-    for (int i = 0; i < bodies; ++i) u.v[3 * i + axis] -= mean;
+    for (int i = axis; i < u.used; i += 3) sum += u.v[i];
+    const T mean = sum / static_cast<T>(u.used / 3);
+    for (int i = axis; i < u.used; i += 3) u.v[i] -= mean;
   }
 }
 

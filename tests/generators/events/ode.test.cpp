@@ -19,7 +19,6 @@
 namespace wellspring {
 namespace {
 
-using test::distance;
 using test::Trajectories;
 
 struct DoubleSinCos {
@@ -34,6 +33,12 @@ template <int N, class Rates>
 OdeState<double, N> after(const Rates& rates, OdeState<double, N> u, double time, int steps) {
   for (int i = 0; i < steps; ++i) rk4_step(rates, time / steps, u);
   return u;
+}
+template <int N>
+double distance(const OdeState<double, N>& a, const OdeState<double, N>& b) {
+  double square = 0;
+  for (int i = 0; i < N; ++i) square += (a.v[i] - b.v[i]) * (a.v[i] - b.v[i]);
+  return std::sqrt(square);
 }
 
 struct Bodies {

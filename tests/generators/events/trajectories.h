@@ -1,11 +1,9 @@
-// Samples of `ode` for tests, and how far two states are apart. Host only.
+// Samples of `ode` for tests. Host only.
 #pragma once
 
-#include "generators/events/integrate.h"
 #include "generators/generator.h"
 #include "tests/generators/collect.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,12 +23,5 @@ struct Trajectories {
   double x(std::size_t i, std::size_t feature) const { return samples.image(i)[feature]; }
   double latent(std::size_t i, std::size_t k) const { return samples.latent(i, k); }
 };
-
-template <int N>
-double distance(const OdeState<double, N>& a, const OdeState<double, N>& b) {
-  double square = 0;
-  for (int i = 0; i < N; ++i) square += (a.v[i] - b.v[i]) * (a.v[i] - b.v[i]);
-  return std::sqrt(square);
-}
 
 }  // namespace wellspring::test
