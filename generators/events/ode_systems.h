@@ -120,19 +120,22 @@ struct EqualBodies {
   WS_INLINE State operator()(const State& q) const {
     State a{3 * bodies, {}};
     for (int i = 1; i < bodies; ++i) {
-      for (int j = 0; j < i; ++j) {
-        const T x = q.v[3 * j] - q.v[3 * i];
-        const T y = q.v[3 * j + 1] - q.v[3 * i + 1];
-        const T z = q.v[3 * j + 2] - q.v[3 * i + 2];
-        const T square = x * x + y * y + z * z + softening2;
+      const T x = q.v[3 * i], y = q.v[3 * i + 1], z = q.v[3 * i + 2];
+      T ax = 0, ay = 0, az = 0;
+      for (int j = 0; j < 3 * i; j += 3) {
+        const T dx = q.v[j] - x, dy = q.v[j + 1] - y, dz = q.v[j + 2] - z;
+        const T square = dx * dx + dy * dy + dz * dz + softening2;
         const T strength = mass / (square * detail::square_root(square));
-        a.v[3 * i] += strength * x;
-        a.v[3 * i + 1] += strength * y;
-        a.v[3 * i + 2] += strength * z;
-        a.v[3 * j] -= strength * x;
-        a.v[3 * j + 1] -= strength * y;
-        a.v[3 * j + 2] -= strength * z;
+        ax += strength * dx;
+        ay += strength * dy;
+        az += strength * dz;
+        a.v[j] -= strength * dx;
+        a.v[j + 1] -= strength * dy;
+        a.v[j + 2] -= strength * dz;
       }
+      a.v[3 * i] = ax;
+      a.v[3 * i + 1] = ay;
+      a.v[3 * i + 2] = az;
     }
     return a;
   }
