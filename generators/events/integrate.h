@@ -15,6 +15,15 @@ namespace wellspring {
 /// A point of phase space, or its rate of change.
 template <class T, int N>
 struct OdeState {
+  static constexpr int used = N;
+  T v[N];
+};
+
+/// The same of a dimension that is known at run time, N at most. On devices it lies in local
+/// memory, as nothing of it is unrolled.
+template <class T, int N>
+struct SomeState {
+  int used;
   T v[N];
 };
 
@@ -43,6 +52,13 @@ WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N
   return result;
 }
 
+/// u += h rate, likewise.
+template <class State, class T>
+WS_INLINE void move(State& u, T h, const State& rate) {
+  WS_UNROLL(16)
+  for (int i = 0; i < u.used; ++i) u.v[i] = multiply_add(h, rate.v[i], u.v[i]);
+}
+
 }  // namespace detail
 
 /// One step of length h of du/dt = rates(u); local error of order h^5.
@@ -64,14 +80,14 @@ WS_INLINE void rk4_step(const Rates& rates, T h, OdeState<T, N>& u) {
 /// One step of kick, drift, kick for d2q/dt2 = accelerations(q), velocities v; local error of order
 /// h^3, symplectic and reversible. `a` holds the accelerations at q before and after, so that each
 /// step asks for them once.
-template <class T, int N, class Accelerations>
-WS_INLINE void leapfrog_step(const Accelerations& accelerations, T h, OdeState<T, N>& q,
-                             OdeState<T, N>& v, OdeState<T, N>& a) {
+template <class T, class State, class Accelerations>
+WS_INLINE void leapfrog_step(const Accelerations& accelerations, T h, State& q, State& v,
+                             State& a) {
   const T half = h * T(0.5);
-  v = detail::moved(v, half, a);
-  q = detail::moved(q, h, v);
+  detail::move(v, half, a);
+  detail::move(q, h, v);
   a = accelerations(q);
-  v = detail::moved(v, half, a);
+  detail::move(v, half, a);
 }
 
 }  // namespace wellspring

@@ -19,6 +19,10 @@ using System = Ode::System;
 /// math::box_muller reaches no further.
 constexpr double kReach = 5.78;
 
+/// Of n_body: steps in the time in which all bodies, gathered in one softening length, swing by one
+/// radian; leapfrog's rate is then off by 1 / (24 kStepsOfSwing^2), a hundredth.
+constexpr double kStepsOfSwing = 2;
+
 /// A latent: uniform within half_width of the centre, or with a logarithm that is normal with these
 /// as mean and standard deviation.
 struct Prior {
@@ -46,7 +50,7 @@ constexpr double kEightX = 0.97000436, kEightY = -0.24308753;
 constexpr double kEightVx = -0.93240737, kEightVy = -0.86473146;
 
 const Facts& facts(System system) {
-  static const std::array<Facts, 5> all = {{
+  static const std::array<Facts, 6> all = {{
       {2,
        0.005,
        "",
@@ -126,8 +130,54 @@ const Facts& facts(System system) {
         {"vy3", ""}},
        20,
        20},
+      // A crossing time of D. Heggie and R. Mathieu. The rest depends on the number of bodies.
+      {2.8284271247461903, 0.002, "", false, {}, {}, 0, 0},
   }};
   return all[static_cast<std::size_t>(system)];
+}
+
+/// The state of a point and its reach, for as many bodies as there are.
+std::vector<ValueInfo> state_of(System system, int bodies) {
+  if (system != System::n_body) return facts(system).state;
+  std::vector<ValueInfo> state;
+  for (const char* of : {"", "v"})
+    for (int body = 1; body <= bodies; ++body)
+      for (const char* axis : {"x", "y", "z"})
+        state.push_back({of + std::string(axis) + std::to_string(body), ""});
+  return state;
+}
+
+/// What stars of Plummer's sphere may reach before their mean is moved to the origin, which at most
+/// doubles a place or a velocity and lowers sums of squares.
+struct ClusterBounds {
+  double kinetic, shallowest, deepest, spin, speed;
+
+  ClusterBounds(int bodies, double softening) {
+    const double fastest = PlummerStar::kFastest, reach = PlummerStar::kReach;
+    const double pairs = 0.5 * (bodies - 1) / bodies;  // each with the square of a mass
+    kinetic = fastest * fastest / 2;
+    shallowest = pairs / std::hypot(2 * reach, softening);
+    deepest = pairs / softening;
+    spin = reach * fastest;
+    speed = std::sqrt(2 * bodies * (kinetic + deepest));  // one body has all energy there may be
+  }
+};
+
+std::vector<LatentInfo> cluster_latents(const Ode::Params& params) {
+  const ClusterBounds most(params.bodies, params.softening);
+  const auto latent = [](const char* name, const char* help, double low, double high) {
+    return rarely_reached(
+        {name, help, "", static_cast<float>(1.001 * low), static_cast<float>(1.001 * high)});
+  };
+  return {latent("energy", "of all bodies at time 0", -most.deepest, most.kinetic),
+          latent("virial_ratio", "kinetic energy over minus the potential one, at time 0", 0,
+                 most.kinetic / most.shallowest),
+          latent("spin_x", "angular momentum about the middle, at time 0", -most.spin, most.spin),
+          latent("spin_y", "likewise, y", -most.spin, most.spin),
+          latent("spin_z", "likewise, z", -most.spin, most.spin),
+          latent("energy_error",
+                 "energy at the end less that at time 0, over kinetic energy less potential one",
+                 -2 * most.deepest / most.shallowest, 2 * most.deepest / most.shallowest)};
 }
 
 double duration_of(const Ode::Params& params) {
@@ -135,6 +185,27 @@ double duration_of(const Ode::Params& params) {
 }
 double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
+}
+
+/// Errors (config): n_body cannot be followed in these steps, or has no such parameter.
+void check_cluster(const Ode::Params& params) {
+  const double step = longest_step(params), softening = params.softening;
+  const double longest = std::pow(softening, 1.5) / kStepsOfSwing;
+  if (step > longest * (1 + 1e-9)) {
+    const std::string shorter =
+        softening > 0 ? "step = " + shortest(longest) + " at most, or " : "";
+    const double least = std::ceil(1e4 * std::pow(kStepsOfSwing * step, 2.0 / 3)) / 1e4;
+    fail(ErrorKind::config,
+         {"ode: step = " + shortest(step) + " is too long for softening = " + shortest(softening),
+          "bodies that meet may swing at the rate softening^(-3/2); step times that is to be " +
+              shortest(1 / kStepsOfSwing) + " at most",
+          "take " + shorter + "softening = " + shortest(least) + " at least"});
+  }
+  if (params.spread != 1) {
+    fail(ErrorKind::config,
+         {"ode: spread = " + shortest(params.spread) + " has no meaning for system = n_body",
+          "its bodies come from Plummer's sphere, which has no width to choose", "leave it at 1"});
+  }
 }
 
 }  // namespace
@@ -147,7 +218,8 @@ const ParamTable<Ode::Params>& Ode::table() {
                    {"double_pendulum", System::double_pendulum},
                    {"lotka_volterra", System::lotka_volterra},
                    {"sir", System::sir},
-                   {"three_bodies", System::three_bodies}},
+                   {"three_bodies", System::three_bodies},
+                   {"n_body", System::n_body}},
                   "what is integrated, and the law of its parameters and beginning")
           .integer("points", &Params::points, {1, 1024}, "",
                    "how often the state is written, at equal intervals; the last at the end")
@@ -161,7 +233,9 @@ const ParamTable<Ode::Params>& Ode::table() {
           .real("noise", &Params::noise, {0, 1000}, "",
                 "standard deviation of a normal error that each feature has")
           .real("softening", &Params::softening, {0, 1}, "",
-                "of the gravity of three_bodies: the length below which it no longer grows")
+                "of the gravity of bodies: the length below which it no longer grows")
+          .integer("bodies", &Params::bodies, {2, EqualBodies<float>::kMost}, "",
+                   "how many n_body follows, each with the same share of the mass 1")
           .preset(
               "figure_eight", {{"system", "three_bodies"}, {"spread", "0"}, {"softening", "0"}},
               "three equal masses on one curve (Chenciner and Montgomery, Ann. Math. 152 (2000))");
@@ -169,14 +243,14 @@ const ParamTable<Ode::Params>& Ode::table() {
 }
 
 SampleLayout Ode::layout() const {
-  return SampleLayout::event(points_ * static_cast<int>(facts(system_).state.size()));
+  return SampleLayout::event(points_ * static_cast<int>(state_of(system_, bodies_).size()));
 }
 
 SampleInfo Ode::describe(const Params& params) {
   const Facts& system = facts(params.system);
   SampleInfo info;
   info.name = "ode";
-  info.summary = "Trajectories of Lorenz, double pendulum, predators and prey, SIR, three bodies";
+  info.summary = "Trajectories of Lorenz, double pendulum, predators and prey, SIR, N bodies";
   info.reference = "Hairer, Norsett, Wanner 1993, II.1; Hairer, Lubich, Wanner 2006, I.1.4";
   info.classes = {"any"};
   for (const Prior& prior : system.priors) {
@@ -191,24 +265,33 @@ SampleInfo Ode::describe(const Params& params) {
                             std::nextafter(static_cast<float>(high), 1e9f)});
     if (system.log_normal) info.latents.back().ends = LatentEnds::rare;
   }
+  double first = system.reach, per_time = system.reach_per_time;
+  std::size_t words = system.priors.size();
+  if (params.system == System::n_body) {
+    info.latents = cluster_latents(params);
+    per_time = ClusterBounds(params.bodies, params.softening).speed;
+    first = 2 * PlummerStar::kReach + per_time;
+    words = static_cast<std::size_t>(4 * PlummerStar::kBlocks * params.bodies);
+  }
   const double duration = duration_of(params);
+  const std::vector<ValueInfo> state = state_of(params.system, params.bodies);
   for (int point = 1; point <= params.points; ++point)
-    for (const ValueInfo& value : system.state) {
+    for (const ValueInfo& value : state) {
       const double time = std::round(1e4 * duration * point / params.points) / 1e4;
       info.features.push_back({value.name + " at " + shortest(time), value.unit});
     }
-  const double reach = system.reach + system.reach_per_time * duration + kReach * params.noise;
+  const double reach = first + per_time * duration + kReach * params.noise;
   info.high = static_cast<float>(reach);
   info.low = params.system == System::lotka_volterra && params.noise == 0 ? 0 : -info.high;
-  const auto blocks = [](std::size_t words) { return static_cast<std::int64_t>((words + 3) / 4); };
-  info.draws = {.scene = blocks(system.priors.size()) +
-                         (params.noise > 0 ? blocks(info.features.size()) : 0)};
+  const auto blocks = [](std::size_t count) { return static_cast<std::int64_t>((count + 3) / 4); };
+  info.draws = {.scene = blocks(words) + (params.noise > 0 ? blocks(info.features.size()) : 0)};
   return info;
 }
 
 Ode::Ode(const Params& params)
     : system_(params.system),
       points_(params.points),
+      bodies_(params.bodies),
       noise_(static_cast<float>(params.noise)),
       softening2_(static_cast<float>(params.softening * params.softening)) {
   // Explicit methods are unstable beyond some steps; ten times a system's own is still well below.
@@ -220,6 +303,7 @@ Ode::Ode(const Params& params)
           "its own is " + shortest(own) + ", and beyond ten times that trajectories run away",
           "take " + shortest(kLongest * own) + " at most"});
   }
+  if (params.system == System::n_body) check_cluster(params);
   const double interval = duration_of(params) / params.points;
   const double steps = std::max(1.0, std::ceil(interval / longest_step(params) * (1 - 1e-9)));
   if (steps * params.points > kMostSteps) {

@@ -1,11 +1,12 @@
 // Generator `ode`: trajectories of small systems of ordinary differential equations, sampled at
 // equal intervals; what a network is asked is the parameters, or where a trajectory began.
-// Integrated by the fourth-order method of Runge and Kutta, three bodies by leapfrog, with fixed
-// steps. Made through the registry; host and device.
+// Integrated by the fourth-order method of Runge and Kutta, bodies under their gravity by leapfrog,
+// with fixed steps. Made through the registry; host and device.
 #pragma once
 
 #include "core/params.h"
 #include "generators/events/ode_systems.h"
+#include "generators/events/plummer.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
 #include "kernels/math.h"
@@ -17,7 +18,14 @@ namespace wellspring {
 
 struct Ode {
   static constexpr int kLatents = 15;  ///< three bodies: masses, places, velocities
-  enum class System : std::uint8_t { lorenz, double_pendulum, lotka_volterra, sir, three_bodies };
+  enum class System : std::uint8_t {
+    lorenz,
+    double_pendulum,
+    lotka_volterra,
+    sir,
+    three_bodies,
+    n_body
+  };
 
   struct Params {
     System system = System::lorenz;
@@ -27,10 +35,12 @@ struct Ode {
     double spread = 1;
     double noise = 0;
     double softening = 0.1;
+    int bodies = 8;
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
-  /// Errors (config): more than kMostSteps steps.
+  /// Errors (config): more than kMostSteps steps; a step that is too long for the system or for the
+  /// softening of n_body, or a spread of n_body.
   explicit Ode(const Params& params);
   SampleLayout layout() const;
 
@@ -72,7 +82,19 @@ struct Ode {
       }
       case System::three_bodies: {
         uniform<15>(key.rng, truth);
-        follow_bodies(key.rng, row, truth);
+        const ThreeBodies<float> gravity{{truth.latents[0], truth.latents[1], truth.latents[2]},
+                                         softening2_};
+        OdeState<float, 6> q{}, v{};
+        WS_UNROLL(6)
+        for (int i = 0; i < 6; ++i) {
+          q.v[i] = truth.latents[3 + i];
+          v.v[i] = truth.latents[9 + i];
+        }
+        follow_bodies(key.rng, row, gravity, q, v);
+        break;
+      }
+      case System::n_body: {
+        follow_cluster(key.rng, row, truth);
         break;
       }
     }
@@ -140,31 +162,51 @@ struct Ode {
     }
   }
 
-  /// Features of a point: x, y of the three, then their velocities.
-  template <class Row>
-  WS_INLINE void follow_bodies(const SampleRng& rng, Row& row, const Truth<kLatents>& truth) const {
-    const ThreeBodies<float> gravity{{truth.latents[0], truth.latents[1], truth.latents[2]},
-                                     softening2_};
-    OdeState<float, 6> q{}, v{};
-    WS_UNROLL(6)
-    for (int i = 0; i < 6; ++i) {
-      q.v[i] = truth.latents[3 + i];
-      v.v[i] = truth.latents[9 + i];
-    }
-    OdeState<float, 6> a = gravity(q);
+  /// Features of a point: the places, then the velocities.
+  template <class Row, class State, class Gravity>
+  WS_INLINE void follow_bodies(const SampleRng& rng, Row& row, const Gravity& gravity, State& q,
+                               State& v) const {
+    State a = gravity(q);
     Errors errors{rng, noise_};
+    int feature = 0;
     for (int point = 0; point < points_; ++point) {
       for (int step = 0; step < steps_; ++step) leapfrog_step(gravity, step_, q, v, a);
-      WS_UNROLL(12)
-      for (int i = 0; i < 12; ++i) {
-        const int feature = 12 * point + i;
-        row.set(feature, (i < 6 ? q.v[i % 6] : v.v[i % 6]) + errors.next(feature));
+      WS_UNROLL(6)
+      for (int i = 0; i < q.used; ++i, ++feature) row.set(feature, q.v[i] + errors.next(feature));
+      WS_UNROLL(6)
+      for (int i = 0; i < v.used; ++i, ++feature) row.set(feature, v.v[i] + errors.next(feature));
+    }
+  }
+
+  /// Equal masses, 1 together, from Plummer's sphere; latents as describe() names them.
+  template <class Row>
+  WS_INLINE void follow_cluster(const SampleRng& rng, Row& row, Truth<kLatents>& truth) const {
+    const EqualBodies<float> gravity{bodies_, 1 / static_cast<float>(bodies_), softening2_};
+    EqualBodies<float>::State q{3 * bodies_, {}}, v = q;
+    for (int i = 0; i < bodies_; ++i) {
+      const PlummerStar star = plummer_star(rng, i);
+      WS_UNROLL(3)
+      for (int axis = 0; axis < 3; ++axis) {
+        q.v[3 * i + axis] = star.place[axis];
+        v.v[3 * i + axis] = star.velocity[axis];
       }
     }
+    centre(q);
+    centre(v);
+    const Motion<float> start = gravity.motion(q, v);
+    follow_bodies(rng, row, gravity, q, v);
+    const Motion<float> end = gravity.motion(q, v);
+    const float energy = start.kinetic + start.potential;
+    truth.latents[0] = energy;
+    truth.latents[1] = -start.kinetic / start.potential;
+    WS_UNROLL(3)
+    for (int axis = 0; axis < 3; ++axis) truth.latents[2 + axis] = start.spin[axis];
+    truth.latents[5] = (end.kinetic + end.potential - energy) / (start.kinetic - start.potential);
   }
 
   System system_;
   int points_, steps_;  ///< steps between two points
+  int bodies_;          ///< of n_body
   float step_, noise_, softening2_;
   float centre_[kLatents] = {}, half_width_[kLatents] = {};
 };

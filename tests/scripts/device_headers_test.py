@@ -18,6 +18,7 @@ DEVICE_HEADERS = """
 core/expect.h
 generators/events/integrate.h
 generators/events/ode_systems.h
+generators/events/plummer.h
 kernels/dtype.h
 kernels/emission/augmentation.h
 kernels/emission/batch.h

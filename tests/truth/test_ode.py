@@ -1,4 +1,4 @@
-"""ode: parameters, beginnings and trajectories of all five systems.
+"""ode: parameters, beginnings and trajectories of all six systems.
 
 Latents are compared exactly; log-normal ones to a few units in the last place (ULP). Trajectories begin with the
 program's own latents and take the page's steps in f64. How far f32 may lie from that depends on how the system pulls
@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 
-from truth import Sample, TruthTest, named_key, unit, unit_open
+from truth import Sample, TruthTest, named_key, normal, unit, unit_open
 
 ULP = 2.0**-23
 # The figure of eight: places and velocities of three bodies.
@@ -68,14 +68,52 @@ def sir(p):
     return lambda u: np.array([-p[0] * u[0] * u[1], p[0] * u[0] * u[1] - p[1] * u[1], p[1] * u[1]])
 
 
-def gravity(masses, softening):
+def gravity(masses, softening, axes=2):
+    """Accelerations at [body * axes + axis, ...] for masses: [bodies, ...]."""
+
     def acceleration(places):
-        x, y = places[0::2], places[1::2]
-        dx, dy = x[None] - x[:, None], y[None] - y[:, None]
-        pull = masses[None] * (dx * dx + dy * dy + softening**2 + (dx == 0)) ** -1.5
-        return np.stack([(pull * dx).sum(axis=1), (pull * dy).sum(axis=1)], 1).reshape(places.shape)
+        q = places.reshape(-1, axes, *places.shape[1:])
+        d = q[None] - q[:, None]
+        square = (d * d).sum(axis=2)
+        pull = masses[None] * (square + softening**2 + (square == 0)) ** -1.5
+        return (pull[:, :, None] * d).sum(axis=1).reshape(places.shape)
 
     return acceleration
+
+
+def cluster(sample, bodies):
+    """How n_body begins: places and velocities [6 bodies, samples], and about how far f32 may be off."""
+    parts, off = [], []
+    a = 3 * np.pi / 16
+    for body in range(bodies):
+        words = np.array([word for part in range(4) for word in sample.block("scene", 4 * body + part)])
+        m = 0.999 * unit_open(words[0]).astype(np.float64)
+        depth = np.sqrt(1 - m ** (2 / 3))
+        radius = a * np.cbrt(m) / depth
+        height, turn = 2 * unit(words[1]).astype(np.float64) - 1, 2 * np.pi * unit(words[2]).astype(np.float64)
+        across = np.sqrt(1 - height**2)
+        z = np.array([normal(words[k], words[k + 1]) for k in range(4, 16, 2)])
+        speed = np.sqrt(2 / a * depth / (z * z).sum(axis=(0, 1)))
+        place = radius * np.array([across * np.cos(turn), across * np.sin(turn), height])
+        velocity = speed * np.array([z[0, 0], z[2, 0], z[4, 0]])
+        parts.append((place, velocity))
+        # Roundings of the cube root and of 1 - t^2 are 1 / depth^2 times as large in radius, and in speed.
+        share = 8 * ULP * (1 + 1 / depth**2)
+        off.append((share * radius * np.ones((3, 1)), share * np.sqrt(2 / a * depth) * np.ones((3, 1))))
+    # [kind, body, axis, samples], each about its mean over the bodies.
+    parts, off = (np.array(x).swapaxes(0, 1) for x in (parts, off))
+    parts -= parts.mean(axis=1, keepdims=True)
+    return parts.reshape(6 * bodies, -1), (off + off.mean(axis=1, keepdims=True)).reshape(6 * bodies, -1)
+
+
+def motion(state, softening):
+    """Kinetic and potential energy and angular momentum of equal masses, state: [6 bodies, ...]."""
+    q, v = state.reshape(2, -1, 3, *state.shape[1:])
+    bodies = len(q)
+    d = q[None] - q[:, None]
+    inverse = 1 / np.sqrt((d * d).sum(axis=2) + softening**2)
+    potential = -inverse[np.triu_indices(bodies, 1)].sum(axis=0) / bodies**2
+    return (v * v).sum(axis=(0, 1)) / 2 / bodies, potential, np.cross(q, v, axis=1).mean(axis=0)
 
 
 def runge_kutta(slope, u, h, rounded, steps):
@@ -89,7 +127,7 @@ def runge_kutta(slope, u, h, rounded, steps):
 
 
 def leapfrog(acceleration, u, h, rounded, steps):
-    q, v = u[:6], u[6:]
+    q, v = np.split(u, 2)
     a = acceleration(q)
     for _ in range(steps):
         v = v + h / 2 * a
@@ -200,6 +238,55 @@ class Ode(TruthTest):
         )
         latents = self.latents("three_bodies", made, 2)
         self.follow("three_bodies", latents, made["x"], points=3, duration=1, step=0.01, softening=np.full(10, 0.3))
+
+    def test_n_body(self):
+        for bodies, count, softening, duration, step, points, seed in (
+            (8, 12, 0.1, 2 * np.sqrt(2), 0.002, 32, 0),
+            (2, 40, 0.05, 1, 0.005, 3, 1),
+            (16, 8, 0.3, 0.8, 0.02, 5, 2),
+        ):
+            settings = [f"bodies={bodies}", f"softening={softening}", f"points={points}"]
+            if seed > 0:
+                settings += [f"duration={duration}", f"step={step}"]
+            made = self.samples("ode", count, "system=n_body", *settings, seed=seed)
+            np.testing.assert_array_equal(made["label"], 0)
+            np.testing.assert_array_equal(made["weight"], 1)
+            start, off = cluster(Sample(named_key(seed, "ode"), made["sample"]), bodies)
+            random = np.random.default_rng(7)
+            copies = 9
+
+            def moved(state, by):
+                state = state.reshape(len(state), copies, count)
+                state[:, 1:] += by * random.uniform(-1, 1, state[:, 1:].shape)
+                return state.reshape(len(state), -1)
+
+            # A step rounds each number three times, and the sum of accelerations before.
+            def rounded(state):
+                return moved(state, ULP * (np.abs(state.reshape(len(state), copies, count)[:, :1]) + 0.1))
+
+            state = moved(np.tile(start, (1, copies)), off[:, None])
+            interval = duration / points
+            steps = int(np.ceil((1 - 1e-9) * interval / step))
+            pull = gravity(np.full((bodies, 1), 1 / bodies), softening, axes=3)
+            states = [state]
+            for _ in range(points):
+                states.append(leapfrog(pull, states[-1], f32(interval / steps), rounded, steps))
+            states = np.array(states).reshape(points + 1, 6 * bodies, copies, count)
+
+            def compare(given, expected, floor):
+                """expected: [..., copies, samples]; the first copy is the page's, the rest say how far it reaches."""
+                reach = np.abs(expected[..., 1:, :] - expected[..., :1, :]).max(axis=-2)
+                worst = np.max(np.abs(given - expected[..., 0, :]) / (5 * reach + floor))
+                self.assertLess(worst, 1, f"{bodies} bodies: off by {worst:.3g} times the tolerance")
+
+            compare(made["x"].T.reshape(points, 6 * bodies, count), states[1:], ULP)
+            (t, w, spin), (t_end, w_end, _) = (motion(states[k], softening) for k in (0, -1))
+            given = made["latents"].T.astype(np.float64)
+            roundings = bodies * ULP
+            compare(given[0], t + w, roundings * (t - w)[0])
+            compare(given[1], -t / w, roundings * (t / -w)[0])
+            compare(given[2:5], spin, roundings * np.abs(states[0, :, 0]).max())
+            compare(given[5], (t_end + w_end - t - w) / (t - w), 2 * roundings)
 
     def test_noise(self):
         for system in ("lorenz", "three_bodies"):

@@ -2,8 +2,7 @@
 // quantities, high-precision values and periods from the literature.
 #include "generators/events/ode.h"
 
-#include "generators/generator.h"
-#include "tests/generators/collect.h"
+#include "tests/generators/events/trajectories.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
 
@@ -19,6 +18,8 @@
 
 namespace wellspring {
 namespace {
+
+using test::Trajectories;
 
 struct DoubleSinCos {
   double sine, cosine;
@@ -199,20 +200,6 @@ TEST(Systems, BodiesComeBack) {
 }
 
 // ---- trajectories -------------------------------------------------------------------------------
-
-struct Trajectories {
-  test::Samples samples;
-  SampleInfo info;
-
-  Trajectories(const std::vector<ParamSetting>& settings, std::uint64_t count) {
-    const auto generator = make_generator("ode", 1, settings);
-    samples = test::collect(*generator, {5, 0, count}, {Device::cpu(), 1024, 1});
-    info = generator->info();
-  }
-  std::size_t count() const { return samples.count(); }
-  double x(std::size_t i, std::size_t feature) const { return samples.image(i)[feature]; }
-  double latent(std::size_t i, std::size_t k) const { return samples.latent(i, k); }
-};
 
 /// The largest error of the features of point `point` of sample i, where `exact` is the state.
 template <int N>

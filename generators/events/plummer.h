@@ -1,0 +1,54 @@
+// Stars of H. Plummer's sphere (MNRAS 71 (1911) 460), as S. Aarseth, M. Henon and R. Wielen draw
+// them (A&A 37 (1974) 183), in the units of D. Heggie and R. Mathieu (LNP 267 (1986) 233): G = 1,
+// mass 1 and energy -1/4 of the whole sphere. Used by the generator `ode`. Host and device.
+#pragma once
+
+#include "kernels/macros.h"
+#include "kernels/math.h"
+#include "kernels/philox.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+struct PlummerStar {
+  static constexpr float kScale = 0.589048623f;   ///< length a = 3 pi / 16 of the sphere
+  static constexpr float kInside = 0.999f;        ///< the share of the mass within kReach is kept
+  static constexpr float kReach = 22.8042468f;    ///< a (kInside^(-2/3) - 1)^(-1/2)
+  static constexpr float kFastest = 1.84263546f;  ///< sqrt(2 / a): to escape from the middle
+  static constexpr int kBlocks = 4;               ///< of purpose scene, for a star
+
+  float place[3], velocity[3];
+};
+
+/// Star `number` of a sample. The mass within its radius is uniform up to kInside. In A&A 37 the
+/// speed, in that of escape, is drawn from q^2 (1 - q^2)^(7/2) by rejection; here the velocity is
+/// three of the coordinates of a point on the sphere in twelve dimensions, which is the same law:
+/// q^2 is that of Beta(3/2, 9/2).
+WS_INLINE PlummerStar plummer_star(const SampleRng& rng, int number) {
+  const auto first = static_cast<std::uint32_t>(PlummerStar::kBlocks * number);
+  const Philox4 words = rng.block(Purpose::scene, first);
+  // r = a t / sqrt(1 - t^2) with t^3 the mass within; a / sqrt(r^2 + a^2) = sqrt(1 - t^2).
+  const float t = math::cbrt(PlummerStar::kInside * unit_float_open(words.word[0]));
+  const float depth = math::sqrt(math::fma(-t, t, 1));
+  const float radius = PlummerStar::kScale * t / depth;
+  const float height = math::fma(2, unit_float(words.word[1]), -1);
+  const float across = radius * math::sqrt(math::fma(-height, height, 1));
+  const math::SinCos around = math::sincos_turns(unit_float(words.word[2]));
+  PlummerStar star{{across * around.cosine, across * around.sine, radius * height}, {}};
+  float square = 0;
+  WS_UNROLL(3)
+  for (int i = 0; i < 3; ++i) {
+    const Philox4 more = rng.block(Purpose::scene, first + 1 + static_cast<std::uint32_t>(i));
+    const math::NormalPair p = math::box_muller(more.word[0], more.word[1]);
+    const math::NormalPair q = math::box_muller(more.word[2], more.word[3]);
+    star.velocity[i] = p.first;
+    square += (p.first * p.first + p.second * p.second) + (q.first * q.first + q.second * q.second);
+  }
+  const float speed = PlummerStar::kFastest * math::sqrt(depth / square);
+  WS_UNROLL(3)
+  for (int i = 0; i < 3; ++i) star.velocity[i] *= speed;
+  return star;
+}
+
+}  // namespace wellspring
