@@ -18,14 +18,28 @@ function(wellspring_generators)
     set(row "${CMAKE_CURRENT_BINARY_DIR}/registered/${name}.cpp")
     configure_file(generator.cpp.in "${row}" @ONLY)
     target_sources(libwellspring PRIVATE "${row}")
-    if(WELLSPRING_HAS_CUDA)
-      set(device_code "${CMAKE_CURRENT_BINARY_DIR}/registered/${name}.cu")
-      configure_file(generator.cu.in "${device_code}" @ONLY)
-      target_sources(libwellspring PRIVATE "${device_code}")
-    endif()
+    wellspring_device_code(${entry})
   endforeach()
   file(CONFIGURE OUTPUT "${list_file}" CONTENT "${list}" @ONLY)
   set_property(GLOBAL PROPERTY WELLSPRING_GENERATORS "${ARGN}")
+endfunction()
+
+# wellspring_variants(images/textured_leaves:TexturedLeaves ...): functors that a generator gives its place
+# to for some of its parameters (F::instead of generators/adapters.h). They have device code alone.
+function(wellspring_variants)
+  foreach(entry ${ARGN})
+    wellspring_device_code(${entry})
+  endforeach()
+endfunction()
+
+function(wellspring_device_code entry)
+  if(NOT WELLSPRING_HAS_CUDA)
+    return()
+  endif()
+  wellspring_split_entry(${entry} header name type)
+  set(device_code "${CMAKE_CURRENT_BINARY_DIR}/registered/${name}.cu")
+  configure_file(generator.cu.in "${device_code}" @ONLY)
+  target_sources(libwellspring PRIVATE "${device_code}")
 endfunction()
 
 # The sources of all generators' team tests, written from tests/generators/teams.cpp.in.

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "generators/events/plummer.h"
 
 #include <algorithm>
 #include <array>
@@ -289,11 +290,11 @@ SampleInfo Ode::describe(const Params& params) {
 }
 
 Ode::Ode(const Params& params)
-    : system_(params.system),
-      points_(params.points),
+    : softening2_(static_cast<float>(params.softening * params.softening)),
       bodies_(params.bodies),
-      noise_(static_cast<float>(params.noise)),
-      softening2_(static_cast<float>(params.softening * params.softening)) {
+      system_(params.system),
+      points_(params.points),
+      noise_(static_cast<float>(params.noise)) {
   // Explicit methods are unstable beyond some steps; ten times a system's own is still well below.
   constexpr double kLongest = 10;
   const double own = facts(params.system).step;

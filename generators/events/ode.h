@@ -6,15 +6,17 @@
 
 #include "core/params.h"
 #include "generators/events/ode_systems.h"
-#include "generators/events/plummer.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace wellspring {
+
+class Generator;
 
 struct Ode {
   static constexpr int kLatents = 15;  ///< three bodies: masses, places, velocities
@@ -42,6 +44,8 @@ struct Ode {
   /// Errors (config): more than kMostSteps steps; a step that is too long for the system or for the
   /// softening of n_body, or a spread of n_body.
   explicit Ode(const Params& params);
+  /// Where the system is n_body: the generator that has it (n_body.h), otherwise none.
+  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
   SampleLayout layout() const;
 
   /// Longest trajectory, steps: a float's time would be off, and a sample take seconds.
@@ -93,10 +97,8 @@ struct Ode {
         follow_bodies(key.rng, row, gravity, q, v);
         break;
       }
-      case System::n_body: {
-        follow_cluster(key.rng, row, truth);
-        break;
-      }
+      case System::n_body:
+        break;  // see instead()
     }
     truth.label = 0;
   }
@@ -104,7 +106,7 @@ struct Ode {
   static constexpr float kGravity = 9.81f;    ///< g / l1 of the pendulum, 1/s^2
   static constexpr float kFirstCase = 1e-6f;  ///< infected at the beginning of sir
 
- private:
+ protected:
   /// Normal errors of the features, in their order.
   struct Errors {
     SampleRng rng;
@@ -124,6 +126,26 @@ struct Ode {
     }
   };
 
+  /// Features of a point: the places, then the velocities.
+  template <class Row, class State, class Gravity>
+  WS_INLINE void follow_bodies(const SampleRng& rng, Row& row, const Gravity& gravity, State& q,
+                               State& v) const {
+    State a = gravity(q);
+    Errors errors{rng, noise_};
+    int feature = 0;
+    for (int point = 0; point < points_; ++point) {
+      for (int step = 0; step < steps_; ++step) leapfrog_step(gravity, step_, q, v, a);
+      WS_UNROLL(6)
+      for (int i = 0; i < q.used; ++i, ++feature) row.set(feature, q.v[i] + errors.next(feature));
+      WS_UNROLL(6)
+      for (int i = 0; i < v.used; ++i, ++feature) row.set(feature, v.v[i] + errors.next(feature));
+    }
+  }
+
+  float softening2_;
+  int bodies_;  ///< of n_body
+
+ private:
   /// N latents uniform within half_width_ of centre_, from as many words.
   template <int N>
   WS_INLINE void uniform(const SampleRng& rng, Truth<kLatents>& truth) const {
@@ -162,52 +184,9 @@ struct Ode {
     }
   }
 
-  /// Features of a point: the places, then the velocities.
-  template <class Row, class State, class Gravity>
-  WS_INLINE void follow_bodies(const SampleRng& rng, Row& row, const Gravity& gravity, State& q,
-                               State& v) const {
-    State a = gravity(q);
-    Errors errors{rng, noise_};
-    int feature = 0;
-    for (int point = 0; point < points_; ++point) {
-      for (int step = 0; step < steps_; ++step) leapfrog_step(gravity, step_, q, v, a);
-      WS_UNROLL(6)
-      for (int i = 0; i < q.used; ++i, ++feature) row.set(feature, q.v[i] + errors.next(feature));
-      WS_UNROLL(6)
-      for (int i = 0; i < v.used; ++i, ++feature) row.set(feature, v.v[i] + errors.next(feature));
-    }
-  }
-
-  /// Equal masses, 1 together, from Plummer's sphere; latents as describe() names them.
-  template <class Row>
-  WS_INLINE void follow_cluster(const SampleRng& rng, Row& row, Truth<kLatents>& truth) const {
-    const EqualBodies<float> gravity{bodies_, 1 / static_cast<float>(bodies_), softening2_};
-    EqualBodies<float>::State q{3 * bodies_, {}}, v = q;
-    for (int i = 0; i < bodies_; ++i) {
-      const PlummerStar star = plummer_star(rng, i);
-      WS_UNROLL(3)
-      for (int axis = 0; axis < 3; ++axis) {
-        q.v[3 * i + axis] = star.place[axis];
-        v.v[3 * i + axis] = star.velocity[axis];
-      }
-    }
-    centre(q);
-    centre(v);
-    const Motion<float> start = gravity.motion(q, v);
-    follow_bodies(rng, row, gravity, q, v);
-    const Motion<float> end = gravity.motion(q, v);
-    const float energy = start.kinetic + start.potential;
-    truth.latents[0] = energy;
-    truth.latents[1] = -start.kinetic / start.potential;
-    WS_UNROLL(3)
-    for (int axis = 0; axis < 3; ++axis) truth.latents[2 + axis] = start.spin[axis];
-    truth.latents[5] = (end.kinetic + end.potential - energy) / (start.kinetic - start.potential);
-  }
-
   System system_;
   int points_, steps_;  ///< steps between two points
-  int bodies_;          ///< of n_body
-  float step_, noise_, softening2_;
+  float step_, noise_;
   float centre_[kLatents] = {}, half_width_[kLatents] = {};
 };
 

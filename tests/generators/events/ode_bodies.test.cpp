@@ -1,6 +1,7 @@
 // N bodies of `ode`: Kepler's orbits, the order and the invariants of their integration, Plummer's
 // law of how they begin, and what the samples say of themselves.
 #include "generators/events/ode.h"
+#include "generators/events/plummer.h"
 #include "tests/generators/events/trajectories.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"

@@ -1,0 +1,14 @@
+#include "generators/events/n_body.h"
+
+#include "generators/adapters.h"
+
+#include <memory>
+
+namespace wellspring {
+
+std::unique_ptr<Generator> Ode::instead(const Params& params, SampleShape shape) {
+  if (params.system != System::n_body) return nullptr;
+  return std::make_unique<FunctorGenerator<NBody>>(params, shape);
+}
+
+}  // namespace wellspring
