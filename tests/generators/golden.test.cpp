@@ -9,6 +9,7 @@
 
 #include "generators/digest.h"
 #include "generators/generator.h"
+#include "kernels/device.h"
 
 #include <gtest/gtest.h>
 
@@ -47,6 +48,19 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
   if (update) {
     test::write_golden(golden);
     GTEST_SKIP() << "wrote " << golden.file;
+  }
+}
+
+// Every mode that is pinned, where other tests look at the quick one.
+TEST_P(PinnedSamples, HaveTheDigestsOfTheirFileOnAGpu) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
+    const auto generator = make_generator(GetParam(), entry.size, entry.settings);
+    SampleMaking making;
+    making.device = Device::cuda(0);
+    making.dense = entry.dense;
+    EXPECT_EQ(sample_digest(*generator, entry.range, making), entry.sha256)
+        << generator->parameters_yaml();
   }
 }
 
