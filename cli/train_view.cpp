@@ -134,8 +134,8 @@ void TrainView::say_overflow() {
   if (overflow_.samples == told_overflow_.samples) return;
   told_overflow_ = overflow_;
   say(fmt::format(
-      "{} of {} did not fit into the rows of their sets and were left out so far; give the "
-      "generator more items",
+      "{} of {} did not fit into the rows of their sets and were left out so far; give their "
+      "source more items",
       counted(overflow_.items, "item"), counted(overflow_.samples, "sample")));
 }
 

@@ -116,6 +116,7 @@ std::string extra64(std::span<const std::uint64_t> values) {
 }
 
 std::uint32_t crc32_of(Bytes bytes, std::uint32_t crc = 0) {
+  if (bytes.empty()) return crc;  // to zlib a null pointer asks for the first value
   return static_cast<std::uint32_t>(
       crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
