@@ -11,23 +11,46 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace wellspring::bench {
 namespace {
 
+constexpr std::int64_t kTrainingBatch = 1024;  ///< of events
+
 /// Samples a launch, and the side of images in pixels.
 struct LaunchSize {
   std::int64_t samples;
   int side;
 };
+/// Events that keep every core or multiprocessor busy for a while and no longer: by how many random
+/// numbers they need, and with at most 1 GiB of values.
+std::int64_t events_a_launch(const GeneratorEntry& entry, Device device) {
+  const std::int64_t most = device.is_cuda() ? 1 << 24 : 1 << 20;
+  const std::int64_t blocks = device.is_cuda() ? 1 << 28 : 1 << 22;
+  constexpr std::int64_t kMostValues = 1 << 28;
+  const auto generator = entry.make({}, 1);
+  const std::int64_t events = std::min(
+      {most, blocks / generator->info().draws.scene, kMostValues / generator->layout().elements()});
+  return std::max<std::int64_t>(kTrainingBatch, std::bit_floor(static_cast<std::uint64_t>(events)));
+}
+
 /// First what the device makes most of: enough work for every core or multiprocessor, 224 pixels as
 /// vision users quote rates for. Then batches as training asks for them: configs/quickstart.yaml,
 /// and the usual one at 224 pixels.
-std::vector<LaunchSize> launch_sizes(bool images, Device device, const LaunchChoice& choice) {
+std::vector<LaunchSize> launch_sizes(const GeneratorEntry& entry, Device device,
+                                     const LaunchChoice& choice) {
+  const bool images = entry.kind == SampleKind::image;
   if (choice.any()) return {{choice.batch.value_or(128), images ? choice.size.value_or(64) : 1}};
-  if (!images) return {{device.is_cuda() ? 1 << 24 : 1 << 20, 1}, {1024, 1}};
+  if (!images) {
+    const std::int64_t events = events_a_launch(entry, device);
+    if (events == kTrainingBatch) return {{kTrainingBatch, 1}};
+    return {{events, 1}, {kTrainingBatch, 1}};
+  }
   std::vector<LaunchSize> sizes = {{device.is_cuda() ? 8192 : 64, 224}, {128, 32}};
   if (device.is_cuda()) sizes.push_back({256, 224});
   return sizes;
@@ -115,8 +138,7 @@ std::vector<Variant> variants() {
 void bench_beside_memory(Report& report, const GeneratorEntry& entry,
                          const std::vector<ParamSetting>& settings, const std::string& what,
                          const LaunchChoice& choice) {
-  for (const LaunchSize& size :
-       launch_sizes(entry.kind == SampleKind::image, report.device, choice)) {
+  for (const LaunchSize& size : launch_sizes(entry, report.device, choice)) {
     GeneratorBench bench(entry, settings, size, report.device, choice.threads.value_or(0));
     const std::size_t bytes = bench.sample_bytes() * static_cast<std::size_t>(bench.samples());
     MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);

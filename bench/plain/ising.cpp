@@ -56,9 +56,10 @@ std::uint32_t chance_of(float probability) {
   return static_cast<std::uint32_t>(probability * 0x1p+32f);
 }
 
+/// Halves the way for the next one.
 int root_of(std::vector<int>& parent, int site) {
-  while (parent[static_cast<std::size_t>(site)] != site)
-    site = parent[static_cast<std::size_t>(site)];
+  const auto of = [&](int at) -> int& { return parent[static_cast<std::size_t>(at)]; };
+  while (of(site) != site) site = of(site) = of(of(site));
   return site;
 }
 
