@@ -1,5 +1,6 @@
 #include "generators/images/ifs.h"
 
+#include "tests/generators/images/canvas_places.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -272,32 +273,12 @@ TEST(Ifs, PointsAreAsDenseAsPublished) {
 
 // Cells of 42 x 42, bf16 and f32, as seen and through a view; teams of 7.
 TEST(Ifs, CanvasesInScratchAndInThePlanMakeTheSameImages) {
-  const SampleShape shape = {40, 40, 3};
-  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {900, 5, 0, 2}};
   Ifs::Params params;
   params.walkers = 600;  // two teams paint a sample where the plan has room for its cells
-  const Ifs functor = with_five(params);
-  SampleLayout layout = SampleLayout::image(shape);
-  layout.latents = Ifs::kLatents;
-  for (const bool warped : {false, true}) {
-    EmitCall call;
-    call.slots = slots.data();
-    call.seed = 21;
-    call.augmentation = test::plan_of(warped ? "augment: [rotate: 30, zoom: [1, 1.5]]" : "", shape);
-    test::HostBatch in_scratch(3, layout), in_plan(3, layout);
-    for (const auto& [batch, room] :
-         {std::pair{&in_scratch, std::size_t{1} << 17}, std::pair{&in_plan, std::size_t{0}}}) {
-      CanvasStage<Ifs> stage;
-      MemoryPlan memory(Device::cpu());
-      stage.plan(memory, "test", 3, functor, shape, room);
-      memory.commit();
-      EXPECT_EQ(stage.place(), room == 0 ? CanvasPlace::memory : CanvasPlace::scratch);
-      call.batch = batch->view();
-      stage.emit(test::TeamLauncher{7}, "test", functor, shape, call);
-    }
-    EXPECT_TRUE(in_scratch == in_plan);
-    EXPECT_GT(std::ranges::count_if(in_plan.x(), [](float v) { return v > 0; }), 300);
-  }
+  test::expect_equal_in_both_places(
+      with_five(params), 0, std::size_t{1} << 17, [](const test::HostBatch& batch) {
+        EXPECT_GT(std::ranges::count_if(batch.x(), [](float v) { return v > 0; }), 300);
+      });
 }
 
 // Whole images as they are, their mirror images and what lies between pixels: rows of 8 and 32

@@ -3,6 +3,7 @@
 #include "generators/generator.h"
 #include "generators/samples.h"
 #include "kernels/emission/stage.h"
+#include "tests/generators/images/canvas_places.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -247,32 +248,10 @@ TEST(IfsMulti, GridsAreStretchedBilinearly) {
 
 // Teams of 7; cells in scratch and in the plan, as seen and through a view.
 TEST(IfsMulti, CanvasesInScratchAndInThePlanMakeTheSameImages) {
-  const SampleShape shape = {40, 40, 3};
-  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {900, 5, 0, 2}};
   IfsMulti::Params params;
   params.walkers = 300;
-  const IfsMulti functor = with_six(params);
-  SampleLayout layout = SampleLayout::image(shape);
-  layout.latents = IfsMulti::kLatents;
-  layout.targets = kClasses;
-  for (const bool warped : {false, true}) {
-    EmitCall call;
-    call.slots = slots.data();
-    call.seed = 21;
-    call.augmentation = test::plan_of(warped ? "augment: [rotate: 30, zoom: [1, 1.5]]" : "", shape);
-    test::HostBatch in_scratch(3, layout), in_plan(3, layout);
-    for (const auto& [batch, room] :
-         {std::pair{&in_scratch, std::size_t{1} << 20}, std::pair{&in_plan, std::size_t{0}}}) {
-      CanvasStage<IfsMulti> stage;
-      MemoryPlan memory(Device::cpu());
-      stage.plan(memory, "test", 3, functor, shape, room);
-      memory.commit();
-      EXPECT_EQ(stage.place(), room == 0 ? CanvasPlace::memory : CanvasPlace::scratch);
-      call.batch = batch->view();
-      stage.emit(test::TeamLauncher{7}, "test", functor, shape, call);
-    }
-    EXPECT_TRUE(in_scratch == in_plan);
-  }
+  test::expect_equal_in_both_places(with_six(params), kClasses, std::size_t{1} << 20,
+                                    [](const test::HostBatch&) {});
 }
 
 TEST(IfsMulti, LimitsInTheWrongOrderAreRefused) {

@@ -6,6 +6,7 @@
 #include "generators/export.h"
 #include "sources/files/format.h"
 #include "sources/source_spec.h"
+#include "tests/sources/files/hdf5_testing.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/temporary_folder.h"
@@ -21,6 +22,7 @@ namespace wellspring {
 namespace {
 
 namespace fs = std::filesystem;
+using test::add;
 using test::expect_parts;
 using test::HostBatch;
 using test::message_of;
@@ -45,16 +47,7 @@ class Hdf5Format : public ::testing::Test {
     return message_of(ErrorKind::data, [&] { open(name, std::move(settings)); });
   }
   void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
-    Hdf5Writer file(path(name));
-    fill(file);
-    file.commit();
-  }
-  template <class T>
-  static Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType type,
-                               std::vector<std::int64_t> shape, const std::vector<T>& values) {
-    const auto array = file.open(name, {type, std::move(shape)});
-    file.append(array, bytes_of(values));
-    return array;
+    test::write_hdf5(path(name), fill);
   }
   /// A file in the layout of the CaloChallenge; `change` alters the numbers before.
   void write_calo(const std::string& name,

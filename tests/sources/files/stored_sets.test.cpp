@@ -8,6 +8,7 @@
 #include "generators/export.h"
 #include "sources/files/format.h"
 #include "sources/source_spec.h"
+#include "tests/sources/files/hdf5_testing.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/temporary_folder.h"
@@ -24,6 +25,7 @@ namespace wellspring {
 namespace {
 
 namespace fs = std::filesystem;
+using test::add;
 using test::expect_parts;
 using test::HostBatch;
 using test::message_of;
@@ -92,16 +94,7 @@ class StoredSetFiles : public ::testing::Test {
     });
   }
   void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
-    Hdf5Writer file(path(name));
-    fill(file);
-    file.commit();
-  }
-  template <class T>
-  static Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType type,
-                               std::vector<std::int64_t> shape, const std::vector<T>& values) {
-    const auto array = file.open(name, {type, std::move(shape)});
-    file.append(array, bytes_of(values));
-    return array;
+    test::write_hdf5(path(name), fill);
   }
   /// Three sets of 2, 0 and 3 items of 2 features: 0, 1, 2... 9.
   void write_sets(const std::string& name, std::vector<std::int64_t> offsets = {0, 2, 2, 5},

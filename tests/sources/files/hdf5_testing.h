@@ -1,0 +1,31 @@
+// HDF5 files that tests of data sets write.
+#pragma once
+
+#include "core/hdf5.h"
+#include "core/npy.h"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring::test {
+
+inline void write_hdf5(const std::filesystem::path& path,
+                       const std::function<void(Hdf5Writer&)>& fill) {
+  Hdf5Writer file(path);
+  fill(file);
+  file.commit();
+}
+
+/// A whole array.
+template <class T>
+Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType type,
+                      std::vector<std::int64_t> shape, const std::vector<T>& values) {
+  const auto array = file.open(name, {type, std::move(shape)});
+  file.append(array, bytes_of(values));
+  return array;
+}
+
+}  // namespace wellspring::test
