@@ -20,10 +20,13 @@
 #include "generators/events/calo_media.h"
 #include "generators/events/gflash.h"
 #include "generators/sample_info.h"
+#include "kernels/emission/event_run.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/emission/sample.h"
 #include "kernels/gamma.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
+#include "kernels/philox_run.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -320,18 +323,30 @@ struct CaloGflash {
     return static_cast<std::uint32_t>(math::max(spots, 1.0f));
   }
 
-  /// All members: spots slice by slice.
+  /// All members: spots slice by slice, in runs side by side.
   template <class Team>
   WS_INLINE void scatter(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                          const Shared& shared, const Slice* slices, EventCell* cells) const {
-    const auto stride = static_cast<std::uint32_t>(team.size());
+    constexpr std::uint32_t kRun = WS_EVENT_LANES;
+    const std::uint32_t stride = kRun * static_cast<std::uint32_t>(team.size());
     const Slice* slice = slices;
-    for (auto s = static_cast<std::uint32_t>(team.rank()); s < shared.spots; s += stride) {
-      while (s >= slice->upto) ++slice;
-      const auto first = static_cast<std::uint32_t>(slice->upto) - slice->spots;
-      const std::uint64_t energy = slice->unit + (s - first < slice->more ? 1 : 0);
-      const Philox4 words = rng.block(Purpose::texture, s);
-      drop(team, words, calorimeter, *slice, energy, cells);
+    for (auto run = kRun * static_cast<std::uint32_t>(team.rank()); run < shared.spots;
+         run += stride) {
+      const std::uint32_t past = run + kRun < shared.spots ? run + kRun : shared.spots;
+      for (std::uint32_t s = run; s < past;) {
+        while (s >= slice->upto) ++slice;
+        const auto end = static_cast<std::uint32_t>(slice->upto);
+        const std::uint32_t stop = past < end ? past : end;
+        const std::uint32_t heavier = end - slice->spots + slice->more;
+        Spots<kRun> spots;
+        spots.count = static_cast<int>(stop - s);
+        spots.slice = slice;
+        spots.words = consecutive_blocks<kRun>(rng, Purpose::texture, s);
+        for (std::uint32_t i = 0; i < kRun; ++i)
+          spots.energy[i] = slice->unit + (s + i < heavier ? 1 : 0);
+        drop(team, spots, calorimeter, cells);
+        s = stop;
+      }
     }
   }
 
@@ -356,25 +371,53 @@ struct CaloGflash {
           low = middle + 1;
         }
       }
-      if (low < all) drop(team, words, calorimeter, slices[low], unit + (s < more ? 1 : 0), cells);
+      if (low == all) continue;
+      Spots<1> spot;
+      spot.count = 1;
+      spot.slice = slices + low;
+      spot.words.put(0, words);
+      spot.energy[0] = unit + (s < more ? 1 : 0);
+      drop(team, spot, calorimeter, cells);
     }
   }
 
-  /// One spot into its cell, if it lies in any.
-  template <class Team>
-  WS_INLINE void drop(Team& team, const Philox4& words, const Calorimeter& calorimeter,
-                      const Slice& slice, std::uint64_t energy, EventCell* cells) const {
-    const bool core = unit_float(words.word[0]) < slice.core_share;
-    const float v = unit_float(words.word[1]);
-    const float squared = (core ? slice.core_squared : slice.tail_squared) * (v / (1 - v));
-    const CaloLayer& layer = calorimeter.layer[slice.layer];
-    const float* const edges = calorimeter.edge_squared + layer.first_edge;
-    int ring = 0;  // most spots lie in the first ones
-    while (ring < layer.rings && squared >= edges[ring + 1]) ++ring;
-    if (ring == layer.rings) return;
-    const auto sector =
-        static_cast<std::int32_t>(below(words.word[2], static_cast<std::uint32_t>(layer.sectors)));
-    team.atomic_add(&cells[layer.first_cell + sector * layer.rings + ring], energy);
+  /// Up to N spots of one slice.
+  template <int N>
+  struct Spots {
+    int count;
+    const Slice* slice;
+    PhiloxRun<N> words;
+    std::uint64_t energy[N];
+  };
+
+  /// Spots into their cells, where they lie in any.
+  template <int N, class Team>
+  WS_INLINE void drop(Team& team, const Spots<N>& spots, const Calorimeter& calorimeter,
+                      EventCell* cells) const {
+    const Slice slice = *spots.slice;
+    const CaloLayer layer = calorimeter.layer[slice.layer];
+    float squared[N];
+    std::int32_t ring[N], sector[N];
+    in_lanes<N>([&](int i) WS_INLINED {
+      const Philox4 words = spots.words.of(i);
+      const bool core = unit_float(words.word[0]) < slice.core_share;
+      const float v = unit_float(words.word[1]);
+      squared[i] = (core ? slice.core_squared : slice.tail_squared) * (v / (1 - v));
+      ring[i] = 0;
+      sector[i] = static_cast<std::int32_t>(
+          below(words.word[2], static_cast<std::uint32_t>(layer.sectors)));
+    });
+    const float* const edges = calorimeter.edge_squared + layer.first_edge + 1;
+    for (int k = 0; k < layer.rings; ++k) {
+      const float edge = edges[k];
+      in_lanes<N>([&](int i) WS_INLINED { ring[i] += squared[i] < edge ? 0 : 1; });
+      if (N == 1 && ring[0] == k) break;  // most spots lie in the first rings
+    }
+    for (int i = 0; i < spots.count; ++i) {
+      if (ring[i] == layer.rings) continue;
+      team.atomic_add(&cells[layer.first_cell + sector[i] * layer.rings + ring[i]],
+                      spots.energy[i]);
+    }
   }
 
   /// The share of energy between two squared radii of a component of R^2.

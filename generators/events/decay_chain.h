@@ -13,6 +13,7 @@
 // event stays that of its production.
 #pragma once
 
+#include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
@@ -30,8 +31,10 @@ class DecayChain {
   /// Blocks of random numbers of one decay: directions, and a try each.
   static constexpr std::uint32_t kStride = 1 + kMostTries;
 
-  struct Particle {
-    double e, x, y, z;
+  /// Particles of N events, one each, in the same place of the chain.
+  template <int N>
+  struct Particles {
+    alignas(N * sizeof(double)) double e[N], x[N], y[N], z[N];
     int node;
   };
 
@@ -48,37 +51,44 @@ class DecayChain {
   /// Host only: most blocks of random numbers.
   std::int64_t blocks() const { return blocks_; }
 
-  /// Lets all of `waiting`, of which there are `count`, decay: the last one first. Calls
-  /// on_final(number, Particle). Decay d takes the blocks first_block + d kStride of the sample's
-  /// scene and those behind. Of masses `mass` at their nodes; a root's node is its number.
-  template <class OnFinal>
-  WS_INLINE int run(const SampleRng& rng, std::uint32_t first_block,
-                    Particle (&waiting)[kMostFinals], int count, const OnFinal& on_final) const {
+  /// Lets all of `waiting`, of which there are `count`, decay: the last one first. `rng(i)` are the
+  /// random numbers of event i of N. Calls on_final(number, Particles). Decay d takes the blocks
+  /// first_block + d kStride of the sample's scene and those behind. Of masses `mass` at their
+  /// nodes; a root's node is its number.
+  template <int N, class Rng, class OnFinal>
+  WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
+                    int count, const OnFinal& on_final) const {
     int finals = 0;
     std::uint32_t block = first_block;
     while (count > 0) {
-      const Particle mother = waiting[--count];
+      const Particles<N> mother = waiting[--count];
       const Node node = node_[mother.node];
       if (node.products == 0) {
         on_final(finals++, mother);
         continue;
       }
-      const Philox4 random = rng.block(Purpose::scene, block);
       const double mass = node.mass, m1 = node_[node.first].mass;
       const double m2 = node_[node.first + 1].mass;
       if (node.products == 2) {
-        Particle& second = waiting[count];
-        Particle& first = waiting[count + 1];
-        split(mother, mass, m1, m2, random.word[0], random.word[1], first, second);
+        Particles<N>& second = waiting[count];
+        Particles<N>& first = waiting[count + 1];
+        in_lanes<N>([&](int i) WS_INLINED {
+          const Philox4 random = rng(i).block(Purpose::scene, block);
+          split(i, mother, mass, m1, m2, random.word[0], random.word[1], first, second);
+        });
       } else {
         const double m3 = node_[node.first + 2].mass;
-        const double pair_mass = draw_pair(rng, block + 1, mass, m1, m2, m3);
-        Particle pair{};
-        Particle& third = waiting[count];
-        Particle& second = waiting[count + 1];
-        Particle& first = waiting[count + 2];
-        split(mother, mass, m1, pair_mass, random.word[0], random.word[1], first, pair);
-        split(pair, pair_mass, m2, m3, random.word[2], random.word[3], second, third);
+        Particles<N> pair{};
+        Particles<N>& third = waiting[count];
+        Particles<N>& second = waiting[count + 1];
+        Particles<N>& first = waiting[count + 2];
+        double pair_mass[N];
+        for (int i = 0; i < N; ++i) pair_mass[i] = draw_pair(rng(i), block + 1, mass, m1, m2, m3);
+        in_lanes<N>([&](int i) WS_INLINED {
+          const Philox4 random = rng(i).block(Purpose::scene, block);
+          split(i, mother, mass, m1, pair_mass[i], random.word[0], random.word[1], first, pair);
+          split(i, pair, pair_mass[i], m2, m3, random.word[2], random.word[3], second, third);
+        });
       }
       for (int i = 0; i < node.products; ++i) {
         waiting[count + i].node = node.first + node.products - 1 - i;
@@ -103,10 +113,12 @@ class DecayChain {
     int first = 0, products = 0;  ///< nodes [first, first + products)
   };
 
-  /// Two bodies of a mother in flight. The second has what the first leaves of the momentum.
-  WS_INLINE static void split(const Particle& mother, double mass, double m1, double m2,
-                              std::uint32_t height, std::uint32_t turn, Particle& first,
-                              Particle& second) {
+  /// Two bodies of a mother in flight, of event i. The second has what the first leaves of the
+  /// momentum.
+  template <int N>
+  WS_INLINE static void split(int i, const Particles<N>& mother, double mass, double m1, double m2,
+                              std::uint32_t height, std::uint32_t turn, Particles<N>& first,
+                              Particles<N>& second) {
     const double cosine = 2 * double{unit_float(height)} - 1;
     const math::SinCos phi = math::sincos_turns(unit_float(turn));
     const double cx = double{phi.cosine}, cy = double{phi.sine};
@@ -114,20 +126,23 @@ class DecayChain {
     const double p = momentum(mass, m1, m2);
     const double x = p * (sine * cx), y = p * (sine * cy), z = p * cosine;
     const double e = math::sqrt(p * p + m1 * m1);
-    const double along = x * mother.x + y * mother.y + z * mother.z;
-    const double share = (along / (mother.e + mass) + e) / mass;
-    first.x = x + share * mother.x;
-    first.y = y + share * mother.y;
-    first.z = z + share * mother.z;
-    first.e = energy(m1, first);
-    second.x = mother.x - first.x;
-    second.y = mother.y - first.y;
-    second.z = mother.z - first.z;
-    second.e = energy(m2, second);
+    const double mx = mother.x[i], my = mother.y[i], mz = mother.z[i];
+    const double along = x * mx + y * my + z * mz;
+    const double share = (along / (mother.e[i] + mass) + e) / mass;
+    const double x1 = x + share * mx, y1 = y + share * my, z1 = z + share * mz;
+    const double x2 = mx - x1, y2 = my - y1, z2 = mz - z1;
+    first.e[i] = energy(m1, x1, y1, z1);
+    first.x[i] = x1;
+    first.y[i] = y1;
+    first.z[i] = z1;
+    second.e[i] = energy(m2, x2, y2, z2);
+    second.x[i] = x2;
+    second.y[i] = y2;
+    second.z[i] = z2;
   }
 
-  WS_INLINE static double energy(double mass, const Particle& p) {
-    return math::sqrt(p.x * p.x + p.y * p.y + p.z * p.z + mass * mass);
+  WS_INLINE static double energy(double mass, double x, double y, double z) {
+    return math::sqrt(x * x + y * y + z * z + mass * mass);
   }
 
   WS_INLINE static double draw_pair(const SampleRng& rng, std::uint32_t block, double mass,

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/philox.h"
 
 #include <algorithm>
@@ -66,7 +67,7 @@ struct MuonPairRates {
 };
 
 struct EeMumu {
-  static constexpr int kLatents = 3;
+  static constexpr int kFeatures = 2, kLatents = 3;
   static constexpr int kMaxEnergies = 16;
 
   struct Params {
@@ -145,7 +146,7 @@ struct EeMumu {
     }
   }
 
-  SampleLayout layout() const { return SampleLayout::event(2); }
+  SampleLayout layout() const { return SampleLayout::event(kFeatures); }
 
   /// With n equally likely classes the best guess at c is the class of largest density, so the
   /// accuracy is 1/n of the integral of the largest density. The densities differ in A_FB c alone:
@@ -157,30 +158,26 @@ struct EeMumu {
 
   /// The largest of three uniform numbers has the distribution function u^3, as (1 + c) / 2 has
   /// under (1 + c)^2: exact, with no root to be taken.
-  template <class Row>
-  WS_INLINE void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    const Philox4 first = key.rng.block(Purpose::scene, 0);
-    const Philox4 second = key.rng.block(Purpose::scene, 1);
-    const auto label =
-        static_cast<int>(below(first.word[0], static_cast<std::uint32_t>(energies_)));
-    float sqrt_s = 0, forward_share = 0;
-    for (int i = 0; i < kMaxEnergies; ++i) {  // constant indices: no copy to local memory on a GPU
-      sqrt_s = i == label ? sqrt_s_[i] : sqrt_s;
-      forward_share = i == label ? forward_share_[i] : forward_share;
-    }
-    const bool forward = unit_float(first.word[1]) < forward_share;
-    const float u = unit_float(first.word[2]), v = unit_float(first.word[3]);
-    const float w = unit_float(second.word[0]);
-    const float largest = (u > v ? u : v) > w ? (u > v ? u : v) : w;
-    const float cosine = forward ? 2 * largest - 1 : 1 - 2 * largest;
-    const float phi = 2 * unit_float(second.word[1]) - 1;  // in units of pi
+  template <class Run>
+  WS_INLINE void make(Run& run) const {
+    const auto first = run.blocks(Purpose::scene, 0), second = run.blocks(Purpose::scene, 1);
+    run.straight([&](int i, auto& row, auto& truth) WS_INLINED {
+      const Philox4 p = first.of(i), q = second.of(i);
+      const auto label = static_cast<int>(below(p.word[0], static_cast<std::uint32_t>(energies_)));
+      const bool forward = unit_float(p.word[1]) < pick(forward_share_, label);
+      const float u = unit_float(p.word[2]), v = unit_float(p.word[3]);
+      const float w = unit_float(q.word[0]);
+      const float largest = (u > v ? u : v) > w ? (u > v ? u : v) : w;
+      const float cosine = forward ? 2 * largest - 1 : 1 - 2 * largest;
+      const float phi = 2 * unit_float(q.word[1]) - 1;  // in units of pi
 
-    row.set(0, cosine);
-    row.set(1, phi);
-    truth.label = label;
-    truth.latents[0] = sqrt_s;
-    truth.latents[1] = cosine;
-    truth.latents[2] = phi * std::numbers::pi_v<float>;
+      row.set(0, cosine);
+      row.set(1, phi);
+      truth.label = label;
+      truth.latents[0] = pick(sqrt_s_, label);
+      truth.latents[1] = cosine;
+      truth.latents[2] = phi * std::numbers::pi_v<float>;
+    });
   }
 
  private:

@@ -21,7 +21,7 @@ namespace wellspring {
 /// task is that of J.-M. Lueckmann et al., "Benchmarking simulation-based inference", AISTATS 2021,
 /// section T.1, with a map that mixes the parameters; as published it is a task of `sbi`.
 struct GaussianLinear {
-  static constexpr int kParameters = 4;
+  static constexpr int kParameters = 4, kFeatures = kParameters;
   static constexpr int kLatents = 2 * kParameters;
   /// math::box_muller reaches no further.
   static constexpr float kLargest = 5.78f;
@@ -80,18 +80,20 @@ struct GaussianLinear {
   explicit GaussianLinear(const Params& params)
       : map_{static_cast<float>(params.mixing), static_cast<float>(params.noise), 1} {}
 
-  SampleLayout layout() const { return SampleLayout::event(kParameters); }
+  SampleLayout layout() const { return SampleLayout::event(kFeatures); }
 
-  template <class Row>
-  WS_INLINE void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    map_.draw<kParameters>(
-        key.rng,
-        [&](int i, float theta) {
-          truth.latents[i] = theta;
-          truth.latents[kParameters + i] = theta * theta;
-        },
-        [&](int i, float x) { row.set(i, x); });
-    truth.label = 0;
+  template <class Run>
+  WS_INLINE void make(Run& run) const {
+    const auto scene = run.blocks(Purpose::scene, 0), errors = run.blocks(Purpose::scene, 1);
+    run.straight([&](int i, auto& row, auto& truth) WS_INLINED {
+      map_.draw<kParameters>(
+          [&](unsigned block) { return block == 0 ? scene.of(i) : errors.of(i); },
+          [&](int k, float theta) {
+            truth.latents[k] = theta;
+            truth.latents[kParameters + k] = theta * theta;
+          },
+          [&](int k, float x) { row.set(k, x); });
+    });
   }
 
  private:

@@ -19,11 +19,12 @@ namespace wellspring {
 struct GaussianMap {
   float mixing, noise, prior;
 
-  /// Draws N parameters and measurements, N even: theta(i, value) and x(i, value) receive them.
-  /// Normal numbers come in pairs from the words of the scene's blocks, first all of the
+  /// Draws N parameters and measurements, N even, from the blocks block(0), block(1), ... of the
+  /// sample's scene: theta(i, value) and x(i, value) receive them.
+  /// Normal numbers come in pairs from the words of the blocks, first all of the
   /// parameters, then, from a block of their own on, those of the noise.
-  template <int N, class Theta, class X>
-  WS_INLINE void draw(const SampleRng& rng, const Theta& theta, const X& x) const {
+  template <int N, class Block, class Theta, class X>
+  WS_INLINE void draw(const Block& block, const Theta& theta, const X& x) const {
     static_assert(N % 2 == 0);
     constexpr unsigned kBlocks = (N + 3) / 4;  // of four words, a number each
     Philox4 scene{}, errors{};
@@ -32,9 +33,9 @@ struct GaussianMap {
     for (int pair = 0; pair < N / 2; ++pair) {
       const int word = pair % 2 * 2;
       if (word == 0) {
-        const auto block = static_cast<unsigned>(pair) / 2;
-        scene = rng.block(Purpose::scene, block);
-        errors = rng.block(Purpose::scene, kBlocks + block);
+        const auto number = static_cast<unsigned>(pair) / 2;
+        scene = block(number);
+        errors = block(kBlocks + number);
       }
       const math::NormalPair drawn = math::box_muller(scene.word[word], scene.word[word + 1]);
       const math::NormalPair error = math::box_muller(errors.word[word], errors.word[word + 1]);

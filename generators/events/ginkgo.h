@@ -127,57 +127,76 @@ struct Ginkgo {
 
   SampleLayout layout() const { return layout_; }
 
-  /// By one thread. Constituents in order of falling energy.
-  template <class Row>
-  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    const Philox4 random = key.rng.block(Purpose::scene, 0);
-    const bool is_w = below(random.word[0], 2) == 0;
-    const float mass = is_w ? w_mass_ : qcd_mass_;
-    const float momentum = math::fma(unit_float(random.word[1]), momentum_range_, momentum_low_);
-    const float along = momentum * kAxis;
-    const ginkgo::Parton jet{mass * mass, {along, along, along}};
+  /// Constituents in order of falling energy.
+  template <class Run>
+  WS_HD void make(Run& run) const {
+    constexpr int N = Run::kEvents;
+    float mass[N], momentum[N], t0[N];
+    std::int32_t label[N];
+    const auto scene = run.blocks(Purpose::scene, 0);
+    in_lanes<N>([&](int i) WS_INLINED {
+      const Philox4 random = scene.of(i);
+      label[i] = below(random.word[0], 2) == 0 ? kW : kQcd;
+      mass[i] = label[i] == kW ? w_mass_ : qcd_mass_;
+      momentum[i] = math::fma(unit_float(random.word[1]), momentum_range_, momentum_low_);
+      t0[i] = mass[i] * mass[i];
+    });
 
-    Hardest hardest;
-    ginkgo::ExactSum log_rest;
-    float root_w = 0, root_qcd = 0, first = 0, second = 0;
-    const ginkgo::ShowerCount count = ginkgo::shower(
-        key.rng, 1, jet.t, t_cut_, is_w ? w_ : qcd_, rate_,
-        [&](const ginkgo::Branching& b, bool at_root) {
-          if (at_root) {
-            root_w = w_.log_density(b);
-            root_qcd = qcd_.log_density(b);
-            first = b.a;
-            second = b.b;
-          } else {
-            log_rest.add(rate_.log_density(b));
-          }
-        },
-        [&](const ginkgo::Parton& part) {
-          hardest.add(frame_ == Frame::rest ? part : ginkgo::boosted(part, jet, mass), items_);
+    Constituents parts[N];
+    ginkgo::Rate law[N];
+    for (int i = 0; i < N; ++i) law[i] = label[i] == kW ? w_ : qcd_;
+    ginkgo::ShowerCount count[N];
+    ginkgo::ExactSum log_rest[N];
+    float root_w[N] = {}, root_qcd[N] = {}, first[N] = {}, second[N] = {};
+    ginkgo::shower<N>([&](std::uint32_t draw) { return run.blocks(Purpose::scene, draw); }, 1, t0,
+                      t_cut_, law, rate_,
+                      [&](const ginkgo::Branchings<N>& now, bool at_root) {
+                        if (at_root) {
+                          in_lanes<N>([&](int i) WS_INLINED {
+                            const ginkgo::Branching b = now.of(i);
+                            root_w[i] = w_.log_density(b);
+                            root_qcd[i] = qcd_.log_density(b);
+                            first[i] = b.a;
+                            second[i] = b.b;
+                          });
+                        } else {
+                          in_lanes<N>([&](int i) WS_INLINED {
+                            const float log_density = rate_.log_density(now.of(i));
+                            log_rest[i].add(now.done[i] != 0 ? 0.0f : log_density);
+                          });
+                        }
+                      },
+                      [&](int i, const ginkgo::Parton& part) { parts[i].add(part); }, count);
+
+    for (int i = 0; i < N; ++i) {
+      auto& row = run.row(i);
+      auto truth = run.truth(i);
+      const ginkgo::Parton jet = in_lab(t0[i], momentum[i]);
+      to_frame(jet, mass[i], parts[i]);
+      if (output_ == jets::Output::constituents) {
+        jets::in_falling_order<N>(parts[i].e, parts[i].count, [&](int k, int place) {
+          if (place >= items_) return;
+          row.set(place, 0, parts[i].e[k] * per_unit_);
+          row.set(place, 1, parts[i].x[k] * per_unit_);
+          row.set(place, 2, parts[i].y[k] * per_unit_);
+          row.set(place, 3, parts[i].z[k] * per_unit_);
         });
-
-    if (output_ == jets::Output::constituents) {
-      for (int i = 0; i < hardest.count; ++i) {
-        row.set(i, 0, hardest.e[i] * per_unit_);
-        row.set(i, 1, hardest.x[i] * per_unit_);
-        row.set(i, 2, hardest.y[i] * per_unit_);
-        row.set(i, 3, hardest.z[i] * per_unit_);
+        // Parts that were left as they are count as one more each: they would have branched.
+        row.set_count(count[i].finals + count[i].unfinished);
+        row.set_global(0, jet.energy() * per_unit_);
+        for (int k = 1; k < kGlobals; ++k) row.set_global(k, jet.p.x * per_unit_);
+      } else {
+        show<N>(parts[i], row, truth);
       }
-      // Parts that were left as they are count as one more each: they would have branched.
-      row.set_count(count.finals + count.unfinished);
-      row.set_global(0, jet.energy() * per_unit_);
-      for (int i = 1; i < kGlobals; ++i) row.set_global(i, along * per_unit_);
-    } else {
-      show(hardest, row, truth);
+      truth.label = label[i];
+      truth.latents[0] = root_w[i] + log_rest[i].value();
+      truth.latents[1] = root_qcd[i] + log_rest[i].value();
+      truth.latents[2] = root_w[i] - root_qcd[i];
+      truth.latents[3] = first[i];
+      truth.latents[4] = second[i];
+      truth.latents[5] = static_cast<float>(count[i].finals);
+      truth.latents[6] = momentum[i];
     }
-    truth.label = is_w ? 0 : 1;
-    truth.latents[0] = root_w + log_rest.value();
-    truth.latents[1] = root_qcd + log_rest.value();
-    truth.latents[2] = root_w - root_qcd;
-    truth.latents[3] = first;
-    truth.latents[4] = second;
-    truth.latents[5] = static_cast<float>(count.finals);
-    truth.latents[6] = momentum;
   }
 
  private:
@@ -207,40 +226,62 @@ struct Ginkgo {
                  "most constituents kept of a set, those of most energy");
   }
 
-  static constexpr float kAxis = 0x1.279a74p-1f;  ///< 1 / sqrt 3
-  static constexpr double kSlack = 1e-3;          ///< for roundings of log densities
+  static constexpr std::int32_t kW = 0, kQcd = 1;  ///< labels
+  static constexpr float kAxis = 0x1.279a74p-1f;   ///< 1 / sqrt 3
+  static constexpr double kSlack = 1e-3;           ///< for roundings of log densities
 
-  /// The constituents of most energy so far, in falling order; the earlier first of equal ones.
-  struct Hardest {
-    float e[ginkgo::kMostFinals], x[ginkgo::kMostFinals], y[ginkgo::kMostFinals],
-        z[ginkgo::kMostFinals];
-    float more[2][ginkgo::kMostFinals];  ///< room for what is made of them
+  /// A jet along (1, 1, 1).
+  WS_INLINE static ginkgo::Parton in_lab(float t, float momentum) {
+    const float along = momentum * kAxis;
+    return {t, {along, along, along}};
+  }
+
+  struct Constituents {
+    float e[ginkgo::kMostFinals] = {};
+    float x[ginkgo::kMostFinals], y[ginkgo::kMostFinals], z[ginkgo::kMostFinals];
     int count = 0;
 
-    WS_INLINE void add(const ginkgo::Parton& next, int most) {
-      const float energy = next.energy();
-      if (count == most && !(energy > e[count - 1])) return;
-      int place = count < most ? count++ : count - 1;
-      for (; place > 0 && e[place - 1] < energy; --place) {
-        e[place] = e[place - 1];
-        x[place] = x[place - 1];
-        y[place] = y[place - 1];
-        z[place] = z[place - 1];
-      }
-      e[place] = energy;
-      x[place] = next.p.x;
-      y[place] = next.p.y;
-      z[place] = next.p.z;
+    /// With its mass squared in place of its energy, as which to_frame leaves it.
+    WS_INLINE void add(const ginkgo::Parton& part) {
+      e[count] = part.t;
+      x[count] = part.p.x;
+      y[count] = part.p.y;
+      z[count] = part.p.z;
+      ++count;
     }
+    WS_INLINE ginkgo::Parton parton(int k) const { return {e[k], {x[k], y[k], z[k]}}; }
   };
 
-  /// An image or numbers, of all constituents; places in the plane replace their momenta.
-  template <class Row>
-  WS_INLINE void show(Hardest& all, Row& row, Truth<kLatents>& truth) const {
+  /// Gives the parts of `jet`, made where it is at rest, their energies, and momenta in the lab if
+  /// asked for.
+  WS_INLINE void to_frame(const ginkgo::Parton& jet, float mass, Constituents& parts) const {
+    const bool moves = frame_ == Frame::lab;
+    in_lanes(parts.count, [&](int k) WS_INLINED {
+      const ginkgo::Parton at_rest = parts.parton(k), in_lab = boosted(at_rest, jet, mass);
+      parts.e[k] = moves ? in_lab.energy() : at_rest.energy();
+      parts.x[k] = moves ? in_lab.p.x : at_rest.p.x;
+      parts.y[k] = moves ? in_lab.p.y : at_rest.p.y;
+      parts.z[k] = moves ? in_lab.p.z : at_rest.p.z;
+    });
+  }
+
+  /// An image or numbers, of all constituents in their order; places in the plane replace their
+  /// momenta.
+  template <int N, class Row, class Truth>
+  WS_INLINE void show(const Constituents& parts, Row& row, Truth& truth) const {
     static_assert(ginkgo::kMostFinals <= jets::kMostConstituents);
+    Constituents all;
+    all.count = parts.count;
+    jets::in_falling_order<N>(parts.e, parts.count, [&](int k, int place) {
+      all.e[place] = parts.e[k];
+      all.x[place] = parts.x[k];
+      all.y[place] = parts.y[k];
+      all.z[place] = parts.z[k];
+    });
     jets::Sum sum;
     for (int i = 0; i < all.count; ++i) sum.add(all.e[i], all.x[i], all.y[i], all.z[i]);
-    jets::Cloud cloud{all.x, all.z, all.y, all.e, all.more[0], all.more[1], all.count};
+    float more[2][ginkgo::kMostFinals];  // room for what is made of them
+    jets::Cloud cloud{all.x, all.z, all.y, all.e, more[0], more[1], all.count};
     const float phi = 0.25f * math::kPi;  // of (1, 1, 1)
     for (int i = 0; i < all.count; ++i) jets::place(cloud, i, all.x[i], all.y[i], all.z[i], phi);
     if (output_ == jets::Output::image) {

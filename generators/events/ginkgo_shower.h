@@ -27,9 +27,11 @@
 // sibling's; here both go together.
 #pragma once
 
+#include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
+#include "kernels/philox_run.h"
 
 #include <cmath>
 #include <cstdint>
@@ -78,6 +80,32 @@ struct Branching {
   float a, b;            ///< the numbers drawn for their masses
 };
 
+/// A parton of each of N jets.
+template <int N>
+struct Partons {
+  alignas(N * sizeof(float)) float t[N], x[N], y[N], z[N];
+
+  WS_INLINE Parton of(int i) const { return {t[i], {x[i], y[i], z[i]}}; }
+  WS_INLINE void put(int i, const Parton& parton) {
+    t[i] = parton.t;
+    x[i] = parton.p.x;
+    y[i] = parton.p.y;
+    z[i] = parton.p.z;
+  }
+};
+
+/// A branching of each of N jets that are not `done`.
+template <int N>
+struct Branchings {
+  Partons<N> parent, first, second;
+  alignas(N * sizeof(float)) float a[N], b[N];
+  std::int32_t done[N];
+
+  WS_INLINE Branching of(int i) const {
+    return {parent.of(i), first.of(i), second.of(i), a[i], b[i]};
+  }
+};
+
 /// Host only: log(r / (1 - exp(-r c))), the scale of a cut-off exponential of rate r.
 inline double log_norm(double rate) {
   return std::log(rate / -std::expm1(-rate * static_cast<double>(kLargestFraction)));
@@ -104,7 +132,7 @@ class Rate {
   }
 
   /// Log of the density of a branching; see the head of the file. Log of GeV^-4.
-  WS_HD float log_density(const Branching& b) const {
+  WS_INLINE float log_density(const Branching& b) const {
     const float m = math::sqrt(b.parent.t);
     const float rest = m - math::sqrt(b.first.t);
     const float as_drawn = order(b.a + b.b, rest);
@@ -143,7 +171,7 @@ struct ExactSum {
 };
 
 /// One branching of `parent` from four random words.
-WS_HD inline Branching branch(const Parton& parent, const Rate& rate, const Philox4& random) {
+WS_INLINE Branching branch(const Parton& parent, const Rate& rate, const Philox4& random) {
   Branching result;
   result.parent = parent;
   const float t = parent.t, m = math::sqrt(t);
@@ -173,35 +201,61 @@ struct ShowerCount {
   int unfinished = 0;  ///< of them, heavier than t_cut, because there were kMostFinals
 };
 
-/// Showers a jet of mass squared t0 > t_cut (GeV^2) at rest. Calls on_branching(Branching, at_root)
-/// and on_final(Parton), in an order that the random numbers alone decide; branching i takes block
-/// first_block + i of the sample's scene. `t0 / t_cut` at most kLargestSpan.
-template <class OnBranching, class OnFinal>
-WS_HD ShowerCount shower(const SampleRng& rng, std::uint32_t first_block, float t0, float t_cut,
-                         const Rate& root_rate, const Rate& rate, const OnBranching& on_branching,
-                         const OnFinal& on_final) {
-  Parton waiting[kMostWaiting];
-  int waiting_count = 0;
-  ShowerCount count;
-  std::uint32_t block = first_block;
-  Parton parton{t0, {0, 0, 0}};
-  for (;;) {
-    const bool heavy = parton.t > t_cut;
-    if (heavy && count.finals + waiting_count + 1 < kMostFinals) {
-      const bool at_root = block == first_block;
-      const Branching b =
-          branch(parton, at_root ? root_rate : rate, rng.block(Purpose::scene, block));
-      ++block;
-      on_branching(b, at_root);
-      const bool first_is_lighter = b.first.t < b.second.t;
-      waiting[waiting_count++] = first_is_lighter ? b.second : b.first;
-      parton = first_is_lighter ? b.first : b.second;
-    } else {
-      on_final(parton);
-      ++count.finals;
-      count.unfinished += heavy ? 1 : 0;
-      if (waiting_count == 0) return count;
-      parton = waiting[--waiting_count];
+/// Showers N jets of mass squared t0 > t_cut (GeV^2) at rest, side by side: each turn a branching
+/// of all that are not done. rng(i) and law[i], of its first branching, are those of jet i. Calls
+/// on_branching(Branchings, at_root) and on_final(i, Parton), for a jet in an order that its random
+/// numbers alone decide; branching k takes blocks(first_block + k). `t0 /
+/// t_cut` at most kLargestSpan.
+template <int N, class Blocks, class OnBranching, class OnFinal>
+WS_INLINE void shower(const Blocks& blocks, std::uint32_t first_block, const float (&t0)[N],
+                      float t_cut, Rate (&law)[N], const Rate& rate,
+                      const OnBranching& on_branching, const OnFinal& on_final,
+                      ShowerCount (&count)[N]) {
+  Parton waiting[N][kMostWaiting];
+  int waiting_count[N] = {};
+  Branchings<N> now;
+  for (int i = 0; i < N; ++i) {
+    now.parent.put(i, {t0[i], {0, 0, 0}});
+    now.done[i] = 0;
+  }
+  for (std::uint32_t turn = 0;; ++turn) {
+    int left = 0;
+    for (int i = 0; i < N; ++i) {
+      if (now.done[i] != 0) continue;
+      Parton parton = now.parent.of(i);
+      for (;;) {  // to the next that branches
+        const bool heavy = parton.t > t_cut;
+        if (heavy && count[i].finals + waiting_count[i] + 1 < kMostFinals) break;
+        on_final(i, parton);
+        ++count[i].finals;
+        count[i].unfinished += heavy ? 1 : 0;
+        if (waiting_count[i] == 0) {
+          now.done[i] = 1;
+          break;
+        }
+        parton = waiting[i][--waiting_count[i]];
+      }
+      if (now.done[i] != 0) continue;  // its parent branches on, unseen
+      now.parent.put(i, parton);
+      ++left;
+    }
+    if (left == 0) return;
+
+    const PhiloxRun<N> random = blocks(first_block + turn);
+    in_lanes<N>([&](int i) WS_INLINED {
+      const Branching b = branch(now.parent.of(i), law[i], random.of(i));
+      now.first.put(i, b.first);
+      now.second.put(i, b.second);
+      now.a[i] = b.a;
+      now.b[i] = b.b;
+    });
+    on_branching(now, turn == 0);
+    for (int i = 0; i < N; ++i) {
+      law[i] = rate;
+      if (now.done[i] != 0) continue;
+      const bool first_is_lighter = now.first.t[i] < now.second.t[i];
+      waiting[i][waiting_count[i]++] = first_is_lighter ? now.second.of(i) : now.first.of(i);
+      now.parent.put(i, first_is_lighter ? now.first.of(i) : now.second.of(i));
     }
   }
 }

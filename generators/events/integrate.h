@@ -1,12 +1,14 @@
-// Integrators of a fixed step for small systems of ordinary differential equations, one trajectory
-// a thread and its state in registers: the classical fourth-order method of Runge and Kutta, and
-// leapfrog for what moves under a force that depends on places alone. Used by the generators `sbi`
-// and `ode`; the real type T is float there and double in tests. Host and device.
+// Integrators of a fixed step for small systems of ordinary differential equations, whose states
+// lie in registers, one trajectory a thread on a device, one a SIMD lane on a host: the classical
+// fourth-order method of Runge and Kutta, and leapfrog for what moves under a force that depends on
+// places alone. Used by the generators `sbi` and `ode`; the real type T is float there and double
+// in tests. Host and device.
 //
 // Sources: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
 // II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.
 #pragma once
 
+#include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 
@@ -15,16 +17,34 @@ namespace wellspring {
 /// A point of phase space, or its rate of change.
 template <class T, int N>
 struct OdeState {
-  static constexpr int used = N;
   T v[N];
 };
 
-/// The same of a dimension that is known at run time, N at most. On devices it lies in local
+/// K numbers of each of N trajectories that are followed side by side: number k of trajectory i is
+/// v[k][i].
+template <int K, int N>
+struct LaneStates {
+  static constexpr int used = K;
+  alignas(N * sizeof(float)) float v[K][N];
+
+  WS_INLINE OdeState<float, K> of(int i) const {
+    OdeState<float, K> u{};
+    WS_UNROLL(16)
+    for (int k = 0; k < K; ++k) u.v[k] = v[k][i];
+    return u;
+  }
+  WS_INLINE void put(int i, const OdeState<float, K>& u) {
+    WS_UNROLL(16)
+    for (int k = 0; k < K; ++k) v[k][i] = u.v[k];
+  }
+};
+
+/// The same of a dimension that is known at run time, K at most. On devices it lies in local
 /// memory, as nothing of it is unrolled.
-template <class T, int N>
-struct SomeState {
+template <class T, int K, int N>
+struct SomeStates {
+  alignas(N * sizeof(T)) T v[K][N];
   int used;
-  T v[N];
 };
 
 namespace detail {
@@ -53,10 +73,16 @@ WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N
 }
 
 /// u += h rate, likewise.
-template <class State, class T>
-WS_INLINE void move(State& u, T h, const State& rate) {
-  WS_UNROLL(16)
-  for (int i = 0; i < u.used; ++i) u.v[i] = multiply_add(h, rate.v[i], u.v[i]);
+template <class T, int N>
+WS_INLINE void move(OdeState<T, N>& u, T h, const OdeState<T, N>& rate) {
+  u = moved(u, h, rate);
+}
+template <class T, int K, int N>
+WS_INLINE void move(SomeStates<T, K, N>& u, T h, const SomeStates<T, K, N>& rate) {
+  for (int k = 0; k < u.used; ++k) {
+    WS_LANES
+    for (int i = 0; i < N; ++i) u.v[k][i] = multiply_add(h, rate.v[k][i], u.v[k][i]);
+  }
 }
 
 }  // namespace detail

@@ -31,6 +31,7 @@
 //   D2            e3 / e2^3: A. Larkoski, I. Moult, D. Neill, JHEP 12 (2014) 009
 #pragma once
 
+#include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 
@@ -75,6 +76,23 @@ struct Cloud {
   int count = 0;
   int subjets = 0;
 };
+
+/// take(k, place) for k in [0, count): `place` is that of key[k] in falling order, the earlier
+/// first of equal ones. N at a time; key has room for a multiple of N numbers.
+template <int N, class Take>
+WS_INLINE void in_falling_order(const float* key, int count, const Take& take) {
+  for (int first = 0; first < count; first += N) {
+    int place[N] = {};
+    for (int j = 0; j < count; ++j) {
+      const float other = key[j];
+      in_lanes<N>([&](int i) WS_INLINED {
+        const float own = key[first + i];
+        place[i] += other > own || (other == own && j < first + i) ? 1 : 0;
+      });
+    }
+    for (int i = 0; i < N && first + i < count; ++i) take(first + i, place[i]);
+  }
+}
 
 struct Sum {
   float e = 0, x = 0, y = 0, z = 0;

@@ -28,9 +28,11 @@
 #include "generators/events/ginkgo_shower.h"
 #include "generators/events/jet_views.h"
 #include "generators/sample_info.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/emission/sample.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
+#include "kernels/philox_run.h"
 
 #include <cstdint>
 #include <string>
@@ -60,12 +62,13 @@ class Plane {
  public:
   WS_INLINE Plane(float room, float density) : room_(room), density_(density) {}
 
-  WS_INLINE Point next(const Philox4& random) {
-    area_ -= math::log(unit_float_open(random.word[0])) / density_;
+  /// From two uniform numbers in (0, 1], of the first its logarithm.
+  WS_INLINE Point next(float log_first, float second) {
+    area_ -= log_first / density_;
     const float left = room_ * room_ - 2 * area_;
     if (!(left > 0)) return {0, 0, false};  // also without coupling, where the area is infinite
     const float down = 2 * area_ / (room_ + math::sqrt(left));
-    return {down, unit_float_open(random.word[1]) * (room_ - down), true};
+    return {down, second * (room_ - down), true};
   }
 
  private:
@@ -119,29 +122,34 @@ struct LundShower {
 
   SampleLayout layout() const { return layout_; }
 
-  /// By one thread. Constituents in order of falling transverse momentum.
-  template <class Row>
-  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    const auto label = static_cast<std::int32_t>(
-        below(key.rng.block(Purpose::label, 0).word[0], static_cast<std::uint32_t>(classes_)));
-    const Philox4 scene = key.rng.block(Purpose::scene, 0);
-    const float pt = math::fma(unit_float(scene.word[0]), pt_range_, pt_low_);
-    const float eta = math::fma(2 * unit_float(scene.word[1]), eta_max_, -eta_max_);
-    const float phi = math::fma(unit_float(scene.word[2]), math::kTau, -math::kPi);
-    truth.label = label;
-    truth.latents[kPt] = pt;
-    truth.latents[kEta] = eta;
-    truth.latents[kPhi] = phi;
+  /// Constituents in order of falling transverse momentum.
+  template <class Run>
+  WS_HD void make(Run& run) const {
+    constexpr int N = Run::kEvents;
+    float turned[N];
+    const auto scene = run.blocks(Purpose::scene, 0), kind = run.blocks(Purpose::label, 0);
+    in_lanes<N>([&](int i) WS_INLINED {
+      auto truth = run.truth(i);
+      turned[i] = math::fma(unit_float(scene.word[2][i]), math::kTau, -math::kPi);
+      truth.label =
+          static_cast<std::int32_t>(below(kind.word[0][i], static_cast<std::uint32_t>(classes_)));
+      truth.latents[kPt] = math::fma(unit_float(scene.word[0][i]), pt_range_, pt_low_);
+      truth.latents[kEta] = math::fma(2 * unit_float(scene.word[1][i]), eta_max_, -eta_max_);
+      truth.latents[kPhi] = turned[i];
+    });
 
-    Jet jet;
-    begin(key.rng, species_of(label), pt, eta, jet);
-    radiate(key.rng, jet, truth);
-    truth.latents[kConstituents] = static_cast<float>(jet.count);
-    truth.latents[kUnfinished] = static_cast<float>(jet.unfinished);
-    if (output_ == jets::Output::constituents) {
-      write(jet, phi, row);
-    } else {
-      show(jet, row, truth);
+    for (int i = 0; i < N; ++i) {
+      auto truth = run.truth(i);
+      Jet jet;
+      begin(run.rng(i), species_of(truth.label), truth.latents[kPt], truth.latents[kEta], jet);
+      radiate<N>(run.rng(i), jet, truth);
+      truth.latents[kConstituents] = static_cast<float>(jet.count);
+      truth.latents[kUnfinished] = static_cast<float>(jet.unfinished);
+      if (output_ == jets::Output::constituents) {
+        write<N>(turned[i], jet, run.row(i));
+      } else {
+        show(jet, run.row(i), truth);
+      }
     }
   }
 
@@ -149,9 +157,11 @@ struct LundShower {
   /// Partons so far, azimuth from the jet's. Of those that still radiate, `room` is L and `angle`
   /// the ln(1 / Theta) where they begin; `softer` is the ln(1 / z) they were emitted with.
   struct Jet {
-    float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
+    float pt[lund::kMostPartons] = {};
+    float eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
-    std::uint8_t depth[lund::kMostPartons];  ///< emissions between it and its prong
+    std::uint8_t depth[lund::kMostPartons];    ///< emissions between it and its prong
+    std::uint8_t emitter[lund::kMostPartons];  ///< where it was emitted: by which
     int count = 0, prongs = 0, unfinished = 0;
     float density = 0;  ///< of the prongs
   };
@@ -228,8 +238,29 @@ struct LundShower {
     }
   }
 
-  /// All emissions, parton after parton in the order in which they came to be.
-  WS_INLINE void radiate(const SampleRng& rng, Jet& jet, Truth<kLatents>& truth) const {
+  /// What N emissions are drawn from, each from a block of its own: worked out ahead, side by side.
+  template <int N>
+  struct Draws {
+    float log_area[N], share[N], cosine[N], sine[N];
+
+    WS_INLINE void fill(const SampleRng& rng, std::uint32_t first_block) {
+      const auto random = consecutive_blocks<N>(rng, Purpose::texture, first_block);
+      in_lanes<N>([&](int i) WS_INLINED {
+        const math::SinCos around = math::sincos_turns(unit_float(random.word[2][i]));
+        log_area[i] = math::log(unit_float_open(random.word[0][i]));
+        share[i] = unit_float_open(random.word[1][i]);
+        cosine[i] = around.cosine;
+        sine[i] = around.sine;
+      });
+    }
+  };
+
+  /// All emissions, parton after parton in the order in which they came to be. First in the planes
+  /// alone, of which momenta take no notice: then these, from `softer`, `angle` and the direction,
+  /// which eta and phi hold meanwhile.
+  template <int N, class Truth>
+  WS_INLINE void radiate(const SampleRng& rng, Jet& jet, Truth& truth) const {
+    Draws<N> draws;
     std::uint32_t block = 0;
     float highest = 0, angle = 0, softer = 0;
     int emissions = 0;
@@ -238,65 +269,80 @@ struct LundShower {
       const bool primary = i < jet.prongs;
       lund::Plane plane(jet.room[i], primary ? jet.density : gluon_density_);
       for (;;) {
-        const Philox4 random = rng.block(Purpose::texture, block++);
-        const lund::Point point = plane.next(random);
+        const auto drawn = static_cast<int>(block % N);
+        if (drawn == 0) draws.fill(rng, block);
+        ++block;
+        const lund::Point point = plane.next(draws.log_area[drawn], draws.share[drawn]);
         if (!point.found) break;
         if (jet.count == lund::kMostPartons) {
           ++jet.unfinished;
           break;
         }
         const float room = jet.room[i] - point.down - point.softer;  // ln(kt / kt_cut)
-        split(point, unit_float(random.word[2]), i, full_ ? room : 0.0f, jet);
+        const int k = jet.count++;
+        jet.emitter[k] = static_cast<std::uint8_t>(i);
+        jet.depth[k] = static_cast<std::uint8_t>(jet.depth[i] + 1);
+        jet.room[k] = full_ ? room : 0.0f;
+        jet.angle[k] = jet.angle[i] + point.down;
+        jet.softer[k] = point.softer;
+        jet.eta[k] = draws.cosine[drawn];
+        jet.phi[k] = draws.sine[drawn];
         if (!primary) continue;
         if (emissions++ > 0 && !(room > highest)) continue;
         highest = room;
-        angle = jet.angle[i] + point.down;
+        angle = jet.angle[k];
         softer = point.softer;
       }
     }
+    split(jet);
     truth.latents[kLogKt] = log_kt_cut_ + math::max(highest, 0.0f);
     truth.latents[kLogInverseAngle] = angle;
     truth.latents[kLogInverseZ] = softer;
     truth.latents[kEmissions] = static_cast<float>(emissions);
   }
 
-  /// Parton i gives the share z to a new one, at the distance theta.
-  WS_INLINE static void split(const lund::Point& point, float turn, int i, float room, Jet& jet) {
-    const int k = jet.count++;
-    const float z = math::exp(-point.softer), theta = math::exp(-(jet.angle[i] + point.down));
-    const math::SinCos around = math::sincos_turns(turn);
-    const float deta = theta * around.cosine, dphi = theta * around.sine;
-    jet.pt[k] = z * jet.pt[i];
-    jet.eta[k] = math::fma(1 - z, deta, jet.eta[i]);
-    jet.phi[k] = math::fma(1 - z, dphi, jet.phi[i]);
-    jet.pt[i] -= jet.pt[k];
-    jet.eta[i] = math::fma(-z, deta, jet.eta[i]);
-    jet.phi[i] = math::fma(-z, dphi, jet.phi[i]);
-    jet.room[k] = room;
-    jet.angle[k] = jet.angle[i] + point.down;
-    jet.softer[k] = point.softer;
-    jet.depth[k] = static_cast<std::uint8_t>(jet.depth[i] + 1);
+  /// Emitters give the share z to what they emit, at the distance theta, one after another.
+  WS_INLINE static void split(Jet& jet) {
+    in_lanes(jet.count - jet.prongs, [&](int i) WS_INLINED {
+      const int k = jet.prongs + i;
+      const float theta = math::exp(-jet.angle[k]);
+      jet.pt[k] = math::exp(-jet.softer[k]);  // z
+      jet.eta[k] *= theta;
+      jet.phi[k] *= theta;
+    });
+    for (int k = jet.prongs; k < jet.count; ++k) {
+      const int i = jet.emitter[k];
+      const float z = jet.pt[k], deta = jet.eta[k], dphi = jet.phi[k];
+      jet.pt[k] = z * jet.pt[i];
+      jet.eta[k] = math::fma(1 - z, deta, jet.eta[i]);
+      jet.phi[k] = math::fma(1 - z, dphi, jet.phi[i]);
+      jet.pt[i] -= jet.pt[k];
+      jet.eta[i] = math::fma(-z, deta, jet.eta[i]);
+      jet.phi[i] = math::fma(-z, dphi, jet.phi[i]);
+    }
   }
 
-  template <class Row>
-  WS_INLINE void write(const Jet& jet, float phi, Row& row) const {
-    std::uint8_t order[lund::kMostPartons];  // by falling pt, the earlier first of equal ones
-    for (int i = 0; i < jet.count; ++i) {
-      int place = i;
-      for (; place > 0 && jet.pt[order[place - 1]] < jet.pt[i]; --place) {
-        order[place] = order[place - 1];
-      }
-      order[place] = static_cast<std::uint8_t>(i);
-    }
+  /// Four-momenta replace places in the plane and `room`.
+  template <int N, class Row>
+  WS_INLINE void write(float phi, Jet& jet, Row& row) const {
+    std::uint8_t order[lund::kMostPartons];  // by falling pt
+    jets::in_falling_order<N>(
+        jet.pt, jet.count, [&](int k, int place) { order[place] = static_cast<std::uint8_t>(k); });
+    in_lanes(jet.count, [&](int k) WS_INLINED {
+      const Momentum p = momentum(jet.pt[k], jet.eta[k], jet.phi[k] + phi);
+      jet.room[k] = p.e;
+      jet.pt[k] = p.x;
+      jet.eta[k] = p.y;
+      jet.phi[k] = p.z;
+    });
     jets::Sum sum;
     for (int i = 0; i < jet.count; ++i) {
       const int k = order[i];
-      const Momentum p = momentum(jet.pt[k], jet.eta[k], jet.phi[k] + phi);
-      sum.add(p.e, p.x, p.y, p.z);
-      row.set(i, 0, p.e * per_unit_);
-      row.set(i, 1, p.x * per_unit_);
-      row.set(i, 2, p.y * per_unit_);
-      row.set(i, 3, p.z * per_unit_);
+      sum.add(jet.room[k], jet.pt[k], jet.eta[k], jet.phi[k]);
+      row.set(i, 0, jet.room[k] * per_unit_);
+      row.set(i, 1, jet.pt[k] * per_unit_);
+      row.set(i, 2, jet.eta[k] * per_unit_);
+      row.set(i, 3, jet.phi[k] * per_unit_);
       if (columns_ == Columns::momenta) continue;
       row.set(i, 4, jet.angle[k]);
       row.set(i, 5, jet.softer[k]);
@@ -310,8 +356,8 @@ struct LundShower {
     row.set_global(3, sum.z * per_unit_);
   }
 
-  template <class Row>
-  WS_INLINE void show(Jet& jet, Row& row, Truth<kLatents>& truth) const {
+  template <class Row, class Truth>
+  WS_INLINE void show(Jet& jet, Row& row, Truth& truth) const {
     jets::Cloud cloud{jet.pt, jet.eta, jet.phi, jet.room, jet.angle, jet.softer, jet.count};
     if (output_ == jets::Output::image) {
       truth.latents[kOutside] = jets::draw_image(cloud, picture_, row);

@@ -6,6 +6,7 @@
 #include "generators/events/ode.h"
 #include "generators/events/ode_systems.h"
 #include "generators/events/plummer.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
 
 namespace wellspring {
@@ -14,30 +15,39 @@ struct NBody : Ode {
   explicit NBody(const Params& params) : Ode(params) {}
 
   /// Equal masses, 1 together; latents as describe() names them.
-  template <class Row>
-  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    const EqualBodies<float> gravity{bodies_, 1 / static_cast<float>(bodies_), softening2_};
-    EqualBodies<float>::State q{3 * bodies_, {}}, v = q;
+  template <class Run>
+  WS_HD void make(Run& run) const {
+    constexpr int N = Run::kEvents;
+    const EqualBodies<float, N> gravity{bodies_, 1 / static_cast<float>(bodies_), softening2_};
+    typename EqualBodies<float, N>::State q, v;
+    q.used = v.used = 3 * bodies_;
     for (int i = 0; i < bodies_; ++i) {
-      const PlummerStar star = plummer_star(key.rng, i);
-      WS_UNROLL(3)
-      for (int axis = 0; axis < 3; ++axis) {
-        q.v[3 * i + axis] = star.place[axis];
-        v.v[3 * i + axis] = star.velocity[axis];
-      }
+      in_lanes<N>([&](int lane) WS_INLINED {
+        const PlummerStar star = plummer_star(run.rng(lane), i);
+        WS_UNROLL(3)
+        for (int axis = 0; axis < 3; ++axis) {
+          q.v[3 * i + axis][lane] = star.place[axis];
+          v.v[3 * i + axis][lane] = star.velocity[axis];
+        }
+      });
     }
     centre(q);
     centre(v);
-    const Motion<float> start = gravity.motion(q, v);
-    follow_bodies(key.rng, row, gravity, q, v);
-    const Motion<float> end = gravity.motion(q, v);
-    const float energy = start.kinetic + start.potential;
-    truth.label = 0;
-    truth.latents[0] = energy;
-    truth.latents[1] = -start.kinetic / start.potential;
-    WS_UNROLL(3)
-    for (int axis = 0; axis < 3; ++axis) truth.latents[2 + axis] = start.spin[axis];
-    truth.latents[5] = (end.kinetic + end.potential - energy) / (start.kinetic - start.potential);
+    Motion<float> start[N];
+    for (int lane = 0; lane < N; ++lane) start[lane] = gravity.motion(q, v, lane);
+    auto a = gravity(q);
+    record(
+        run, [&] { leapfrog_step(gravity, step_, q, v, a); }, q, v);
+    for (int lane = 0; lane < N; ++lane) {
+      const Motion<float> first = start[lane], end = gravity.motion(q, v, lane);
+      const float energy = first.kinetic + first.potential;
+      auto truth = run.truth(lane);
+      truth.latents[0] = energy;
+      truth.latents[1] = -first.kinetic / first.potential;
+      WS_UNROLL(3)
+      for (int axis = 0; axis < 3; ++axis) truth.latents[2 + axis] = first.spin[axis];
+      truth.latents[5] = (end.kinetic + end.potential - energy) / (first.kinetic - first.potential);
+    }
   }
 };
 

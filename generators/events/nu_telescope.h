@@ -15,10 +15,13 @@
 #include "generators/events/team_sums.h"
 #include "generators/events/telescope.h"
 #include "generators/sample_info.h"
+#include "kernels/emission/event_run.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/emission/sample.h"
 #include "kernels/gamma.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
+#include "kernels/philox_run.h"
 #include "kernels/team.h"
 
 #include <bit>
@@ -224,24 +227,40 @@ struct NuTelescope {
   template <class Team>
   WS_INLINE void count(Team& team, const SampleRng& rng, const telescope::Array& array,
                        const telescope::Event& event, Shared& shared, EventCell* cells) const {
-    const int fours = (array.modules + 3) / 4;
+    // Most modules are too far away to see anything: runs of blocks, of four modules each, say
+    // which.
+    constexpr int kRun = WS_EVENT_LANES;
+    const telescope::Event seen = event;  // copies: of what no store to memory can change
+    const telescope::Optics optics = optics_;
+    const int fours = (array.modules + 3) / 4, runs = (fours + kRun - 1) / kRun;
     std::uint32_t saturated = 0;
-    for (int g = team.rank(); g < array.strings * fours; g += team.size()) {
-      const int string = g / fours, from = 4 * (g % fours);
-      Philox4 words = rng.block(Purpose::texture, kFirstModules + static_cast<std::uint32_t>(g));
-      for (int module = from; module < from + 4 && module < array.modules; ++module) {
-        const float u = unit_float_open(words.word[0]);
-        words = {{words.word[1], words.word[2], words.word[3], 0}};
-        const telescope::Vector place = array.place(string, module);
-        const float squared = telescope::distance_squared(event, place);
-        std::uint32_t photons = 0;
-        if (telescope::may_expect(optics_, event, squared, 1 - u)) {
-          const telescope::Ray ray = telescope::ray(optics_, event, place);
-          const float expected = telescope::expected_photons(optics_, event, ray);
-          photons = poisson(rng, string * array.modules + module, u, expected);
+    for (int g = team.rank(); g < array.strings * runs; g += team.size()) {
+      const int string = g / runs, first = g % runs * kRun;
+      const auto words = consecutive_blocks<kRun>(
+          rng, Purpose::texture,
+          kFirstModules + static_cast<std::uint32_t>(string * fours + first));
+      WS_UNROLL(4)
+      for (int word = 0; word < 4; ++word) {
+        float u[kRun];
+        std::int32_t may_expect[kRun];
+        in_lanes<kRun>([&](int i) WS_INLINED {
+          u[i] = unit_float_open(words.word[word][i]);
+          const telescope::Vector place = array.place(string, 4 * (first + i) + word);
+          const float squared = telescope::distance_squared(seen, place);
+          may_expect[i] = telescope::may_expect(optics, seen, squared, 1 - u[i]) ? 1 : 0;
+        });
+        for (int i = 0; i < kRun; ++i) {
+          const int module = 4 * (first + i) + word;
+          if (module >= array.modules) break;
+          std::uint32_t photons = 0;
+          if (may_expect[i] != 0) {
+            const telescope::Ray ray = telescope::ray(optics_, event, array.place(string, module));
+            const float expected = telescope::expected_photons(optics_, event, ray);
+            photons = poisson(rng, string * array.modules + module, u[i], expected);
+          }
+          saturated += photons == saturation_ ? 1 : 0;
+          cells[string * array.modules + module] = photons;
         }
-        saturated += photons == saturation_ ? 1 : 0;
-        cells[string * array.modules + module] = photons;
       }
     }
     for (int s = team.rank(); s < array.strings; s += team.size())

@@ -8,6 +8,7 @@
 #include "generators/events/ode_systems.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
@@ -51,56 +52,50 @@ struct Ode {
   /// Longest trajectory, steps: a float's time would be off, and a sample take seconds.
   static constexpr int kMostSteps = 1 << 20;
 
-  template <class Row>
-  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
+  template <class Run>
+  WS_HD void make(Run& run) const {
+    constexpr int N = Run::kEvents;
     switch (system_) {
       case System::lorenz: {
-        uniform<6>(key.rng, truth);
-        OdeState<float, 3> u{{truth.latents[3], truth.latents[4], truth.latents[5]}};
-        follow(key.rng, row, u,
-               Lorenz<float>{truth.latents[0], truth.latents[1], truth.latents[2]});
+        uniform<6>(run);
+        follow(run, latents<0, 3>(run), latents<3, 3>(run), [](const OdeState<float, 3>& c) {
+          return Lorenz<float>{c.v[0], c.v[1], c.v[2]};
+        });
         break;
       }
       case System::double_pendulum: {
-        uniform<6>(key.rng, truth);
-        OdeState<float, 4> u{
-            {truth.latents[2], truth.latents[3], truth.latents[4], truth.latents[5]}};
-        follow(key.rng, row, u,
-               DoublePendulum<float>{truth.latents[0], truth.latents[1], kGravity});
+        uniform<6>(run);
+        follow(run, latents<0, 2>(run), latents<2, 4>(run), [](const OdeState<float, 2>& c) {
+          return DoublePendulum<float>{c.v[0], c.v[1], kGravity};
+        });
         break;
       }
       case System::lotka_volterra: {
-        log_normal<4>(key.rng, truth);
-        OdeState<float, 2> u{{30, 1}};
-        follow(key.rng, row, u,
-               LotkaVolterra<float>{truth.latents[0], truth.latents[1], truth.latents[2],
-                                    truth.latents[3]});
+        log_normal<4>(run);
+        LaneStates<2, N> u;
+        for (int i = 0; i < N; ++i) u.put(i, {{30, 1}});
+        follow(run, latents<0, 4>(run), u, [](const OdeState<float, 4>& c) {
+          return LotkaVolterra<float>{c.v[0], c.v[1], c.v[2], c.v[3]};
+        });
         break;
       }
       case System::sir: {
-        log_normal<2>(key.rng, truth);
-        OdeState<float, 3> u{{1 - kFirstCase, kFirstCase, 0}};
-        follow(key.rng, row, u,
-               SusceptibleInfectedRemoved<float>{truth.latents[0], truth.latents[1]});
+        log_normal<2>(run);
+        LaneStates<3, N> u;
+        for (int i = 0; i < N; ++i) u.put(i, {{1 - kFirstCase, kFirstCase, 0}});
+        follow(run, latents<0, 2>(run), u, [](const OdeState<float, 2>& c) {
+          return SusceptibleInfectedRemoved<float>{c.v[0], c.v[1]};
+        });
         break;
       }
       case System::three_bodies: {
-        uniform<15>(key.rng, truth);
-        const ThreeBodies<float> gravity{{truth.latents[0], truth.latents[1], truth.latents[2]},
-                                         softening2_};
-        OdeState<float, 6> q{}, v{};
-        WS_UNROLL(6)
-        for (int i = 0; i < 6; ++i) {
-          q.v[i] = truth.latents[3 + i];
-          v.v[i] = truth.latents[9 + i];
-        }
-        follow_bodies(key.rng, row, gravity, q, v);
+        uniform<15>(run);
+        follow_bodies(run, latents<0, 3>(run), latents<3, 6>(run), latents<9, 6>(run));
         break;
       }
       case System::n_body:
         break;  // see instead()
     }
-    truth.label = 0;
   }
 
   static constexpr float kGravity = 9.81f;    ///< g / l1 of the pendulum, 1/s^2
@@ -126,67 +121,116 @@ struct Ode {
     }
   };
 
-  /// Features of a point: the places, then the velocities.
-  template <class Row, class State, class Gravity>
-  WS_INLINE void follow_bodies(const SampleRng& rng, Row& row, const Gravity& gravity, State& q,
-                               State& v) const {
-    State a = gravity(q);
-    Errors errors{rng, noise_};
-    int feature = 0;
+  /// Follows the trajectories of a run, advance() a step of all, and writes the features of every
+  /// point: the numbers of `states`, one after another, and their errors.
+  template <class Run, class Advance, class... States>
+  WS_INLINE void record(Run& run, const Advance& advance, const States&... states) const {
+    constexpr int N = Run::kEvents;
+    Errors errors[N];
+    for (int i = 0; i < N; ++i) errors[i] = {run.rng(i), noise_};
+    int before = 0;  // features
+    const auto write = [&](const auto& state) {
+      for (int i = 0; i < N; ++i) {
+        WS_UNROLL(6)
+        for (int k = 0; k < state.used; ++k)
+          run.row(i).set(before + k, state.v[k][i] + errors[i].next(before + k));
+      }
+      before += state.used;
+    };
     for (int point = 0; point < points_; ++point) {
-      for (int step = 0; step < steps_; ++step) leapfrog_step(gravity, step_, q, v, a);
-      WS_UNROLL(6)
-      for (int i = 0; i < q.used; ++i, ++feature) row.set(feature, q.v[i] + errors.next(feature));
-      WS_UNROLL(6)
-      for (int i = 0; i < v.used; ++i, ++feature) row.set(feature, v.v[i] + errors.next(feature));
+      for (int step = 0; step < steps_; ++step) advance();
+      (write(states), ...);
     }
   }
 
-  float softening2_;
+  float step_, softening2_;
   int bodies_;  ///< of n_body
 
  private:
-  /// N latents uniform within half_width_ of centre_, from as many words.
-  template <int N>
-  WS_INLINE void uniform(const SampleRng& rng, Truth<kLatents>& truth) const {
-    Philox4 words{};
-    WS_UNROLL(15)
-    for (int i = 0; i < N; ++i) {
-      if (i % 4 == 0) words = rng.block(Purpose::scene, static_cast<std::uint32_t>(i / 4));
-      const float u = 2 * unit_float(words.word[i % 4]) - 1;
-      truth.latents[i] = math::fma(half_width_[i], u, centre_[i]);
+  /// Count latents of each event from number First on.
+  template <int First, int Count, class Run>
+  WS_INLINE static LaneStates<Count, Run::kEvents> latents(Run& run) {
+    LaneStates<Count, Run::kEvents> values;
+    for (int i = 0; i < Run::kEvents; ++i) {
+      WS_UNROLL(6)
+      for (int k = 0; k < Count; ++k) values.v[k][i] = run.truth(i).latents[First + k];
     }
+    return values;
   }
 
-  /// N latents whose logarithms are normal with mean centre_ and standard deviation half_width_.
-  template <int N>
-  WS_INLINE void log_normal(const SampleRng& rng, Truth<kLatents>& truth) const {
-    const Philox4 words = rng.block(Purpose::scene, 0);
-    WS_UNROLL(2)
-    for (int i = 0; i < N; i += 2) {
-      const math::NormalPair z = math::box_muller(words.word[i], words.word[i + 1]);
-      truth.latents[i] = math::exp(math::fma(half_width_[i], z.first, centre_[i]));
-      truth.latents[i + 1] = math::exp(math::fma(half_width_[i + 1], z.second, centre_[i + 1]));
-    }
-  }
-
-  template <class Row, int N, class Rates>
-  WS_INLINE void follow(const SampleRng& rng, Row& row, OdeState<float, N>& u,
-                        const Rates& rates) const {
-    Errors errors{rng, noise_};
-    for (int point = 0; point < points_; ++point) {
-      for (int step = 0; step < steps_; ++step) rk4_step(rates, step_, u);
-      WS_UNROLL(4)
-      for (int i = 0; i < N; ++i) {
-        const int feature = N * point + i;
-        row.set(feature, u.v[i] + errors.next(feature));
+  /// Count latents uniform within half_width_ of centre_, from as many words.
+  template <int Count, class Run>
+  WS_INLINE void uniform(Run& run) const {
+    in_lanes<Run::kEvents>([&](int lane) WS_INLINED {
+      const SampleRng rng = run.rng(lane);
+      auto truth = run.truth(lane);
+      Philox4 words{};
+      WS_UNROLL(15)
+      for (int i = 0; i < Count; ++i) {
+        if (i % 4 == 0) words = rng.block(Purpose::scene, static_cast<std::uint32_t>(i / 4));
+        const float u = 2 * unit_float(words.word[i % 4]) - 1;
+        truth.latents[i] = math::fma(half_width_[i], u, centre_[i]);
       }
-    }
+    });
+  }
+
+  /// Count latents whose logarithms are normal with mean centre_ and standard deviation
+  /// half_width_.
+  template <int Count, class Run>
+  WS_INLINE void log_normal(Run& run) const {
+    in_lanes<Run::kEvents>([&](int lane) WS_INLINED {
+      const Philox4 words = run.rng(lane).block(Purpose::scene, 0);
+      auto truth = run.truth(lane);
+      WS_UNROLL(2)
+      for (int i = 0; i < Count; i += 2) {
+        const math::NormalPair z = math::box_muller(words.word[i], words.word[i + 1]);
+        truth.latents[i] = math::exp(math::fma(half_width_[i], z.first, centre_[i]));
+        truth.latents[i + 1] = math::exp(math::fma(half_width_[i + 1], z.second, centre_[i + 1]));
+      }
+    });
+  }
+
+  /// `rates(c)`: the right-hand side of the system with the constants c.
+  template <class Run, class Rates, int P, int D>
+  WS_INLINE void follow(Run& run, const LaneStates<P, Run::kEvents>& constants,
+                        const LaneStates<D, Run::kEvents>& start, const Rates& rates) const {
+    LaneStates<D, Run::kEvents> u = start;
+    const auto advance = [&] {
+      in_lanes<Run::kEvents>([&](int i) WS_INLINED {
+        OdeState<float, D> state = u.of(i);
+        rk4_step(rates(constants.of(i)), step_, state);
+        u.put(i, state);
+      });
+    };
+    record(run, advance, u);
+  }
+
+  /// Places and velocities of three bodies.
+  template <class Run>
+  WS_INLINE void follow_bodies(Run& run, const LaneStates<3, Run::kEvents>& masses,
+                               const LaneStates<6, Run::kEvents>& places,
+                               const LaneStates<6, Run::kEvents>& velocities) const {
+    LaneStates<6, Run::kEvents> q = places, v = velocities;
+    const auto gravity = [&](int i) {
+      return ThreeBodies<float>{{masses.v[0][i], masses.v[1][i], masses.v[2][i]}, softening2_};
+    };
+    LaneStates<6, Run::kEvents> a;
+    in_lanes<Run::kEvents>([&](int i) WS_INLINED { a.put(i, gravity(i)(q.of(i))); });
+    const auto advance = [&] {
+      in_lanes<Run::kEvents>([&](int i) WS_INLINED {
+        OdeState<float, 6> place = q.of(i), velocity = v.of(i), force = a.of(i);
+        leapfrog_step(gravity(i), step_, place, velocity, force);
+        q.put(i, place);
+        v.put(i, velocity);
+        a.put(i, force);
+      });
+    };
+    record(run, advance, q, v);
   }
 
   System system_;
   int points_, steps_;  ///< steps between two points
-  float step_, noise_;
+  float noise_;
   float centre_[kLatents] = {}, half_width_[kLatents] = {};
 };
 

@@ -107,50 +107,54 @@ struct Motion {
 };
 
 /// `bodies` of one mass in space under their gravity, softened as that of ThreeBodies:
-/// accelerations at (x1, y1, z1, x2, ...).
-template <class T>
+/// accelerations at (x1, y1, z1, x2, ...), of N samples side by side.
+template <class T, int N = 1>
 struct EqualBodies {
   static constexpr int kMost = 16;
-  using State = SomeState<T, 3 * kMost>;
+  using State = SomeStates<T, 3 * kMost, N>;
 
   int bodies;
   T mass;  ///< of each
   T softening2;
 
   WS_INLINE State operator()(const State& q) const {
-    State a{3 * bodies, {}};
-    for (int i = 1; i < bodies; ++i) {
-      const T x = q.v[3 * i], y = q.v[3 * i + 1], z = q.v[3 * i + 2];
-      T ax = 0, ay = 0, az = 0;
-      for (int j = 0; j < 3 * i; j += 3) {
-        const T dx = q.v[j] - x, dy = q.v[j + 1] - y, dz = q.v[j + 2] - z;
-        const T square = dx * dx + dy * dy + dz * dz + softening2;
-        const T strength = mass / (square * detail::square_root(square));
-        ax += strength * dx;
-        ay += strength * dy;
-        az += strength * dz;
-        a.v[j] -= strength * dx;
-        a.v[j + 1] -= strength * dy;
-        a.v[j + 2] -= strength * dz;
+    State a;
+    a.used = 3 * bodies;
+    for (int k = 0; k < a.used; ++k) {
+      for (int lane = 0; lane < N; ++lane) a.v[k][lane] = 0;
+    }
+    const T own = mass, soft = softening2;  // of which no store below can be
+    for (int i = 3; i < a.used; i += 3) {
+      for (int j = 0; j < i; j += 3) {
+        in_lanes<N>([&](int lane) WS_INLINED {
+          const T dx = q.v[j][lane] - q.v[i][lane], dy = q.v[j + 1][lane] - q.v[i + 1][lane],
+                  dz = q.v[j + 2][lane] - q.v[i + 2][lane];
+          const T square = dx * dx + dy * dy + dz * dz + soft;
+          const T strength = own / (square * detail::square_root(square));
+          a.v[i][lane] += strength * dx;
+          a.v[i + 1][lane] += strength * dy;
+          a.v[i + 2][lane] += strength * dz;
+          a.v[j][lane] -= strength * dx;
+          a.v[j + 1][lane] -= strength * dy;
+          a.v[j + 2][lane] -= strength * dz;
+        });
       }
-      a.v[3 * i] = ax;
-      a.v[3 * i + 1] = ay;
-      a.v[3 * i + 2] = az;
     }
     return a;
   }
 
-  WS_INLINE Motion<T> motion(const State& q, const State& v) const {
+  WS_INLINE Motion<T> motion(const State& q, const State& v, int lane = 0) const {
     Motion<T> all{};
     for (int i = 0; i < bodies; ++i) {
-      const T x = q.v[3 * i], y = q.v[3 * i + 1], z = q.v[3 * i + 2];
-      const T vx = v.v[3 * i], vy = v.v[3 * i + 1], vz = v.v[3 * i + 2];
+      const T x = q.v[3 * i][lane], y = q.v[3 * i + 1][lane], z = q.v[3 * i + 2][lane];
+      const T vx = v.v[3 * i][lane], vy = v.v[3 * i + 1][lane], vz = v.v[3 * i + 2][lane];
       all.kinetic += T(0.5) * mass * (vx * vx + vy * vy + vz * vz);
       all.spin[0] += mass * (y * vz - z * vy);
       all.spin[1] += mass * (z * vx - x * vz);
       all.spin[2] += mass * (x * vy - y * vx);
       for (int j = 0; j < i; ++j) {
-        const T dx = q.v[3 * j] - x, dy = q.v[3 * j + 1] - y, dz = q.v[3 * j + 2] - z;
+        const T dx = q.v[3 * j][lane] - x, dy = q.v[3 * j + 1][lane] - y,
+                dz = q.v[3 * j + 2][lane] - z;
         const T square = dx * dx + dy * dy + dz * dz + softening2;
         all.potential -= mass * mass / detail::square_root(square);
       }
@@ -160,14 +164,16 @@ struct EqualBodies {
 };
 
 /// Moves the mean of the bodies of (x1, y1, z1, x2, ...) to the origin.
-template <class T, int N>
-WS_INLINE void centre(SomeState<T, N>& u) {
-  WS_UNROLL(3)
-  for (int axis = 0; axis < 3; ++axis) {
-    T sum = 0;
-    for (int i = axis; i < u.used; i += 3) sum += u.v[i];
-    const T mean = sum / static_cast<T>(u.used / 3);
-    for (int i = axis; i < u.used; i += 3) u.v[i] -= mean;
+template <class T, int K, int N>
+WS_INLINE void centre(SomeStates<T, K, N>& u) {
+  for (int lane = 0; lane < N; ++lane) {
+    WS_UNROLL(3)
+    for (int axis = 0; axis < 3; ++axis) {
+      T sum = 0;
+      for (int i = axis; i < u.used; i += 3) sum += u.v[i][lane];
+      const T mean = sum / static_cast<T>(u.used / 3);
+      for (int i = axis; i < u.used; i += 3) u.v[i][lane] -= mean;
+    }
   }
 }
 

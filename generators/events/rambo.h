@@ -13,8 +13,10 @@
 #include "generators/events/decay_chain.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
+#include "kernels/philox_run.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -171,43 +173,55 @@ struct Rambo {
 
   SampleLayout layout() const { return SampleLayout::set(items_, kFeatures); }
 
-  /// By one thread.
-  template <class Row>
-  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    const Philox4 random = key.rng.block(Purpose::scene, 0);
-    const auto label = static_cast<std::int32_t>(
-        below(random.word[0], static_cast<std::uint32_t>(high_ - low_ + 1)));
-    const int n = low_ + label;
-    const float energy =
-        math::min(math::fma(unit_float(random.word[1]), energy_high_ - energy_low_, energy_low_),
-                  energy_high_);
-
-    Event event{};
-    for (std::uint32_t turn = 0;; ++turn) {
-      massless(key.rng, turn, n, double{energy}, event);
-      event.weight = 1;
-      if (!massive_) break;
-      give_masses(n, double{energy}, event);
-      if (!rejects_) break;
-      const float share = event.weight / event.bound;
-      const float u = unit_float(key.rng.block(Purpose::noise, turn).word[0]);
-      if (u < share || turn + 1 == kMostTries) break;
-    }
-
-    if (decays_.any()) {
-      decay(key.rng, n, event, row);
+  template <class Run>
+  WS_HD void make(Run& run) const {
+    constexpr int N = Run::kEvents;
+    int bodies[N];
+    float energy[N];
+    Momenta<N> momenta;
+    const auto scene = run.blocks(Purpose::scene, 0);
+    in_lanes<N>([&](int i) WS_INLINED {
+      const Philox4 random = scene.of(i);
+      const auto label = static_cast<std::int32_t>(
+          below(random.word[0], static_cast<std::uint32_t>(high_ - low_ + 1)));
+      bodies[i] = low_ + label;
+      energy[i] =
+          math::min(math::fma(unit_float(random.word[1]), energy_high_ - energy_low_, energy_low_),
+                    energy_high_);
+      run.truth(i).label = label;
+    });
+    if (rejects_) {
+      for (int i = 0; i < N; ++i) draw_until_kept(run.rng(i), bodies[i], energy[i], i, momenta);
     } else {
-      WS_UNROLL(8)
-      for (int i = 0; i < kMostBodies; ++i) {
-        if (i < n) write(i, event.e[i], event.x[i], event.y[i], event.z[i], row);
-      }
-      row.set_count(n);
+      massless<N>([&](std::uint32_t draw) { return run.blocks(Purpose::texture, draw); }, 0, bodies,
+                  energy, momenta);
+      if (massive_) give_masses<N>(bodies, energy, momenta);
     }
-    truth.label = label;
-    truth.weight = rejects_ ? 1 : event.weight;
-    truth.latents[0] = energy;
-    truth.latents[1] = static_cast<float>(n);
-    truth.latents[2] = math::clamp(math::log(event.weight), kLowestLogWeight, 0.f);
+
+    if (decays_.any() && low_ == high_) {
+      decay<N>(0, run, low_, momenta);
+    } else {
+      for (int i = 0; i < N; ++i) {
+        if (decays_.any()) {
+          decay<1>(i, run, bodies[i], momenta);
+        } else {
+          auto& row = run.row(i);
+          WS_UNROLL(8)
+          for (int k = 0; k < kMostBodies; ++k) {
+            if (k < bodies[i])
+              write(k, momenta.e[k][i], momenta.x[k][i], momenta.y[k][i], momenta.z[k][i], row);
+          }
+          row.set_count(bodies[i]);
+        }
+      }
+    }
+    for (int i = 0; i < N; ++i) {
+      auto truth = run.truth(i);
+      truth.weight = rejects_ ? 1 : momenta.weight[i];
+      truth.latents[0] = energy[i];
+      truth.latents[1] = static_cast<float>(bodies[i]);
+      truth.latents[2] = math::clamp(math::log(momenta.weight[i]), kLowestLogWeight, 0.f);
+    }
   }
 
  private:
@@ -216,9 +230,12 @@ struct Rambo {
   static constexpr float kLowestLogWeight = -80;
   static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< of the scene, behind energy and class
 
-  struct Event {
-    double e[kMostBodies], x[kMostBodies], y[kMostBodies], z[kMostBodies];
-    float weight, bound;
+  /// Of the bodies of N events: body k of event i.
+  template <int N>
+  struct Momenta {
+    alignas(N * sizeof(double)) double e[kMostBodies][N], x[kMostBodies][N], y[kMostBodies][N],
+        z[kMostBodies][N];
+    float weight[N], bound[N];
   };
 
   static bool any_mass(const Params& params) {
@@ -236,59 +253,122 @@ struct Rambo {
     row.set(item, 3, static_cast<float>(z * per_unit_));
   }
 
-  /// Items are what the bodies end in, body after body. The bodies' own arrays stay in registers.
-  template <class Row>
-  WS_INLINE void decay(const SampleRng& rng, int n, const Event& event, Row& row) const {
-    DecayChain::Particle waiting[DecayChain::kMostFinals];
+  /// Items are what the bodies end in, body after body. Of events [first, first + N) of a run, of
+  /// `n` bodies each; these bodies' own arrays stay in registers.
+  template <int N, class Run>
+  WS_INLINE void decay(int first, Run& run, int n, const Momenta<Run::kEvents>& momenta) const {
+    DecayChain::Particles<N> waiting[DecayChain::kMostFinals];
     WS_UNROLL(8)
-    for (int i = 0; i < kMostBodies; ++i) {
-      if (i < n) waiting[n - 1 - i] = {event.e[i], event.x[i], event.y[i], event.z[i], i};
+    for (int k = 0; k < kMostBodies; ++k) {
+      if (k >= n) continue;
+      DecayChain::Particles<N>& body = waiting[n - 1 - k];
+      body.node = k;
+      for (int i = 0; i < N; ++i) {
+        body.e[i] = momenta.e[k][first + i];
+        body.x[i] = momenta.x[k][first + i];
+        body.y[i] = momenta.y[k][first + i];
+        body.z[i] = momenta.z[k][first + i];
+      }
     }
-    row.set_count(decays_.run(
-        rng, kFirstDecayBlock, waiting, n,
-        [&](int item, const DecayChain::Particle& p) { write(item, p.e, p.x, p.y, p.z, row); }));
+    const int finals =
+        decays_.run<N>([&](int i) { return run.rng(first + i); }, kFirstDecayBlock, waiting, n,
+                       [&](int item, const DecayChain::Particles<N>& p) {
+                         for (int i = 0; i < N; ++i)
+                           write(item, p.e[i], p.x[i], p.y[i], p.z[i], run.row(first + i));
+                       });
+    for (int i = 0; i < N; ++i) run.row(first + i).set_count(finals);
   }
 
-  /// Massless momenta of total (energy, 0, 0, 0). Body i of try t has block 8 t + i. In double:
-  /// where the bodies are nearly parallel, the boost takes away all but a small part of their
-  /// energy.
-  WS_INLINE void massless(const SampleRng& rng, std::uint32_t turn, int n, double energy,
-                          Event& event) const {
-    double sum_e = 0, sum_x = 0, sum_y = 0, sum_z = 0;
+  /// Tries until one is kept: momenta of event i.
+  template <int N>
+  WS_INLINE void draw_until_kept(const SampleRng& rng, int n, float energy, int i,
+                                 Momenta<N>& momenta) const {
+    Momenta<1> one;
+    for (std::uint32_t turn = 0;; ++turn) {
+      massless<1>(
+          [&](std::uint32_t draw) { return consecutive_blocks<1>(rng, Purpose::texture, draw); },
+          turn, &n, &energy, one);
+      give_masses<1>(&n, &energy, one);
+      const float share = one.weight[0] / one.bound[0];
+      const float u = unit_float(rng.block(Purpose::noise, turn).word[0]);
+      if (u < share || turn + 1 == kMostTries) break;
+    }
     WS_UNROLL(8)
-    for (int i = 0; i < kMostBodies; ++i) {
-      if (i >= n) continue;
-      const Philox4 random =
-          rng.block(Purpose::texture, turn * kMostBodies + static_cast<std::uint32_t>(i));
-      const double cosine = 2 * double{unit_float(random.word[0])} - 1;
-      const math::SinCos phi = math::sincos_turns(unit_float(random.word[1]));
-      const double px = double{phi.cosine}, py = double{phi.sine};
-      const double sine = math::sqrt((1 - cosine) * (1 + cosine) / (px * px + py * py));
-      const double q =
-          -double{math::log(unit_float_open(random.word[2]) * unit_float_open(random.word[3]))};
-      event.e[i] = q;
-      event.x[i] = q * sine * px;
-      event.y[i] = q * sine * py;
-      event.z[i] = q * cosine;
-      sum_e += event.e[i];
-      sum_x += event.x[i];
-      sum_y += event.y[i];
-      sum_z += event.z[i];
+    for (int k = 0; k < kMostBodies; ++k) {
+      if (k >= n) continue;
+      momenta.e[k][i] = one.e[k][0];
+      momenta.x[k][i] = one.x[k][0];
+      momenta.y[k][i] = one.y[k][0];
+      momenta.z[k][i] = one.z[k][0];
+    }
+    momenta.weight[i] = one.weight[0];
+  }
+
+  /// The largest number of bodies of N events.
+  template <int N>
+  WS_INLINE static int most_of(const int* bodies) {
+    int most = bodies[0];
+    for (int i = 1; i < N; ++i) most = bodies[i] > most ? bodies[i] : most;
+    return most;
+  }
+
+  /// Massless momenta of total (energy, 0, 0, 0), weight 1. Body k of try t has blocks(8 t + k). In
+  /// double: where the bodies are nearly parallel, the boost takes away all but a small part of
+  /// their energy.
+  template <int N, class Blocks>
+  WS_INLINE void massless(const Blocks& blocks, std::uint32_t turn, const int* bodies,
+                          const float* energy, Momenta<N>& momenta) const {
+    const int most = most_of<N>(bodies);
+    double sum_e[N] = {}, sum_x[N] = {}, sum_y[N] = {}, sum_z[N] = {};
+    WS_UNROLL(8)
+    for (int k = 0; k < kMostBodies; ++k) {
+      if (k >= most) continue;
+      const PhiloxRun<N> words = blocks(turn * kMostBodies + static_cast<std::uint32_t>(k));
+      in_lanes<N>([&](int i) WS_INLINED {
+        const Philox4 random = words.of(i);
+        const double cosine = 2 * double{unit_float(random.word[0])} - 1;
+        const math::SinCos phi = math::sincos_turns(unit_float(random.word[1]));
+        const double px = double{phi.cosine}, py = double{phi.sine};
+        const double sine = math::sqrt((1 - cosine) * (1 + cosine) / (px * px + py * py));
+        const double drawn =
+            -double{math::log(unit_float_open(random.word[2]) * unit_float_open(random.word[3]))};
+        const double q = k < bodies[i] ? drawn : 0.0;
+        const double x = q * sine * px, y = q * sine * py, z = q * cosine;
+        momenta.e[k][i] = q;
+        momenta.x[k][i] = x;
+        momenta.y[k][i] = y;
+        momenta.z[k][i] = z;
+        sum_e[i] += q;
+        sum_x[i] += x;
+        sum_y[i] += y;
+        sum_z[i] += z;
+      });
     }
     // To the rest frame of the sum, and to its energy.
-    const double length = math::sqrt(sum_x * sum_x + sum_y * sum_y + sum_z * sum_z);
-    const double mass = math::sqrt((sum_e - length) * (sum_e + length));
-    const double bx = -sum_x / mass, by = -sum_y / mass, bz = -sum_z / mass;
-    const double gamma = sum_e / mass, a = 1 / (1 + gamma), scale = energy / mass;
+    double bx[N], by[N], bz[N], gamma[N], scale[N];
+    in_lanes<N>([&](int i) WS_INLINED {
+      const double x = sum_x[i], y = sum_y[i], z = sum_z[i];
+      const double length = math::sqrt(x * x + y * y + z * z);
+      const double mass = math::sqrt((sum_e[i] - length) * (sum_e[i] + length));
+      bx[i] = -x / mass;
+      by[i] = -y / mass;
+      bz[i] = -z / mass;
+      gamma[i] = sum_e[i] / mass;
+      scale[i] = double{energy[i]} / mass;
+      momenta.weight[i] = 1;
+    });
     WS_UNROLL(8)
-    for (int i = 0; i < kMostBodies; ++i) {
-      if (i >= n) continue;
-      const double along = bx * event.x[i] + by * event.y[i] + bz * event.z[i];
-      const double q = event.e[i], shift = q + a * along;
-      event.e[i] = scale * (gamma * q + along);
-      event.x[i] = scale * (event.x[i] + bx * shift);
-      event.y[i] = scale * (event.y[i] + by * shift);
-      event.z[i] = scale * (event.z[i] + bz * shift);
+    for (int k = 0; k < kMostBodies; ++k) {
+      if (k >= most) continue;
+      in_lanes<N>([&](int i) WS_INLINED {
+        const double x = momenta.x[k][i], y = momenta.y[k][i], z = momenta.z[k][i];
+        const double along = bx[i] * x + by[i] * y + bz[i] * z;
+        const double q = momenta.e[k][i], shift = q + 1 / (1 + gamma[i]) * along;
+        momenta.e[k][i] = scale[i] * (gamma[i] * q + along);
+        momenta.x[k][i] = scale[i] * (x + bx[i] * shift);
+        momenta.y[k][i] = scale[i] * (y + by[i] * shift);
+        momenta.z[k][i] = scale[i] * (z + bz[i] * shift);
+      });
     }
   }
 
@@ -296,46 +376,67 @@ struct Rambo {
   ///   x^(2n-3) prod (k_i / E_i) w / sum (k_i^2 / E_i)   (Kleiss, Stirling, Ellis).
   /// x is at most sqrt(1 - (sum m / w)^2), by Minkowski's inequality, and the weight at most
   /// x^(2n-3): docs/generators/rambo.md.
-  WS_INLINE void give_masses(int n, double energy, Event& event) const {
-    double masses = 0;
-    WS_UNROLL(8)
-    for (int i = 0; i < kMostBodies; ++i) masses += i < n ? mass_[i] : 0.0;
-    const double largest = math::sqrt((1 - masses / energy) * (1 + masses / energy));
-    double scale = largest;
+  template <int N>
+  WS_INLINE void give_masses(const int* bodies, const float* energies, Momenta<N>& momenta) const {
+    const int most = most_of<N>(bodies);
+    double largest[N], scale[N];
+    in_lanes<N>([&](int i) WS_INLINED {
+      double masses = 0;
+      WS_UNROLL(8)
+      for (int k = 0; k < kMostBodies; ++k) masses += k < bodies[i] ? mass_[k] : 0.0;
+      const double energy = double{energies[i]};
+      largest[i] = math::sqrt((1 - masses / energy) * (1 + masses / energy));
+      scale[i] = largest[i];
+    });
 #if WS_DEVICE_CODE
 #pragma unroll 1  // the loop over bodies inside is enough
 #endif
     for (int step = 0; step < kNewtonSteps; ++step) {
-      double sum = -energy, slope = 0;
+      double sum[N], slope[N] = {};
+      for (int i = 0; i < N; ++i) sum[i] = -double{energies[i]};
       WS_UNROLL(8)
-      for (int i = 0; i < kMostBodies; ++i) {
-        if (i >= n) continue;
-        const double k = scale * event.e[i], e = math::sqrt(k * k + mass_[i] * mass_[i]);
-        sum += e;
-        slope += e > 0 ? k / e * event.e[i] : 0.0;
+      for (int k = 0; k < kMostBodies; ++k) {
+        if (k >= most) continue;
+        const double mass2 = mass_[k] * mass_[k];
+        in_lanes<N>([&](int i) WS_INLINED {
+          const bool there = k < bodies[i];
+          const double q = momenta.e[k][i], p = scale[i] * q, e = math::sqrt(p * p + mass2);
+          sum[i] += there ? e : 0.0;
+          slope[i] += there && e > 0 ? p / e * q : 0.0;
+        });
       }
-      scale -= sum / slope;
+      for (int i = 0; i < N; ++i) scale[i] -= sum[i] / slope[i];
     }
-    scale = scale < largest ? scale : largest;
-    double product = 1, bound = 1, motion = 0;
+    double product[N], bound[N], motion[N] = {};
+    for (int i = 0; i < N; ++i) {
+      scale[i] = scale[i] < largest[i] ? scale[i] : largest[i];
+      product[i] = bound[i] = 1;
+    }
     WS_UNROLL(8)
-    for (int i = 0; i < kMostBodies; ++i) {
-      if (i >= n) continue;
-      const double k = scale * event.e[i], e = math::sqrt(k * k + mass_[i] * mass_[i]);
-      const double speed = e > 0 ? k / e : 1.0;
-      product *= speed;
-      motion += k * speed;
-      if (i >= 2) {
-        product *= scale * scale;
-        bound *= largest * largest;
-      }
-      event.e[i] = e;
-      event.x[i] *= scale;
-      event.y[i] *= scale;
-      event.z[i] *= scale;
+    for (int k = 0; k < kMostBodies; ++k) {
+      if (k >= most) continue;
+      const double mass2 = mass_[k] * mass_[k];
+      in_lanes<N>([&](int i) WS_INLINED {
+        const bool there = k < bodies[i];
+        const double p = scale[i] * momenta.e[k][i], e = math::sqrt(p * p + mass2);
+        const double speed = e > 0 ? p / e : 1.0;
+        product[i] *= there ? speed : 1.0;
+        motion[i] += there ? p * speed : 0.0;
+        if (k >= 2) {
+          product[i] *= there ? scale[i] * scale[i] : 1.0;
+          bound[i] *= there ? largest[i] * largest[i] : 1.0;
+        }
+        momenta.e[k][i] = e;
+        momenta.x[k][i] *= scale[i];
+        momenta.y[k][i] *= scale[i];
+        momenta.z[k][i] *= scale[i];
+      });
     }
-    event.weight = static_cast<float>(scale * product * energy / motion);
-    event.bound = static_cast<float>(largest * bound);
+    for (int i = 0; i < N; ++i) {
+      momenta.weight[i] =
+          static_cast<float>(scale[i] * product[i] * double{energies[i]} / motion[i]);
+      momenta.bound[i] = static_cast<float>(largest[i] * bound[i]);
+    }
   }
 
   int low_, high_;

@@ -86,7 +86,8 @@ WS_INLINE double unit_double(std::uint32_t high, std::uint32_t low) {
 }  // namespace sbi
 
 struct Sbi {
-  static constexpr int kLatents = 10;  ///< of the tasks with most parameters
+  static constexpr int kLatents = 10;    ///< of the tasks with most parameters
+  static constexpr int kFeatures = 100;  ///< of those with most numbers
   /// Of either parameter of two_moons, see docs/generators/sbi.md; its test computes it anew.
   static constexpr double kTwoMoonsRmse = 0.41102;
   enum class Task : std::uint8_t {
@@ -127,42 +128,53 @@ struct Sbi {
     Planned<std::int32_t> place_;
   };
 
-  template <class Row>
-  WS_HD void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
+  template <class Run>
+  WS_HD void make(Run& run) const {
     switch (task_) {
       case Task::gaussian_linear:
-        GaussianMap{0, kTenthRoot, kTenthRoot}.draw<sbi::kGaussian>(
-            key.rng, [&](int i, float theta) { truth.latents[i] = theta; },
-            [&](int i, float x) { row.set(i, x); });
+        run.straight([&](int i, auto& row, auto& truth) WS_INLINED {
+          const SampleRng rng = run.rng(i);
+          GaussianMap{0, kTenthRoot, kTenthRoot}.draw<sbi::kGaussian>(
+              [&](unsigned block) { return rng.block(Purpose::scene, block); },
+              [&](int k, float theta) { truth.latents[k] = theta; },
+              [&](int k, float x) { row.set(k, x); });
+        });
         break;
       case Task::gaussian_linear_uniform:
-        gaussian_linear_uniform(key.rng, row, truth);
+        run.straight([&](int i, auto& row, auto& truth)
+                         WS_INLINED { gaussian_linear_uniform(run.rng(i), row, truth); });
         break;
       case Task::gaussian_mixture:
-        gaussian_mixture(key.rng, row, truth);
+        run.straight([&](int i, auto& row, auto& truth)
+                         WS_INLINED { gaussian_mixture(run.rng(i), row, truth); });
         break;
-      case Task::two_moons:
-        two_moons(key.rng, row, truth);
+      case Task::two_moons: {
+        const auto scene = run.blocks(Purpose::scene, 0), noise = run.blocks(Purpose::noise, 0);
+        run.straight([&](int i, auto& row, auto& truth)
+                         WS_INLINED { two_moons(scene.of(i), noise.of(i), row, truth); });
         break;
+      }
       case Task::slcp:
-        slcp(key.rng, row, truth, [](int i) { return i; });
+        run.straight([&](int i, auto& row, auto& truth)
+                         WS_INLINED { slcp(run.rng(i), row, truth, [](int k) { return k; }); });
         break;
       case Task::slcp_distractors:
-        slcp(key.rng, row, truth, [this](int i) { return constants_.place[i]; });
-        distractors(key.rng, row);
+        run.each([this](const SampleRng& rng, auto& row, auto& truth) {
+          slcp(rng, row, truth, [this](int i) { return constants_.place[i]; });
+          distractors(rng, row);
+        });
         break;
       case Task::bernoulli_glm:
       case Task::bernoulli_glm_raw:
-        bernoulli_glm(key.rng, row, truth);
+        bernoulli_glm(run);
         break;
       case Task::sir:
-        sir(key.rng, row, truth);
+        sir(run);
         break;
       case Task::lotka_volterra:
-        lotka_volterra(key.rng, row, truth);
+        lotka_volterra(run);
         break;
     }
-    truth.label = 0;
   }
 
  private:
@@ -175,9 +187,8 @@ struct Sbi {
   }
 
   /// theta uniform in (-1, 1), x ~ N(theta, 0.1 I).
-  template <class Row>
-  static WS_INLINE void gaussian_linear_uniform(const SampleRng& rng, Row& row,
-                                                Truth<kLatents>& truth) {
+  template <class Row, class Truth>
+  static WS_INLINE void gaussian_linear_uniform(const SampleRng& rng, Row& row, Truth& truth) {
     Philox4 uniform{}, noise{};
     WS_UNROLL(10)
     for (int i = 0; i < sbi::kGaussian; i += 2) {
@@ -198,8 +209,8 @@ struct Sbi {
 
   /// theta uniform in (-10, 10), x around it with a standard deviation of 1 or, as often, 0.1: one
   /// for both numbers, drawn for every sample anew (sbibm before 1.1.0 drew one a batch).
-  template <class Row>
-  static WS_INLINE void gaussian_mixture(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
+  template <class Row, class Truth>
+  static WS_INLINE void gaussian_mixture(const SampleRng& rng, Row& row, Truth& truth) {
     const Philox4 scene = rng.block(Purpose::scene, 0);
     const math::NormalPair error = pair_of(rng.block(Purpose::noise, 0), 0);
     const float sigma = below(scene.word[2], 2) == 0 ? 1.0f : 0.1f;
@@ -211,10 +222,10 @@ struct Sbi {
 
   /// theta uniform in (-1, 1); a point of a half circle of radius N(0.1, 0.01^2) about (0.25, 0),
   /// moved by (-|t1 + t2|, t2 - t1) / sqrt 2.
-  template <class Row>
-  static WS_INLINE void two_moons(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
+  template <class Row, class Truth>
+  static WS_INLINE void two_moons(const Philox4& scene, const Philox4& noise, Row& row,
+                                  Truth& truth) {
     constexpr float kHalfRoot = 0x1.6a09e6p-1f;  // 1 / sqrt 2
-    const Philox4 scene = rng.block(Purpose::scene, 0), noise = rng.block(Purpose::noise, 0);
     const float t1 = 2 * unit_float(scene.word[0]) - 1, t2 = 2 * unit_float(scene.word[1]) - 1;
     const float radius =
         math::fma(0.01f, math::box_muller(noise.word[0], noise.word[1]).first, 0.1f);
@@ -228,9 +239,8 @@ struct Sbi {
 
   /// theta uniform in (-3, 3); four points of N((t1, t2), S) with standard deviations t3^2 and t4^2
   /// and correlation tanh t5, 1e-6 added to both variances.
-  template <class Row, class Place>
-  static WS_INLINE void slcp(const SampleRng& rng, Row& row, Truth<kLatents>& truth,
-                             const Place& place) {
+  template <class Row, class Truth, class Place>
+  static WS_INLINE void slcp(const SampleRng& rng, Row& row, Truth& truth, const Place& place) {
     constexpr float kAdded = 1e-6f;
     const Philox4 scene = rng.block(Purpose::scene, 0), last = rng.block(Purpose::scene, 1);
     WS_UNROLL(4)
@@ -293,8 +303,55 @@ struct Sbi {
 
   /// A neuron: in each of 100 bins of time it fires with the chance sigmoid(b + f . stimulus of
   /// this bin and the eight before). b ~ N(0, 2); second differences of f are normal.
-  template <class Row>
-  WS_INLINE void bernoulli_glm(const SampleRng& rng, Row& row, Truth<kLatents>& truth) const {
+  template <class Run>
+  WS_INLINE void bernoulli_glm(Run& run) const {
+    constexpr int N = Run::kEvents, kThetas = 1 + sbi::kFilter;
+    const bool raw = task_ == Task::bernoulli_glm_raw;
+    in_lanes<N>([&](int i) WS_INLINED {
+      auto truth = run.truth(i);
+      glm_parameters(run.rng(i), truth);
+    });
+    float theta[kThetas][N], statistic[kThetas][N] = {}, fired[4][N];
+    for (int k = 0; k < kThetas; ++k) {
+      for (int i = 0; i < N; ++i) theta[k][i] = run.truth(i).latents[k];
+    }
+    float seen[sbi::kFilter] = {};
+    for (int block = 0; block < sbi::kBins / 4; ++block) {
+      const auto noise = run.blocks(Purpose::noise, static_cast<std::uint32_t>(block));
+      in_lanes<N>([&](int i) WS_INLINED {
+        WS_UNROLL(4)
+        for (int word = 0; word < 4; ++word) fired[word][i] = unit_float(noise.word[word][i]);
+      });
+      WS_UNROLL(4)
+      for (int word = 0; word < 4; ++word) {
+        const int bin = 4 * block + word;
+        WS_UNROLL(8)
+        for (int j = sbi::kFilter - 1; j > 0; --j) seen[j] = seen[j - 1];
+        seen[0] = constants_.stimulus[bin];
+        in_lanes<N>([&](int i) WS_INLINED {
+          float psi = theta[0][i];
+          WS_UNROLL(9)
+          for (int j = 0; j < sbi::kFilter; ++j) psi = math::fma(theta[1 + j][i], seen[j], psi);
+          const float fires = fired[word][i] < 1 / (1 + math::exp(-psi)) ? 1.0f : 0.0f;
+          fired[word][i] = fires;
+          statistic[0][i] += fires;
+          WS_UNROLL(9)
+          for (int j = 0; j < sbi::kFilter; ++j) statistic[1 + j][i] += fires * seen[j];
+        });
+      }
+      for (int i = 0; raw && i < N; ++i) {
+        for (int word = 0; word < 4; ++word) run.row(i).set(4 * block + word, fired[word][i]);
+      }
+    }
+    for (int i = 0; !raw && i < N; ++i) {
+      WS_UNROLL(10)
+      for (int k = 0; k < kThetas; ++k) run.row(i).set(k, statistic[k][i]);
+    }
+  }
+
+  /// The parameters of bernoulli_glm.
+  template <class Truth>
+  static WS_INLINE void glm_parameters(const SampleRng& rng, Truth& truth) {
     constexpr float kRootTwo = 0x1.6a09e6p+0f;
     // F f = z for F with 1 + sqrt(i / 9) on its diagonal and -2 and 1 below it: f has the precision
     // F^T F.
@@ -320,74 +377,94 @@ struct Sbi {
     }
     WS_UNROLL(10)
     for (int i = 0; i < 1 + sbi::kFilter; ++i) truth.latents[i] = theta[i];
-
-    const bool raw = task_ == Task::bernoulli_glm_raw;
-    float seen[sbi::kFilter] = {}, statistic[1 + sbi::kFilter] = {};
-    for (int block = 0; block < sbi::kBins / 4; ++block) {
-      const Philox4 noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(block));
-      WS_UNROLL(4)
-      for (int word = 0; word < 4; ++word) {
-        const int bin = 4 * block + word;
-        WS_UNROLL(8)
-        for (int j = sbi::kFilter - 1; j > 0; --j) seen[j] = seen[j - 1];
-        seen[0] = constants_.stimulus[bin];
-        float psi = theta[0];
-        WS_UNROLL(9)
-        for (int j = 0; j < sbi::kFilter; ++j) psi = math::fma(theta[1 + j], seen[j], psi);
-        const bool fires = unit_float(noise.word[word]) < 1 / (1 + math::exp(-psi));
-        if (raw) row.set(bin, fires ? 1.0f : 0.0f);
-        statistic[0] += fires ? 1.0f : 0.0f;
-        WS_UNROLL(9)
-        for (int j = 0; j < sbi::kFilter; ++j) statistic[1 + j] += fires ? seen[j] : 0.0f;
-      }
-    }
-    WS_UNROLL(10)
-    for (int i = 0; i < 1 + sbi::kFilter && !raw; ++i) row.set(i, statistic[i]);
   }
 
   /// An epidemic that begins with one of a million; every 17 days as many of 1000 tests as follow
   /// the share of the infected.
-  template <class Row>
-  static WS_INLINE void sir(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
-    const math::NormalPair z = pair_of(rng.block(Purpose::scene, 0), 0);
-    truth.latents[0] = 0.4f * math::exp(0.5f * z.first);
-    truth.latents[1] = 0.125f * math::exp(0.2f * z.second);
-    const SusceptibleInfectedRemoved<float> rates{truth.latents[0], truth.latents[1]};
+  template <class Run>
+  static WS_INLINE void sir(Run& run) {
+    constexpr int N = Run::kEvents;
     constexpr float kFirst = static_cast<float>(1 / sbi::kPopulation);
-    Philox4 noise{};
-    OdeState<float, 3> u{{1 - kFirst, kFirst, 0}};
+    LaneStates<2, N> rates;
+    LaneStates<3, N> u;
+    in_lanes<N>([&](int i) WS_INLINED {
+      const math::NormalPair z = pair_of(run.rng(i).block(Purpose::scene, 0), 0);
+      rates.put(i, {{0.4f * math::exp(0.5f * z.first), 0.125f * math::exp(0.2f * z.second)}});
+      u.put(i, {{1 - kFirst, kFirst, 0}});
+    });
+    Philox4 noise[N] = {};
     for (int k = 0; k < sbi::kCounts; ++k) {
-      for (int step = 0; k > 0 && step < sbi::kSirSteps; ++step) rk4_step(rates, sbi::kSirStep, u);
-      if (k % 2 == 0) noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(k / 2));
-      const double uniform = k % 2 == 0 ? sbi::unit_double(noise.word[0], noise.word[1])
-                                        : sbi::unit_double(noise.word[2], noise.word[3]);
-      const float share = math::clamp(u.v[1], 0, 1);
-      row.set(k, static_cast<float>(sbi::binomial(sbi::kTests, share, uniform)));
+      for (int step = 0; k > 0 && step < sbi::kSirSteps; ++step) {
+        in_lanes<N>([&](int i) WS_INLINED {
+          OdeState<float, 3> state = u.of(i);
+          rk4_step(SusceptibleInfectedRemoved<float>{rates.v[0][i], rates.v[1][i]}, sbi::kSirStep,
+                   state);
+          u.put(i, state);
+        });
+      }
+      for (int i = 0; i < N; ++i) {
+        if (k % 2 == 0)
+          noise[i] = run.rng(i).block(Purpose::noise, static_cast<std::uint32_t>(k / 2));
+        const double uniform = k % 2 == 0 ? sbi::unit_double(noise[i].word[0], noise[i].word[1])
+                                          : sbi::unit_double(noise[i].word[2], noise[i].word[3]);
+        const float share = math::clamp(u.v[1][i], 0, 1);
+        run.row(i).set(k, static_cast<float>(sbi::binomial(sbi::kTests, share, uniform)));
+      }
+    }
+    for (int i = 0; i < N; ++i) {
+      for (int k = 0; k < 2; ++k) run.truth(i).latents[k] = rates.v[k][i];
     }
   }
 
   /// 30 prey and one predator; both counted every 2.1 days with log-normal errors of 0.1.
-  template <class Row>
-  static WS_INLINE void lotka_volterra(const SampleRng& rng, Row& row, Truth<kLatents>& truth) {
-    const Philox4 scene = rng.block(Purpose::scene, 0);
-    const math::NormalPair first = math::box_muller(scene.word[0], scene.word[1]);
-    const math::NormalPair second = math::box_muller(scene.word[2], scene.word[3]);
-    truth.latents[0] = math::exp(math::fma(0.5f, first.first, -0.125f));
-    truth.latents[1] = math::exp(math::fma(0.5f, first.second, -3));
-    truth.latents[2] = math::exp(math::fma(0.5f, second.first, -0.125f));
-    truth.latents[3] = math::exp(math::fma(0.5f, second.second, -3));
-    const LotkaVolterra<float> rates{truth.latents[0], truth.latents[1], truth.latents[2],
-                                     truth.latents[3]};
-    Philox4 noise{};
-    OdeState<float, 2> u{{30, 1}};
+  template <class Run>
+  static WS_INLINE void lotka_volterra(Run& run) {
+    constexpr int N = Run::kEvents;
+    LaneStates<4, N> rates;
+    LaneStates<2, N> u;
+    in_lanes<N>([&](int i) WS_INLINED {
+      const Philox4 scene = run.rng(i).block(Purpose::scene, 0);
+      const math::NormalPair first = math::box_muller(scene.word[0], scene.word[1]);
+      const math::NormalPair second = math::box_muller(scene.word[2], scene.word[3]);
+      rates.put(i, {{math::exp(math::fma(0.5f, first.first, -0.125f)),
+                     math::exp(math::fma(0.5f, first.second, -3)),
+                     math::exp(math::fma(0.5f, second.first, -0.125f)),
+                     math::exp(math::fma(0.5f, second.second, -3))}});
+      u.put(i, {{30, 1}});
+    });
+    float prey[N], predators[N];
+    LaneStates<4, N> errors;  // normal, of two counts
     for (int k = 0; k < sbi::kCounts; ++k) {
-      for (int step = 0; k > 0 && step < sbi::kPreySteps; ++step)
-        rk4_step(rates, sbi::kPreyStep, u);
-      if (k % 2 == 0) noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(k / 2));
-      const math::NormalPair error = pair_of(noise, k % 2);
-      row.set(k, math::clamp(u.v[0], sbi::kFewest, sbi::kMost) * math::exp(0.1f * error.first));
-      row.set(sbi::kCounts + k,
-              math::clamp(u.v[1], sbi::kFewest, sbi::kMost) * math::exp(0.1f * error.second));
+      for (int step = 0; k > 0 && step < sbi::kPreySteps; ++step) {
+        in_lanes<N>([&](int i) WS_INLINED {
+          OdeState<float, 2> state = u.of(i);
+          rk4_step(LotkaVolterra<float>{rates.v[0][i], rates.v[1][i], rates.v[2][i], rates.v[3][i]},
+                   sbi::kPreyStep, state);
+          u.put(i, state);
+        });
+      }
+      if (k % 2 == 0) {
+        in_lanes<N>([&](int i) WS_INLINED {
+          const Philox4 noise = run.rng(i).block(Purpose::noise, static_cast<std::uint32_t>(k / 2));
+          const math::NormalPair first = pair_of(noise, 0), second = pair_of(noise, 1);
+          errors.put(i, {{first.first, first.second, second.first, second.second}});
+        });
+      }
+      in_lanes<N>([&](int i) WS_INLINED {
+        const OdeState<float, 4> error = errors.of(i);
+        const float of_prey = k % 2 == 0 ? error.v[0] : error.v[2];
+        const float of_predators = k % 2 == 0 ? error.v[1] : error.v[3];
+        prey[i] = math::clamp(u.v[0][i], sbi::kFewest, sbi::kMost) * math::exp(0.1f * of_prey);
+        predators[i] =
+            math::clamp(u.v[1][i], sbi::kFewest, sbi::kMost) * math::exp(0.1f * of_predators);
+      });
+      for (int i = 0; i < N; ++i) {
+        run.row(i).set(k, prey[i]);
+        run.row(i).set(sbi::kCounts + k, predators[i]);
+      }
+    }
+    for (int i = 0; i < N; ++i) {
+      for (int k = 0; k < 4; ++k) run.truth(i).latents[k] = rates.v[k][i];
     }
   }
 

@@ -93,11 +93,11 @@ struct Ray {
 /// The square of Ray::distance.
 WS_INLINE float distance_squared(const Event& event, const Vector& place) {
   const Vector r = {place.x - event.vertex.x, place.y - event.vertex.y, place.z - event.vertex.z};
-  if (event.hypothesis == Hypothesis::cascade) return dot(r, r);
   const Vector& p = event.direction;
   const Vector across = {math::fma(r.y, p.z, -(r.z * p.y)), math::fma(r.z, p.x, -(r.x * p.z)),
                          math::fma(r.x, p.y, -(r.y * p.x))};
-  return dot(across, across);
+  const float from_vertex = dot(r, r), from_track = dot(across, across);
+  return event.hypothesis == Hypothesis::cascade ? from_vertex : from_track;
 }
 
 WS_INLINE Ray ray(const Optics& optics, const Event& event, const Vector& place) {
@@ -161,11 +161,10 @@ WS_INLINE float exponent_below(float x) {
 /// most modules are done with without a root or an exponential.
 WS_INLINE bool may_expect(const Optics& optics, const Event& event, float squared, float least) {
   constexpr float kLn2 = 0x1.62e430p-1f, kSlack = 1.0001f;
-  float bits = event.log2_bound - exponent_below(math::max(least, kFewest));
-  if (squared > 1) {
-    const float distance_bits = exponent_below(squared);
-    bits -= event.hypothesis == Hypothesis::track ? 0.5f * distance_bits : distance_bits;
-  }
+  const float power = event.hypothesis == Hypothesis::track ? 0.5f : 1.0f;  // of the square
+  const float distance_bits = exponent_below(math::max(squared, 1));
+  const float bits =
+      event.log2_bound - exponent_below(math::max(least, kFewest)) - power * distance_bits;
   const float reach = kSlack * kLn2 * optics.attenuation * bits;
   return bits > 0 && squared <= reach * reach * kSlack;
 }

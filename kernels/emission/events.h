@@ -5,11 +5,10 @@
 //     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
 //     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals,
 //                                                       or ::image, which is a row of values, too
-//     template <class Row>
-//     void make(const SampleKey&, Row&, TruthOf<F>&) const;                by one thread, or
-//     int members() const;                                                 by a team of as many:
-//     template <class Team, class Row>
-//     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
+//     template <class Run>
+//     void make(Run&) const;                    by one thread, several side by side (event_run.h),
+//     or int members() const;                      by a team of as many: template <class Team,
+//     class Row> void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
 // or, where it needs integer cells to scatter into, which lie in the team's scratch where they fit
 // and in planned memory otherwise, and hold anything at the beginning:
@@ -23,6 +22,7 @@
 
 #include "kernels/dtype.h"
 #include "kernels/emission/emit_call.h"
+#include "kernels/emission/event_run.h"
 #include "kernels/emission/launcher.h"
 #include "kernels/emission/sample.h"
 #include "kernels/emission/set_count.h"
@@ -37,48 +37,6 @@
 #include <type_traits>
 
 namespace wellspring {
-
-/// Where one sample's features go. T: element type of x.
-template <class T>
-class RowWriter {
- public:
-  WS_INLINE RowWriter(const BatchView& batch, std::int64_t b) : batch_(batch), b_(b) {}
-
-  /// Most items of a set; 1 for events.
-  WS_INLINE int items() const { return batch_.layout.items; }
-  WS_INLINE int features() const { return batch_.layout.features; }
-
-  WS_INLINE void set(int feature, float value) { x()[feature] = static_cast<T>(value); }
-  /// Items beyond the row's room are left out; set_count says how many there are.
-  WS_INLINE void set(int item, int feature, float value) {
-    if (item >= items()) return;
-    x()[item * features() + feature] = static_cast<T>(value);
-  }
-  WS_INLINE void set_global(int index, float value) {
-    if (batch_.globals != nullptr) batch_.globals[b_ * batch_.layout.globals + index] = value;
-  }
-  /// How many items the set has, before what has no room is left out. Not for events.
-  WS_INLINE void set_count(int count) { count_ = count; }
-
-  /// Members `rank` of `size` write what follows from the count: the items that do not exist are 0,
-  /// and what had no room is counted.
-  WS_INLINE void finish(int rank, int size) {
-    if (batch_.layout.kind != SampleKind::set) return;
-    const int kept = count_ < items() ? count_ : items();
-    T* const row = x();
-    for (int i = kept * features() + rank; i < items() * features(); i += size) {
-      row[i] = static_cast<T>(0.f);
-    }
-    if (rank == 0) detail::write_count(batch_, b_, count_);
-  }
-
- private:
-  WS_INLINE T* x() const { return static_cast<T*>(batch_.x) + b_ * batch_.layout.elements(); }
-
-  const BatchView& batch_;
-  std::int64_t b_;
-  int count_ = 0;
-};
 
 template <class F>
 concept MakesEvents = requires(const F& event) {
@@ -108,23 +66,42 @@ struct EventCellOf<F> {
 };
 }  // namespace detail
 
-/// Map functor: a thread an event.
+/// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device,
+/// row t.
 template <class F, class T>
 struct MakeEvents {
   F event;
   const Slot* slots;
   std::uint32_t source;
   std::uint64_t seed;
+  std::int64_t rows_a_turn;
   BatchView batch;
 
-  WS_HD void operator()(std::int64_t b) const {
-    const Slot slot = slots[b];
-    if (slot.source != source) return;
-    TruthOf<F> truth;
-    RowWriter<T> row(batch, b);
-    event.make(SampleKey{{seed, slot.sample}, slot, batch.layout.shape()}, row, truth);
-    row.finish(0, 1);
-    detail::write_truth(batch, b, truth);
+  WS_HD void operator()(std::int64_t turn) const {
+    constexpr int kLanes = WS_EVENT_LANES;
+    if constexpr (kLanes == 1) {
+      if (slots[turn].source == source) make<1>(&turn);
+    } else {
+      const std::int64_t first = turn * rows_a_turn, past = first + rows_a_turn;
+      std::int64_t rows[kLanes];
+      int found = 0;
+      for (std::int64_t b = first; b < past && b < batch.size; ++b) {
+        if (slots[b].source != source) continue;
+        rows[found++] = b;
+        if (found < kLanes) continue;
+        make<kLanes>(rows);
+        found = 0;
+      }
+      for (int i = 0; i < found; ++i) make<1>(rows + i);
+    }
+  }
+
+ private:
+  template <int N>
+  WS_INLINE void make(const std::int64_t* rows) const {
+    EventRun<F, T, N> run(batch, slots, seed, rows);
+    event.make(run);
+    run.finish();
   }
 };
 
@@ -187,13 +164,19 @@ class EventStage {
                       MakeEventsInTeams<F, T>{event, call.slots, call.source, call.seed, call.batch,
                                               cells_.data()});
       } else {
-        launch.map(name, call.batch.size,
-                   MakeEvents<F, T>{event, call.slots, call.source, call.seed, call.batch});
+        const std::int64_t at_once = rows_a_turn(launch.device());
+        launch.map(
+            name, (call.batch.size + at_once - 1) / at_once,
+            MakeEvents<F, T>{event, call.slots, call.source, call.seed, at_once, call.batch});
       }
     });
   }
 
  private:
+  /// A host's turns are several runs, as few rows of a mixture may be of this source.
+  static std::int64_t rows_a_turn(Device device) {
+    return device.is_cpu() ? 4 * WS_EVENT_LANES : 1;
+  }
   static std::size_t scratch_with_cells(const F& event) {
     return event.scratch_bytes() + static_cast<std::size_t>(event.cells() + 1) * sizeof(Cell);
   }

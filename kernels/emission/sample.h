@@ -68,8 +68,8 @@ using TruthOf = Truth<F::kLatents, detail::targets_of<F>(), detail::labels_of<F>
 namespace detail {
 
 /// `values` of which the row keeps as many as it has room for; the rest of the row is 0.
-template <int N, int Room>
-WS_INLINE void write_row(float* column, int width, std::int64_t b, const float (&values)[Room]) {
+template <int N, class Values>
+WS_INLINE void write_row(float* column, int width, std::int64_t b, const Values& values) {
   if (column == nullptr) return;
   float* const row = column + b * width;
   WS_UNROLL(16)  // constant indices: the truth stays in registers

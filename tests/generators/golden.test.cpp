@@ -51,6 +51,19 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
   }
 }
 
+// Hosts make events side by side where a batch has enough of them, and one by one at its end.
+TEST_P(PinnedSamples, OfEventsAreEqualSideBySideAndOneByOne) {
+  constexpr std::uint64_t kCount = 40;
+  for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
+    const auto generator = make_generator(GetParam(), entry.size, entry.settings);
+    if (generator->layout().kind == SampleKind::image) GTEST_SKIP() << "images";
+    const SampleRange range = {entry.range.seed, entry.range.first, kCount};
+    EXPECT_EQ(sample_digest(*generator, range, {Device::cpu(), kCount, 1}),
+              sample_digest(*generator, range, {Device::cpu(), 1, 1}))
+        << generator->parameters_yaml();
+  }
+}
+
 // Every mode that is pinned, where other tests look at the quick one.
 TEST_P(PinnedSamples, HaveTheDigestsOfTheirFileOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;

@@ -177,26 +177,29 @@ TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
   SampleLayout layout = generator->layout();
   const auto elements = static_cast<std::size_t>(layout.elements());
   const auto latents = static_cast<std::size_t>(layout.latents);
-  layout.latents += 2;  // as where another source has more
-  const test::HostBatch batch(3, layout);
-  const std::vector<Slot> slots = {{5, 5, 1, 0}, {6, 6, 2, 1}, {7, 7, 1, 2}};
+  layout.latents += 2;                 // as where another source has more
+  constexpr std::uint32_t kRows = 70;  // several runs of events side by side
+  const test::HostBatch batch(kRows, layout);
+  std::vector<Slot> slots;
+  for (std::uint32_t i = 0; i < kRows; ++i)
+    slots.push_back({5 + i, 5 + i, i % 3 == 1 ? 2u : 1u, i});
   Stream stream(Device::cpu());
   MemoryPlan memory(Device::cpu());
-  generator->plan(memory, 3);
+  generator->plan(memory, kRows);
   memory.commit();
   generator->load(stream);
   generator->emit(stream, {slots.data(), 1, 0, {}, batch.view(), {}});
   const auto x = batch.x(), weight = batch.weight(), latent = batch.latents();
   const auto label = batch.label();
-  const auto alone = test::collect(*generator, {0, 5, 3});
-  for (std::size_t i = 0; i < elements; ++i) {
-    ASSERT_EQ(x[i], alone.image(0)[i]);
-    ASSERT_EQ(x[elements + i], -77);
-    ASSERT_EQ(x[2 * elements + i], alone.image(2)[i]);
+  const auto alone = test::collect(*generator, {0, 5, kRows});
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const bool foreign = slots[row].source == 2;
+    for (std::size_t i = 0; i < elements; ++i) {
+      ASSERT_EQ(x[row * elements + i], foreign ? -77 : alone.image(row)[i]) << row;
+    }
+    ASSERT_EQ(label[row], foreign ? -77 : alone.label[row]) << row;
+    ASSERT_EQ(weight[row], foreign ? -77 : alone.weight[row]) << row;
   }
-  EXPECT_EQ(label[1], -77);
-  EXPECT_EQ(weight[1], -77);
-  EXPECT_EQ(label[2], alone.label[2]);
   EXPECT_EQ(latent[latents], 0) << "what a source does not use of its row is zero";
   EXPECT_EQ(latent[latents + 2], -77);
 }

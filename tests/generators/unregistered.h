@@ -41,19 +41,21 @@ struct Handful {
     layout.globals = 1;
     return layout;
   }
-  template <class Row>
-  WS_INLINE void make(const SampleKey& key, Row& row, Truth<kLatents>& truth) const {
-    const auto items = static_cast<int>(below(key.rng.block(Purpose::scene, 0).word[0],
-                                              static_cast<std::uint32_t>(params_.most + 1)));
-    for (int i = 0; i < items; ++i) {
-      row.set(i, 0, static_cast<float>(i));
-      row.set(i, 1,
-              unit_float(key.rng.block(Purpose::texture, static_cast<std::uint32_t>(i)).word[0]));
-    }
-    row.set_count(items);
-    row.set_global(0, static_cast<float>(items));
-    truth.label = items % 2;
-    truth.latents[0] = static_cast<float>(items);
+  template <class Run>
+  WS_INLINE void make(Run& run) const {
+    run.each([this](const SampleRng& rng, auto& row, auto& truth) {
+      const auto items = static_cast<int>(below(rng.block(Purpose::scene, 0).word[0],
+                                                static_cast<std::uint32_t>(params_.most + 1)));
+      for (int i = 0; i < items; ++i) {
+        row.set(i, 0, static_cast<float>(i));
+        row.set(i, 1,
+                unit_float(rng.block(Purpose::texture, static_cast<std::uint32_t>(i)).word[0]));
+      }
+      row.set_count(items);
+      row.set_global(0, static_cast<float>(items));
+      truth.label = items % 2;
+      truth.latents[0] = static_cast<float>(items);
+    });
   }
 
  private:

@@ -135,19 +135,21 @@ struct Spray {
   WS_INLINE static float value(const SampleRng& rng, int item) {
     return unit_float(rng.block(Purpose::texture, static_cast<std::uint32_t>(item)).word[0]);
   }
-  template <class Row>
-  WS_INLINE void make(const SampleKey& key, Row& row, Truth<kLatents, kTargets>& truth) const {
-    const int items = items_of(key.rng);
-    for (int i = 0; i < items; ++i) {
-      row.set(i, 0, static_cast<float>(i + 1));
-      row.set(i, 1, value(key.rng, i));
-    }
-    row.set_count(items);
-    row.set_global(0, static_cast<float>(items));
-    truth.label = items % 2;
-    truth.latents[0] = static_cast<float>(items);
-    truth.target[0] = 1;
-    truth.target[1] = static_cast<float>(-items);
+  template <class Run>
+  WS_INLINE void make(Run& run) const {
+    run.each([this](const SampleRng& rng, auto& row, auto& truth) {
+      const int items = items_of(rng);
+      for (int i = 0; i < items; ++i) {
+        row.set(i, 0, static_cast<float>(i + 1));
+        row.set(i, 1, value(rng, i));
+      }
+      row.set_count(items);
+      row.set_global(0, static_cast<float>(items));
+      truth.label = items % 2;
+      truth.latents[0] = static_cast<float>(items);
+      truth.target[0] = 1;
+      truth.target[1] = static_cast<float>(-items);
+    });
   }
 };
 

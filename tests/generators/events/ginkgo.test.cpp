@@ -2,9 +2,11 @@
 
 #include "generators/generator.h"
 #include "generators/samples.h"
+#include "tests/generators/events/ginkgo_one.h"
 #include "tests/generators/events/ginkgo_reference.h"
 #include "tests/generators/events/jet_reference.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/one_event.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -44,9 +46,7 @@ struct Row {
 
 Row make_row(const Ginkgo::Params& params, std::uint64_t sample) {
   Row row;
-  SampleKey key{};
-  key.rng = {17, sample};
-  Ginkgo(params).make(key, row, row.truth);
+  test::make_one(Ginkgo(params), {17, sample}, row, row.truth);
   return row;
 }
 
@@ -157,7 +157,7 @@ TEST(Ginkgo, LogDensitiesAreSumsOverTheTree) {
     const bool is_w = row.truth.label == 0;
     double log_density[2] = {0, 0}, tolerance = 0;
     bool edge = false;
-    const ginkgo::ShowerCount count = ginkgo::shower(
+    const ginkgo::ShowerCount count = test::shower(
         {17, i}, 1, 6400, 16, ginkgo::Rate::of(is_w ? 3 : 1.5), ginkgo::Rate::of(1.5),
         [&](const ginkgo::Branching& b, bool at_root) {
           const double t = b.parent.t, t1 = b.first.t, t2 = b.second.t, m = std::sqrt(t);

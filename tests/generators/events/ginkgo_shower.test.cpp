@@ -1,5 +1,6 @@
 #include "generators/events/ginkgo_shower.h"
 
+#include "tests/generators/events/ginkgo_one.h"
 #include "tests/generators/events/ginkgo_reference.h"
 #include "tests/support/draw_counter.h"
 #include "tests/support/statistics.h"
@@ -36,7 +37,7 @@ constexpr Law kW{80, 1.21, 3, 1.5};
 Jet make_jet(const Law& law, std::uint64_t sample) {
   Jet jet;
   const auto t0 = static_cast<float>(law.mass * law.mass);
-  const ShowerCount count = shower(
+  const ShowerCount count = test::shower(
       {law.seed, sample}, 1, t0, static_cast<float>(law.t_cut), Rate::of(law.root_rate),
       Rate::of(law.rate), [&](const Branching& b, bool) { jet.branchings.push_back(b); },
       [&](const Parton& p) { jet.finals.push_back(p); });
@@ -328,7 +329,7 @@ TEST(GinkgoShower, TheLargestSpanFitsTheWaitingPartons) {
   for (std::uint64_t i = 0; i < 2000; ++i) {
     // The number waiting, seen from outside: one more at a branching, one less at a final parton.
     int waiting = 0, most = 0;
-    shower(
+    test::shower(
         {5, i}, 1, t0, t_cut, slow, slow,
         [&](const Branching& b, bool) {
           most = std::max(most, ++waiting);
@@ -350,7 +351,7 @@ TEST(GinkgoShower, AJetOfTooManyPartsIsLeftAsItIs) {
   for (std::uint64_t i = 0; i < 50; ++i) {
     int heavy = 0, branchings = 0;
     double sum = 0;
-    const ShowerCount count = shower(
+    const ShowerCount count = test::shower(
         {5, i}, 1, 6400, t_cut, slow, slow, [&](const Branching&, bool) { ++branchings; },
         [&](const Parton& p) {
           heavy += p.t > t_cut ? 1 : 0;

@@ -3,6 +3,7 @@
 #include "generators/generator.h"
 #include "generators/samples.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/one_event.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -44,9 +45,7 @@ std::vector<Row> make_rows(const Params& params, std::uint64_t count) {
   const LundShower shower(params);
   std::vector<Row> rows(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    SampleKey key{};
-    key.rng = {named_key(29, "lund_shower"), i};
-    shower.make(key, rows[i], rows[i].truth);
+    test::make_one(shower, {named_key(29, "lund_shower"), i}, rows[i], rows[i].truth);
   }
   return rows;
 }

@@ -37,7 +37,7 @@ Cluster turned_back(Cluster u) {
 }
 double distance(const State& a, const State& b) {
   double square = 0;
-  for (int i = 0; i < a.used; ++i) square += (a.v[i] - b.v[i]) * (a.v[i] - b.v[i]);
+  for (int i = 0; i < a.used; ++i) square += (a.v[i][0] - b.v[i][0]) * (a.v[i][0] - b.v[i][0]);
   return std::sqrt(square);
 }
 double energy(const Gravity& gravity, const Cluster& u) {
@@ -55,8 +55,8 @@ Cluster drawn(int bodies, std::uint64_t sample) {
   for (int i = 0; i < bodies; ++i) {
     const PlummerStar star = plummer_star({11, sample}, i);
     for (int axis = 0; axis < 3; ++axis) {
-      u.q.v[3 * i + axis] = star.place[axis];
-      u.v.v[3 * i + axis] = star.velocity[axis];
+      u.q.v[3 * i + axis][0] = star.place[axis];
+      u.v.v[3 * i + axis][0] = star.velocity[axis];
     }
   }
   centre(u.q);
@@ -79,10 +79,10 @@ struct Ellipse {
     const double c = std::cos(anomaly), s = std::sin(anomaly), rate = 1 / (1 - e * c);
     Cluster u = resting(2);
     for (std::size_t k = 0; k < 3; ++k) {
-      u.q.v[k] = 0.5 * ((c - e) * kA[k] + minor * s * kB[k]);
-      u.v.v[k] = 0.5 * rate * (-s * kA[k] + minor * c * kB[k]);
-      u.q.v[3 + k] = -u.q.v[k];
-      u.v.v[3 + k] = -u.v.v[k];
+      u.q.v[k][0] = 0.5 * ((c - e) * kA[k] + minor * s * kB[k]);
+      u.v.v[k][0] = 0.5 * rate * (-s * kA[k] + minor * c * kB[k]);
+      u.q.v[3 + k][0] = -u.q.v[k][0];
+      u.v.v[3 + k][0] = -u.v.v[k][0];
     }
     return u;
   }
@@ -106,7 +106,7 @@ TEST(Bodies, TwoFollowKeplersEllipse) {
     const Cluster coarse = after(gravity, Ellipse::at(0), time, kSteps);
     const Cluster fine = after(gravity, Ellipse::at(0), time, 2 * kSteps);
     Cluster better = resting(2);
-    for (int i = 0; i < 6; ++i) better.q.v[i] = (4 * fine.q.v[i] - coarse.q.v[i]) / 3;
+    for (int i = 0; i < 6; ++i) better.q.v[i][0] = (4 * fine.q.v[i][0] - coarse.q.v[i][0]) / 3;
     const double error = distance(coarse.q, exact.q), h = time / kSteps;
     EXPECT_NEAR(std::log2(error / distance(fine.q, exact.q)), 2, 0.02) << time;
     EXPECT_LT(distance(better.q, exact.q),
@@ -124,11 +124,11 @@ TEST(Bodies, AreDrawnDownThePotential) {
     const State a = gravity(u.q);
     for (int i = 0; i < a.used; ++i) {
       Cluster low = u, high = u;
-      low.q.v[i] -= 1e-4;
-      high.q.v[i] += 1e-4;
+      low.q.v[i][0] -= 1e-4;
+      high.q.v[i][0] += 1e-4;
       const double rise =
           (gravity.motion(high.q, u.v).potential - gravity.motion(low.q, u.v).potential) / 2e-4;
-      EXPECT_NEAR(a.v[i], -rise * bodies, 2e-4) << bodies << ' ' << i;
+      EXPECT_NEAR(a.v[i][0], -rise * bodies, 2e-4) << bodies << ' ' << i;
     }
   }
 }
@@ -150,8 +150,8 @@ TEST(Bodies, AreIntegratedAsASymplecticMethodDoes) {
       EXPECT_NEAR(to.spin[axis], from.spin[axis], 2000 * 8 * 0x1p-52);
       double momentum = 0, middle = 0;
       for (int i = 0; i < 8; ++i) {
-        momentum += gravity.mass * fine.v.v[3 * i + axis];
-        middle += gravity.mass * fine.q.v[3 * i + axis];
+        momentum += gravity.mass * fine.v.v[3 * i + axis][0];
+        middle += gravity.mass * fine.q.v[3 * i + axis][0];
       }
       EXPECT_NEAR(momentum, 0, 2000 * 8 * 0x1p-52);
       EXPECT_NEAR(middle, 0, 2000 * 8 * 0x1p-52);
@@ -233,8 +233,8 @@ Cluster state_at(const Trajectories& all, std::size_t i, std::size_t point, int 
   Cluster u = resting(bodies);
   const auto used = 3 * static_cast<std::size_t>(bodies);
   for (std::size_t k = 0; k < used; ++k) {
-    u.q.v[k] = all.x(i, 2 * used * point + k);
-    u.v.v[k] = all.x(i, 2 * used * point + used + k);
+    u.q.v[k][0] = all.x(i, 2 * used * point + k);
+    u.v.v[k][0] = all.x(i, 2 * used * point + used + k);
   }
   return u;
 }
@@ -267,8 +267,8 @@ TEST(Ode, BodiesMoveAsTheirLatentsSay) {
         EXPECT_NEAR(gravity.motion(end.q, end.v).spin[axis], first.spin[axis], 5e-4);
         double momentum = 0, middle = 0;
         for (std::size_t k = axis; k < 3 * static_cast<std::size_t>(bodies); k += 3) {
-          momentum += end.v.v[k] / bodies;
-          middle += end.q.v[k] / bodies;
+          momentum += end.v.v[k][0] / bodies;
+          middle += end.q.v[k][0] / bodies;
         }
         EXPECT_NEAR(momentum, 0, 1e-5);
         EXPECT_NEAR(middle, 0, 2e-5);
@@ -281,8 +281,8 @@ TEST(Ode, BodiesMoveAsTheirLatentsSay) {
         exact = after(gravity, exact, 2 * std::numbers::sqrt2 / 32, 225);
         const Cluster shown = state_at(all, i, point, bodies);
         for (std::size_t k = 0; k < 48; ++k)
-          worst = std::max({worst, std::abs(shown.q.v[k] - exact.q.v[k]),
-                            std::abs(shown.v.v[k] - exact.v.v[k])});
+          worst = std::max({worst, std::abs(shown.q.v[k][0] - exact.q.v[k][0]),
+                            std::abs(shown.v.v[k][0] - exact.v.v[k][0])});
       }
       off.push_back(worst);
     }

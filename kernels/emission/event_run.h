@@ -1,0 +1,182 @@
+// Runs of events that one thread makes side by side: in the SIMD lanes of a host; on a device,
+// whose threads are lanes already, a run is one event. For emissions of events. Host and device.
+#pragma once
+
+#include "kernels/dtype.h"
+#include "kernels/emission/batch.h"
+#include "kernels/emission/lanes.h"
+#include "kernels/emission/sample.h"
+#include "kernels/emission/set_count.h"
+#include "kernels/macros.h"
+#include "kernels/philox.h"
+#include "kernels/philox_run.h"
+
+#include <cstdint>
+
+// As WS_RUN_LENGTH: used inside of functions only, and defined from outside by the test that makes
+// a device's runs on the host.
+#if defined(WS_EVENT_LANES)
+#elif WS_DEVICE_CODE
+#define WS_EVENT_LANES 1
+#else
+#define WS_EVENT_LANES 16
+#endif
+
+namespace wellspring {
+
+/// Where one sample's features go. T: element type of x.
+template <class T>
+class RowWriter {
+ public:
+  RowWriter() = default;
+  WS_INLINE RowWriter(const BatchView& batch, std::int64_t b) : batch_(&batch), b_(b) {}
+
+  /// Most items of a set; 1 for events.
+  WS_INLINE int items() const { return batch_->layout.items; }
+  WS_INLINE int features() const { return batch_->layout.features; }
+
+  WS_INLINE void set(int feature, float value) { x()[feature] = static_cast<T>(value); }
+  /// Items beyond the row's room are left out; set_count says how many there are.
+  WS_INLINE void set(int item, int feature, float value) {
+    if (item >= items()) return;
+    x()[item * features() + feature] = static_cast<T>(value);
+  }
+  WS_INLINE void set_global(int index, float value) {
+    if (batch_->globals != nullptr) batch_->globals[b_ * batch_->layout.globals + index] = value;
+  }
+  /// How many items the set has, before what has no room is left out. Not for events.
+  WS_INLINE void set_count(int count) { count_ = count; }
+
+  /// Members `rank` of `size` write what follows from the count: the items that do not exist are 0,
+  /// and what had no room is counted.
+  WS_INLINE void finish(int rank, int size) {
+    if (batch_->layout.kind != SampleKind::set) return;
+    const int kept = count_ < items() ? count_ : items();
+    T* const row = x();
+    for (int i = kept * features() + rank; i < items() * features(); i += size) {
+      row[i] = static_cast<T>(0.f);
+    }
+    if (rank == 0) detail::write_count(*batch_, b_, count_);
+  }
+
+ private:
+  WS_INLINE T* x() const { return static_cast<T*>(batch_->x) + b_ * batch_->layout.elements(); }
+
+  const BatchView* batch_ = nullptr;
+  std::int64_t b_ = 0;
+  int count_ = 0;
+};
+
+/// What is known of N events, lane after lane together: what Truth is for one.
+template <int Latents, int Targets, int N>
+class TruthRun {
+ public:
+  /// Number k of one event is [k].
+  struct Numbers {
+    float* first;
+    WS_INLINE float& operator[](int k) const { return first[k * N]; }
+  };
+  /// That of one event; its members are Truth's.
+  struct Lane {
+    std::int32_t& label;
+    float& weight;
+    Numbers latents, target;
+  };
+
+  WS_INLINE TruthRun() {
+    for (int i = 0; i < N; ++i) weight_[i] = 1;
+  }
+  WS_INLINE Lane of(int i) { return {label_[i], weight_[i], {&latents_[0][i]}, {&target_[0][i]}}; }
+
+  WS_INLINE void write(const BatchView& batch, const std::int64_t (&rows)[N]) {
+    for (int i = 0; i < N; ++i) {
+      const Lane lane = of(i);
+      if (batch.label != nullptr) batch.label[rows[i]] = lane.label;
+      if (batch.weight != nullptr) batch.weight[rows[i]] = lane.weight;
+      detail::write_row<Latents>(batch.latents, batch.layout.latents, rows[i], lane.latents);
+      detail::write_row<Targets>(batch.target, batch.layout.targets, rows[i], lane.target);
+    }
+  }
+
+ private:
+  alignas(N * sizeof(float)) std::int32_t label_[N] = {};
+  float weight_[N];
+  float latents_[Latents > 0 ? Latents : 1][N] = {};
+  float target_[Targets > 0 ? Targets : 1][N] = {};
+};
+
+/// N events of functor F, those of rows[0] to rows[N - 1] of a batch. T: element type of x.
+template <class F, class T, int N>
+class EventRun {
+ public:
+  static constexpr int kEvents = N;
+
+  WS_INLINE EventRun(const BatchView& batch, const Slot* slots, std::uint64_t seed,
+                     const std::int64_t* rows)
+      : batch_(batch), seed_(seed) {
+    for (int i = 0; i < N; ++i) {
+      b_[i] = rows[i];
+      sample_[i] = slots[rows[i]].sample;
+      row_[i] = RowWriter<T>(batch, rows[i]);
+    }
+  }
+
+  WS_INLINE SampleRng rng(int i) const { return {seed_, sample_[i]}; }
+  /// Block `draw` of the stream for `purpose` of every event.
+  WS_INLINE PhiloxRun<N> blocks(Purpose purpose, std::uint32_t draw) const {
+    return blocks_of_samples<N>(seed_, sample_, purpose, draw);
+  }
+  WS_INLINE RowWriter<T>& row(int i) { return row_[i]; }
+  WS_INLINE auto truth(int i) { return truth_.of(i); }
+
+  /// make(i, row, truth) WS_INLINED for each event, where row has set(feature, value) alone. All
+  /// lanes take the same steps: code without branches or loops that depend on the sample, with
+  /// F::kFeatures features at most.
+  template <class Make>
+  WS_INLINE void straight(const Make& make) {
+    if constexpr (N == 1) {
+      auto lane = truth(0);
+      make(0, row_[0], lane);
+    } else {
+      float x[F::kFeatures][N];
+      in_lanes<N>([&](int i) WS_INLINED {
+        LaneRow row{&x[0][i]};
+        auto lane = truth(i);
+        make(i, row, lane);
+      });
+      for (int i = 0; i < N; ++i) {
+        for (int f = 0; f < row_[i].features(); ++f) row_[i].set(f, x[f][i]);
+      }
+    }
+  }
+
+  /// make(rng, row, truth) for one event after another.
+  template <class Make>
+  WS_INLINE void each(const Make& make) {
+    for (int i = 0; i < N; ++i) {
+      auto lane = truth(i);
+      make(rng(i), row_[i], lane);
+    }
+  }
+
+  /// Writes what follows from all that was set.
+  WS_INLINE void finish() {
+    for (int i = 0; i < N; ++i) row_[i].finish(0, 1);
+    truth_.write(batch_, b_);
+  }
+
+ private:
+  struct LaneRow {
+    float* x;
+    WS_INLINE void set(int feature, float value) { x[feature * N] = value; }
+  };
+
+  const BatchView& batch_;
+  std::uint64_t seed_;
+  std::int64_t b_[N];
+  alignas(N * sizeof(std::uint64_t)) std::uint64_t sample_[N];
+  RowWriter<T> row_[N];
+  TruthRun<F::kLatents, detail::targets_of<F>(), N> truth_;
+};
+
+}  // namespace wellspring

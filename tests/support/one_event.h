@@ -1,0 +1,41 @@
+// One event of a functor that makes runs of them (kernels/emission/events.h), written where a test
+// wants it. Tests only; host only.
+#pragma once
+
+#include "kernels/emission/event_run.h"
+#include "kernels/emission/sample.h"
+#include "kernels/philox_run.h"
+
+#include <cstdint>
+
+namespace wellspring::test {
+
+/// A run of one. Row: has what RowWriter has, of which the functor makes use.
+template <class F, class Row>
+struct OneEvent {
+  static constexpr int kEvents = 1;
+
+  SampleRng random;
+  Row& out;
+  TruthRun<F::kLatents, detail::targets_of<F>(), 1> known;
+
+  SampleRng rng(int) const { return random; }
+  PhiloxRun<1> blocks(Purpose purpose, std::uint32_t draw) const {
+    return consecutive_blocks<1>(random, purpose, draw);
+  }
+  Row& row(int) { return out; }
+  auto truth(int i) { return known.of(i); }
+};
+
+template <class F, class Row>
+void make_one(const F& event, const SampleRng& rng, Row& row, TruthOf<F>& truth) {
+  OneEvent<F, Row> run{rng, row, {}};
+  event.make(run);
+  const auto known = run.truth(0);
+  truth.label = known.label;
+  truth.weight = known.weight;
+  for (int k = 0; k < F::kLatents; ++k) truth.latents[k] = known.latents[k];
+  for (int k = 0; k < detail::targets_of<F>(); ++k) truth.target[k] = known.target[k];
+}
+
+}  // namespace wellspring::test
