@@ -98,8 +98,7 @@ struct Line {
     const std::int32_t left_y = band.rows - 1 - line.y, left_y_end = band.rows - 1 - y_end;
     line.outside =
         ((line.x & x_end) | (line.y & y_end) | (left_x & left_x_end) | (left_y & left_y_end)) < 0;
-    line.whole =
-        (line.x | x_end | line.y | y_end | left_x | left_x_end | left_y | left_y_end) >= 0;
+    line.whole = (line.x | x_end | line.y | y_end | left_x | left_x_end | left_y | left_y_end) >= 0;
     const std::int32_t far_x = dx < 0 ? -dx : dx, far_y = dy < 0 ? -dy : dy;
     line.steep = far_y >= far_x;
     line.major = line.steep ? far_y : far_x;
