@@ -8,6 +8,7 @@
 // of 512, and scale with the shorter side of the image; lines are one pixel wide at any size.
 #pragma once
 
+#include "generators/images/contour_lines.h"
 #include "generators/images/contour_noise.h"
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
@@ -43,9 +44,10 @@ inline constexpr int kTogether = 4;
 #else
 #define WS_VERTICES 16
 #endif
-/// Vertices as they lie in scratch and are drawn for: whole groups of a host.
+/// A closed contour's vertices, its first once more, as they lie in scratch and are drawn for:
+/// whole groups of a host.
 WS_INLINE constexpr std::int32_t padded(std::int32_t vertices) {
-  return (vertices + 15) / 16 * 16;
+  return (vertices + 16) / 16 * 16;
 }
 
 /// One sample. Lengths in pixels of the image.
@@ -60,121 +62,6 @@ struct Scene {
   std::int32_t wave_1, wave_2;  ///< their periods around the contour
   std::uint32_t shades;         ///< an orbit's is below this many; 255 at most
 };
-
-/// Pixels lie in [-kFarthest, kFarthest]: vertices beyond, four images away and more, are moved.
-inline constexpr float kFarthest = 16383;
-
-/// A vertex's pixel in a word: x in the low half, y in the high one.
-WS_INLINE std::uint32_t pixel_word(float x, float y) {
-  const auto px = static_cast<std::int32_t>(math::clamp(math::floor(x), -kFarthest, kFarthest));
-  const auto py = static_cast<std::int32_t>(math::clamp(math::floor(y), -kFarthest, kFarthest));
-  return (static_cast<std::uint32_t>(px) & 0xffffu) | static_cast<std::uint32_t>(py) << 16;
-}
-WS_INLINE std::int32_t pixel_x(std::uint32_t word) {
-  return static_cast<std::int16_t>(word & 0xffffu);
-}
-WS_INLINE std::int32_t pixel_y(std::uint32_t word) {
-  return static_cast<std::int16_t>(word >> 16);
-}
-
-/// Members may store the same shade at the same time.
-WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
-#if WS_DEVICE_CODE
-  *texel = shade;
-#else
-  __atomic_store_n(texel, shade, __ATOMIC_RELAXED);
-#endif
-}
-
-/// Steps of a line that lie within limits: those from `first` to before `end`.
-struct Steps {
-  std::uint32_t first, end;
-};
-/// Of a coordinate that begins at `from`, moves by `sign` each step and must lie in [0, size).
-WS_INLINE void clip_major(std::int32_t from, std::int32_t sign, std::int32_t size, Steps& steps) {
-  const std::int32_t enters = sign > 0 ? -from : from - (size - 1);
-  const std::int32_t leaves = sign > 0 ? size - from : from + 1;
-  if (enters > static_cast<std::int32_t>(steps.first)) {
-    steps.first = static_cast<std::uint32_t>(enters);
-  }
-  if (leaves < static_cast<std::int32_t>(steps.end)) {
-    steps.end = static_cast<std::uint32_t>(leaves < 0 ? 0 : leaves);
-  }
-}
-/// Of the other coordinate, which moves `minor` in `major` steps: it has moved by k from step
-/// ceil((2 k - 1) major / (2 minor)) on. At most 32767 each, so that words have room.
-WS_INLINE std::uint32_t step_of(std::uint32_t k, std::uint32_t major, std::uint32_t minor) {
-  if (k == 0) return 0;
-  return ((2 * k - 1) * major + 2 * minor - 1) / (2 * minor);
-}
-WS_INLINE void clip_minor(std::int32_t from, std::int32_t sign, std::int32_t size,
-                          std::uint32_t major, std::uint32_t minor, Steps& steps) {
-  const std::int32_t enters = sign > 0 ? -from : from - (size - 1);
-  const std::int32_t leaves = sign > 0 ? size - from : from + 1;
-  if (leaves <= 0 || enters > static_cast<std::int32_t>(minor)) {
-    steps.end = 0;
-    return;
-  }
-  if (enters > 0) {
-    const std::uint32_t step = step_of(static_cast<std::uint32_t>(enters), major, minor);
-    steps.first = step > steps.first ? step : steps.first;
-  }
-  if (leaves <= static_cast<std::int32_t>(minor)) {
-    const std::uint32_t step = step_of(static_cast<std::uint32_t>(leaves), major, minor);
-    steps.end = step < steps.end ? step : steps.end;
-  }
-}
-
-/// Draws the line from pixel a up to, and without, pixel b; pixel a where they are one. In
-/// integers, by J. Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems J.
-/// 4 (1965) 25: after i steps along the longer axis it has moved floor(i minor / major + 1/2) along
-/// the other. What lies outside of the band costs nothing: the line begins where it enters it.
-WS_INLINE void draw_line(std::uint32_t a, std::uint32_t b, std::uint8_t shade, std::int32_t width,
-                         const Band& band, std::uint8_t* texels) {
-  const std::int32_t x = pixel_x(a), y = pixel_y(a) - band.y0;
-  const std::int32_t x_end = pixel_x(b), y_end = pixel_y(b) - band.y0;
-  const bool begins_inside = static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(width) &&
-                             static_cast<std::uint32_t>(y) < static_cast<std::uint32_t>(band.rows);
-  const bool ends_inside =
-      static_cast<std::uint32_t>(x_end) < static_cast<std::uint32_t>(width) &&
-      static_cast<std::uint32_t>(y_end) < static_cast<std::uint32_t>(band.rows);
-  if (!begins_inside && !ends_inside) {
-    if ((x < 0 && x_end < 0) || (y < 0 && y_end < 0) || (x >= width && x_end >= width) ||
-        (y >= band.rows && y_end >= band.rows)) {
-      return;
-    }
-  }
-  const std::int32_t dx = x_end < x ? x - x_end : x_end - x;
-  const std::int32_t dy = y_end < y ? y - y_end : y_end - y;
-  const bool steep = dy >= dx;
-  const std::int32_t major = steep ? dy : dx, minor = steep ? dx : dy;
-  const std::int32_t sign_x = x_end < x ? -1 : 1, sign_y = y_end < y ? -1 : 1;
-  const std::int32_t stride_y = sign_y * band.pitch;
-  const std::int32_t along = steep ? stride_y : sign_x, aside = steep ? sign_x : stride_y;
-
-  Steps steps = {0, static_cast<std::uint32_t>(major > 0 ? major : 1)};
-  std::int32_t place = y * band.pitch + x;
-  std::int32_t error = 2 * minor - major;
-  if (!(begins_inside && ends_inside)) {
-    clip_major(steep ? y : x, steep ? sign_y : sign_x, steep ? band.rows : width, steps);
-    clip_minor(steep ? x : y, steep ? sign_x : sign_y, steep ? width : band.rows,
-               static_cast<std::uint32_t>(major), static_cast<std::uint32_t>(minor), steps);
-    if (steps.first >= steps.end) return;
-    if (steps.first > 0) {
-      const std::uint32_t first = steps.first, twice = 2 * static_cast<std::uint32_t>(major);
-      const std::uint32_t travelled = 2 * first * static_cast<std::uint32_t>(minor);
-      const std::uint32_t moved = (travelled + static_cast<std::uint32_t>(major)) / twice;
-      error += static_cast<std::int32_t>(travelled - twice * moved);
-      place += static_cast<std::int32_t>(first) * along + static_cast<std::int32_t>(moved) * aside;
-    }
-  }
-  for (std::uint32_t i = steps.first; i < steps.end; ++i) {
-    put(texels + place, shade);
-    const bool moves = error >= 0;
-    error += 2 * minor - (moves ? 2 * major : 0);
-    place += along + (moves ? aside : 0);
-  }
-}
 
 }  // namespace contour
 
@@ -203,6 +90,7 @@ class ContourPainter {
 
   template <class Team>
   WS_INLINE void paint_band(Team& team, const Scene& scene, const Band& band, Texel* texels) const {
+    constexpr int kLines = LoneTeam<Team> ? 8 : 1;  // that a member draws at once
     const std::int32_t stride = contour::padded(scene.vertices);
     const auto room = static_cast<std::size_t>(contour::padded(most_vertices_));
     Vertices vertex;
@@ -230,9 +118,10 @@ class ContourPainter {
       for (int j = 0; j < contour::kTogether; ++j) {
         if (first + j >= scene.orbits) break;
         const std::uint32_t* const at = pixel + j * stride;
-        for (std::int32_t v = team.rank(); v < scene.vertices; v += team.size()) {
-          const std::int32_t next = v + 1 == scene.vertices ? 0 : v + 1;
-          contour::draw_line(at[v], at[next], shade[first + j], scene.width, band, texels);
+        for (std::int32_t v = team.rank() * kLines; v < scene.vertices; v += team.size() * kLines) {
+          const std::int32_t next = kLines == 1 && v + 1 == scene.vertices ? 0 : v + 1;
+          contour::draw_lines<kLines>(at + v, at + next, scene.vertices - v, shade[first + j],
+                                      scene.width, band, texels);
         }
         team.sync();  // the next orbit is drawn over this one
       }
@@ -401,6 +290,10 @@ class ContourPainter {
         vertex.x[v + l] = x;
         vertex.y[v + l] = y;
       }
+    }
+    if constexpr (LoneTeam<Team>) {  // closed, so that lines end where the next ones begin
+      for (int j = 0; j < contour::kTogether; ++j)
+        pixel[j * stride + scene.vertices] = pixel[j * stride];
     }
   }
 

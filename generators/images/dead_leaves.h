@@ -112,19 +112,14 @@ struct DeadLeaves {
   template <class Team>
   WS_HD Prepared prepare(Team& team, const Scene& scene, const Augmentation& seen_as,
                          PixelTile tile) const {
-#if WS_DEVICE_CODE
-    constexpr bool is_large = false;
-#else
-    const bool is_large = tile.width > kTile || tile.height > kTile;  // one that a host asked for
-#endif
+    constexpr int side = LoneTeam<Team> ? LeafByLeaf::kSide : kTile;
     if constexpr (LoneTeam<Team>) {
-      if (is_large && seen_in_image(scene, seen_as, tile)) {
+      if (seen_in_image(scene, seen_as, tile)) {
         const LeafByLeafScratch scratch = LeafByLeaf::scratch_of(team);
         LeafByLeaf(scene.law, seen_as, tile, scratch).lay(background());
-        return {scratch.front, LeafByLeaf::kSide, scratch.colour, LeafByLeaf::kColours};
+        return {scratch.front, side, scratch.colour, LeafByLeaf::kColours};
       }
     }
-    const int side = is_large ? LeafByLeaf::kSide : kTile;
     Scratch scratch;
     scratch.leaves = team.template scratch<Leaf>(kBatch);
     scratch.masks = team.template scratch<std::uint32_t>(2 * kMasks * kWords);
@@ -147,6 +142,14 @@ struct DeadLeaves {
   WS_INLINE void shade(const Scene& scene, const Prepared& prepared, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
+    int drawn = 0;
+    WS_LANES_SUM(drawn)
+    for (int i = 0; i < N; ++i) drawn += front[i] < prepared.colours ? 0 : 1;
+    if (drawn == 0) {  // loads alone: what is stored a pixel at a time, lanes would wait for
+      WS_LANES
+      for (int i = 0; i < N; ++i) colour.set(i, prepared.colour[front[i]]);
+      return;
+    }
     WS_LANES
     for (int i = 0; i < N; ++i) {
       colour.set(i, front[i] < prepared.colours ? prepared.colour[front[i]]

@@ -19,9 +19,11 @@
 namespace wellspring {
 namespace {
 
-/// A team of one, of a type of its own: what it runs in is compiled here alone, with runs of 8.
+/// A team of one, of a type of its own: what it runs in is compiled here alone, with runs of 8, and
+/// the way that a device goes.
 class ShortRunTeam : public SoloTeam {
  public:
+  static constexpr bool kIsAlone = false;
   using SoloTeam::SoloTeam;
 };
 

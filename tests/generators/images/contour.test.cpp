@@ -81,43 +81,69 @@ TEST(Contour, NoiseHasTheLawOfPerlinNoiseAtARandomPlace) {
   EXPECT_GT(test::kolmogorov_p(values, cdf), test::kGate);
 }
 
-// Lines inside, across and far beyond a picture, in one band and in three, against the plain way.
+constexpr int kSideBySide = 5;
+
+/// Draws lines of shade 9, N at a time.
+template <int N>
+void draw_lines(const std::vector<std::uint32_t>& from, const std::vector<std::uint32_t>& to,
+                int width, const Band& band, std::vector<std::uint8_t>& texels) {
+  for (std::size_t l = 0; l < from.size(); l += N) {
+    std::uint32_t a[N] = {}, b[N] = {};
+    const std::size_t lines = std::min<std::size_t>(N, from.size() - l);
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(l), lines, a);
+    std::copy_n(to.begin() + static_cast<std::ptrdiff_t>(l), lines, b);
+    contour::draw_lines<N>(a, b, static_cast<std::int32_t>(lines), 9, width, band, texels.data());
+  }
+}
+
+// Lines inside, across and far beyond a picture, in one band and in three, one by one and side by
+// side, against the plain way.
 TEST(Contour, LinesAreBresenhamsAndClippedExactly) {
   constexpr int kWidth = 37, kHeight = 29, kBands = 3, kRows = 10;
   std::mt19937 random(3);
   int drawn = 0;
   for (int i = 0; i < 4000; ++i) {
-    const int reach = i % 3 == 0 ? 30 : (i % 3 == 1 ? 100 : 16000);
-    const auto coordinate = [&](int size) {
-      return std::uniform_int_distribution<int>(-reach, size + reach / 2)(random);
-    };
-    int x[2] = {coordinate(kWidth), coordinate(kWidth)};
-    int y[2] = {coordinate(kHeight), coordinate(kHeight)};
-    if (i % 7 == 0) x[1] = x[0];
-    if (i % 11 == 0) y[1] = y[0];
-    if (i % 4 == 0)
-      x[0] = static_cast<int>(random() % kWidth), y[0] = static_cast<int>(random() % kHeight);
     test::Picture plain(kWidth, kHeight, 0);
-    plain.line(x[0], y[0], x[1], y[1], 9);
-    const auto word = [&](int end) {
-      return contour::pixel_word(static_cast<float>(x[end]) + 0.5f,
-                                 static_cast<float>(y[end]) + 0.5f);
-    };
+    std::vector<std::uint32_t> from, to;
+    for (int line = 0; line < kSideBySide; ++line) {
+      const int kind = i + line;
+      const int reach = kind % 3 == 0 ? 30 : (kind % 3 == 1 ? 100 : 16000);
+      const auto coordinate = [&](int size) {
+        return std::uniform_int_distribution<int>(-reach, size + reach / 2)(random);
+      };
+      int x[2] = {coordinate(kWidth), coordinate(kWidth)};
+      int y[2] = {coordinate(kHeight), coordinate(kHeight)};
+      if (kind % 7 == 0) x[1] = x[0];
+      if (kind % 11 == 0) y[1] = y[0];
+      if (kind % 4 == 0)
+        x[0] = static_cast<int>(random() % kWidth), y[0] = static_cast<int>(random() % kHeight);
+      plain.line(x[0], y[0], x[1], y[1], 9);
+      const auto word = [&](int end) {
+        return contour::pixel_word(static_cast<float>(x[end]) + 0.5f,
+                                   static_cast<float>(y[end]) + 0.5f);
+      };
+      from.push_back(word(0));
+      to.push_back(word(1));
+    }
     for (const int bands : {1, kBands}) {
       const int rows = bands == 1 ? kHeight : kRows;
       for (int b = 0; b < bands; ++b) {
         const Band band = {b * rows, std::min(rows, kHeight - b * rows), Band::pitch_of(kWidth)};
-        std::vector<std::uint8_t> texels(static_cast<std::size_t>(band.rows * band.pitch));
-        contour::draw_line(word(0), word(1), 9, kWidth, band, texels.data());
-        for (int row = 0; row < band.rows; ++row) {
-          for (int column = 0; column < band.pitch; ++column) {
-            const bool inside = column < kWidth;
-            const std::size_t p = static_cast<std::size_t>((band.y0 + row) * kWidth + column);
-            const int expected = inside ? plain.texels[p] : 0;
-            ASSERT_EQ(texels[static_cast<std::size_t>(row * band.pitch + column)], expected)
-                << x[0] << "," << y[0] << " to " << x[1] << "," << y[1] << " at " << column << ","
-                << band.y0 + row;
-            drawn += expected != 0 && bands == 1 ? 1 : 0;
+        for (const int together : {1, 2, 8}) {
+          std::vector<std::uint8_t> texels(static_cast<std::size_t>(band.rows * band.pitch));
+          if (together == 1) draw_lines<1>(from, to, kWidth, band, texels);
+          if (together == 2) draw_lines<2>(from, to, kWidth, band, texels);
+          if (together == 8) draw_lines<8>(from, to, kWidth, band, texels);
+          for (int row = 0; row < band.rows; ++row) {
+            for (int column = 0; column < band.pitch; ++column) {
+              const bool inside = column < kWidth;
+              const std::size_t p = static_cast<std::size_t>((band.y0 + row) * kWidth + column);
+              const int expected = inside ? plain.texels[p] : 0;
+              ASSERT_EQ(texels[static_cast<std::size_t>(row * band.pitch + column)], expected)
+                  << "lines of turn " << i << ", " << together << " at once, at " << column << ","
+                  << band.y0 + row;
+              drawn += expected != 0 && bands == 1 ? 1 : 0;
+            }
           }
         }
       }
