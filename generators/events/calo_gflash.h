@@ -18,15 +18,13 @@
 #include "core/params.h"
 #include "generators/events/calo_geometry.h"
 #include "generators/events/calo_media.h"
+#include "generators/events/calo_spots.h"
 #include "generators/events/gflash.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/event_run.h"
-#include "kernels/emission/lanes.h"
 #include "kernels/emission/sample.h"
 #include "kernels/gamma.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
-#include "kernels/philox_run.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -98,14 +96,14 @@ struct CaloGflash {
   int members() const { return 256; }
   std::size_t scratch_bytes() const {
     return sizeof(Calorimeter) + sizeof(Shared) + 16 +
-           static_cast<std::size_t>(parts_ * calorimeter_.slices) * sizeof(Slice);
+           static_cast<std::size_t>(parts_ * calorimeter_.slices) * sizeof(CaloSlice);
   }
 
   template <class Team, class Row>
   WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
                   EventCell* cells) const {
-    Slice* const slices =
-        team.template scratch<Slice>(static_cast<std::size_t>(parts_ * calorimeter_.slices));
+    CaloSlice* const slices =
+        team.template scratch<CaloSlice>(static_cast<std::size_t>(parts_ * calorimeter_.slices));
     Shared& shared = *team.template scratch<Shared>(1);
     const Calorimeter& calorimeter = copy(team);
     if (team.rank() == 0) {
@@ -126,9 +124,11 @@ struct CaloGflash {
       if (team.rank() == 0) shared.spots = count_spots(shower, slices, calorimeter.slices);
       team.sync();
       if (mode_ == Mode::gflash) {
-        scatter(team, key.rng, calorimeter, shared, slices, cells);
+        scatter_spots(team, key.rng, calorimeter, shared.spots, slices, cells);
       } else {
-        scatter_equal(team, key.rng, calorimeter, shared, slices, cells);
+        scatter_equal_spots(team, key.rng, calorimeter, shared.spots,
+                            units(shower.share[0]) + units(shower.share[1]), slices,
+                            parts_ * calorimeter.slices, cells);
       }
     }
     team.sync();
@@ -151,16 +151,6 @@ struct CaloGflash {
     float em_log_energy;      ///< of the electromagnetic part
     float em_fraction, gain;  ///< gain: what the constant term multiplies with
     std::int32_t particle;    ///< index of its class
-  };
-
-  /// A part of a layer's depth. `unit`: of a spot, and one more of the first `more`; in mode mean,
-  /// the energy.
-  struct Slice {
-    std::uint64_t unit;
-    std::uint64_t upto;  ///< where the next slice begins: spots, in mode gflash_lite units
-    std::uint32_t more, spots;
-    float core_squared, tail_squared, core_share;  ///< mm^2
-    std::int32_t layer;
   };
 
   struct Shared {
@@ -263,8 +253,8 @@ struct CaloGflash {
   }
 
   /// Slice `i` of part 0, electromagnetic, or 1, hadronic.
-  WS_INLINE Slice slice(const Calorimeter& calorimeter, const Shower& shower, int part,
-                        int i) const {
+  WS_INLINE CaloSlice slice(const Calorimeter& calorimeter, const Shower& shower, int part,
+                            int i) const {
     int l = 0;
     while (l + 1 < calorimeter.layers && i >= calorimeter.layer[l + 1].first_slice) ++l;
     const CaloLayer& layer = calorimeter.layer[l];
@@ -273,7 +263,7 @@ struct CaloGflash {
     const float front = math::max(math::fma(at, step, layer.front) - shower.start, 0);
     const float back = math::max(math::fma(at + 1, step, layer.front) - shower.start, 0);
 
-    Slice slice;
+    CaloSlice slice;
     slice.layer = l;
     const float spot_shape = part == 0 ? shower.spot_alpha : shower.alpha;
     const float spot_rate = part == 0 ? shower.spot_rate : shower.rate[part];
@@ -312,7 +302,7 @@ struct CaloGflash {
   }
 
   /// By one member: where each slice ends in the order of spots. Returns the number of spots.
-  WS_INLINE std::uint32_t count_spots(const Shower& shower, Slice* slices, int in_part) const {
+  WS_INLINE std::uint32_t count_spots(const Shower& shower, CaloSlice* slices, int in_part) const {
     std::uint64_t upto = 0;
     for (int i = 0; i < parts_ * in_part; ++i) {
       upto += mode_ == Mode::gflash ? slices[i].spots : slices[i].unit;
@@ -323,103 +313,6 @@ struct CaloGflash {
     return static_cast<std::uint32_t>(math::max(spots, 1.0f));
   }
 
-  /// All members: spots slice by slice, in runs side by side.
-  template <class Team>
-  WS_INLINE void scatter(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
-                         const Shared& shared, const Slice* slices, EventCell* cells) const {
-    constexpr std::uint32_t kRun = WS_EVENT_LANES;
-    const std::uint32_t stride = kRun * static_cast<std::uint32_t>(team.size());
-    const Slice* slice = slices;
-    for (auto run = kRun * static_cast<std::uint32_t>(team.rank()); run < shared.spots;
-         run += stride) {
-      const std::uint32_t past = run + kRun < shared.spots ? run + kRun : shared.spots;
-      for (std::uint32_t s = run; s < past;) {
-        while (s >= slice->upto) ++slice;
-        const auto end = static_cast<std::uint32_t>(slice->upto);
-        const std::uint32_t stop = past < end ? past : end;
-        const std::uint32_t heavier = end - slice->spots + slice->more;
-        Spots<kRun> spots;
-        spots.count = static_cast<int>(stop - s);
-        spots.slice = slice;
-        spots.words = consecutive_blocks<kRun>(rng, Purpose::texture, s);
-        for (std::uint32_t i = 0; i < kRun; ++i)
-          spots.energy[i] = slice->unit + (s + i < heavier ? 1 : 0);
-        drop(team, spots, calorimeter, cells);
-        s = stop;
-      }
-    }
-  }
-
-  /// All members: spots of equal energy in slices that are drawn.
-  template <class Team>
-  WS_INLINE void scatter_equal(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
-                               const Shared& shared, const Slice* slices, EventCell* cells) const {
-    const std::uint64_t visible = units(shared.shower.share[0]) + units(shared.shower.share[1]);
-    const std::uint64_t unit = visible / shared.spots, more = visible % shared.spots;
-    const auto stride = static_cast<std::uint32_t>(team.size());
-    for (auto s = static_cast<std::uint32_t>(team.rank()); s < shared.spots; s += stride) {
-      const Philox4 words = rng.block(Purpose::texture, s);
-      // The slice in which this share of the visible energy lies; none behind the last.
-      const std::uint64_t place = (std::uint64_t{words.word[3] >> 8} * visible) >> 24;
-      const int all = parts_ * calorimeter.slices;
-      int low = 0, high = all;
-      while (low < high) {
-        const int middle = (low + high) / 2;
-        if (place < slices[middle].upto) {
-          high = middle;
-        } else {
-          low = middle + 1;
-        }
-      }
-      if (low == all) continue;
-      Spots<1> spot;
-      spot.count = 1;
-      spot.slice = slices + low;
-      spot.words.put(0, words);
-      spot.energy[0] = unit + (s < more ? 1 : 0);
-      drop(team, spot, calorimeter, cells);
-    }
-  }
-
-  /// Up to N spots of one slice.
-  template <int N>
-  struct Spots {
-    int count;
-    const Slice* slice;
-    PhiloxRun<N> words;
-    std::uint64_t energy[N];
-  };
-
-  /// Spots into their cells, where they lie in any.
-  template <int N, class Team>
-  WS_INLINE void drop(Team& team, const Spots<N>& spots, const Calorimeter& calorimeter,
-                      EventCell* cells) const {
-    const Slice slice = *spots.slice;
-    const CaloLayer layer = calorimeter.layer[slice.layer];
-    float squared[N];
-    std::int32_t ring[N], sector[N];
-    in_lanes<N>([&](int i) WS_INLINED {
-      const Philox4 words = spots.words.of(i);
-      const bool core = unit_float(words.word[0]) < slice.core_share;
-      const float v = unit_float(words.word[1]);
-      squared[i] = (core ? slice.core_squared : slice.tail_squared) * (v / (1 - v));
-      ring[i] = 0;
-      sector[i] = static_cast<std::int32_t>(
-          below(words.word[2], static_cast<std::uint32_t>(layer.sectors)));
-    });
-    const float* const edges = calorimeter.edge_squared + layer.first_edge + 1;
-    for (int k = 0; k < layer.rings; ++k) {
-      const float edge = edges[k];
-      in_lanes<N>([&](int i) WS_INLINED { ring[i] += squared[i] < edge ? 0 : 1; });
-      if (N == 1 && ring[0] == k) break;  // most spots lie in the first rings
-    }
-    for (int i = 0; i < spots.count; ++i) {
-      if (ring[i] == layer.rings) continue;
-      team.atomic_add(&cells[layer.first_cell + sector[i] * layer.rings + ring[i]],
-                      spots.energy[i]);
-    }
-  }
-
   /// The share of energy between two squared radii of a component of R^2.
   WS_INLINE static float between(float inner, float outer, float squared) {
     return squared * (outer - inner) / ((inner + squared) * (outer + squared));
@@ -427,7 +320,7 @@ struct CaloGflash {
 
   /// All members: what a cell has in the mean.
   template <class Team>
-  WS_INLINE void expect(Team& team, const Calorimeter& calorimeter, const Slice* slices,
+  WS_INLINE void expect(Team& team, const Calorimeter& calorimeter, const CaloSlice* slices,
                         EventCell* cells) const {
     int l = 0;
     for (int q = team.rank(); q < calorimeter.rings; q += team.size()) {
@@ -439,7 +332,7 @@ struct CaloGflash {
       float energy = 0;
       for (int part = 0; part < parts_; ++part) {
         for (int i = 0; i < layer.slices; ++i) {
-          const Slice& slice = slices[part * calorimeter.slices + layer.first_slice + i];
+          const CaloSlice& slice = slices[part * calorimeter.slices + layer.first_slice + i];
           const float core = between(inner, outer, slice.core_squared);
           const float tail = between(inner, outer, slice.tail_squared);
           energy = math::fma(static_cast<float>(slice.unit),

@@ -1,0 +1,122 @@
+// Spots of energy of a shower, from the slice of depth that each lies in to its cell. For the
+// generator `calo_gflash`, whose members share them. Host and device.
+#pragma once
+
+#include "generators/events/calo_geometry.h"
+#include "kernels/emission/event_run.h"
+#include "kernels/emission/lanes.h"
+#include "kernels/macros.h"
+#include "kernels/philox.h"
+#include "kernels/philox_run.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// A part of a layer's depth. `unit`: of a spot, and one more of the first `more`; in mode mean,
+/// the energy.
+struct CaloSlice {
+  std::uint64_t unit;
+  std::uint64_t upto;  ///< where the next slice begins: spots, in mode gflash_lite units
+  std::uint32_t more, spots;
+  float core_squared, tail_squared, core_share;  ///< mm^2
+  std::int32_t layer;
+};
+
+/// Up to N spots of one slice.
+template <int N>
+struct CaloSpots {
+  int count;
+  const CaloSlice* slice;
+  PhiloxRun<N> words;
+  std::uint64_t energy[N];
+};
+
+/// Spots into their cells, where they lie in any.
+template <int N, class Team>
+WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Calorimeter& calorimeter,
+                          std::uint64_t* cells) {
+  const CaloSlice slice = *spots.slice;
+  const CaloLayer layer = calorimeter.layer[slice.layer];
+  float squared[N];
+  std::int32_t ring[N], sector[N];
+  in_lanes<N>([&](int i) WS_INLINED {
+    const Philox4 words = spots.words.of(i);
+    const bool core = unit_float(words.word[0]) < slice.core_share;
+    const float v = unit_float(words.word[1]);
+    squared[i] = (core ? slice.core_squared : slice.tail_squared) * (v / (1 - v));
+    ring[i] = 0;
+    sector[i] =
+        static_cast<std::int32_t>(below(words.word[2], static_cast<std::uint32_t>(layer.sectors)));
+  });
+  const float* const edges = calorimeter.edge_squared + layer.first_edge + 1;
+  for (int k = 0; k < layer.rings; ++k) {
+    const float edge = edges[k];
+    in_lanes<N>([&](int i) WS_INLINED { ring[i] += squared[i] < edge ? 0 : 1; });
+    if (N == 1 && ring[0] == k) break;  // most spots lie in the first rings
+  }
+  for (int i = 0; i < spots.count; ++i) {
+    if (ring[i] == layer.rings) continue;
+    team.atomic_add(&cells[layer.first_cell + sector[i] * layer.rings + ring[i]], spots.energy[i]);
+  }
+}
+
+/// All members of a team: `count` spots, slice by slice, in runs side by side. Spot s takes block s
+/// of the sample's texture.
+template <class Team>
+WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
+                             std::uint32_t count, const CaloSlice* slices, std::uint64_t* cells) {
+  constexpr std::uint32_t kRun = WS_EVENT_LANES;
+  const std::uint32_t stride = kRun * static_cast<std::uint32_t>(team.size());
+  const CaloSlice* slice = slices;
+  for (auto run = kRun * static_cast<std::uint32_t>(team.rank()); run < count; run += stride) {
+    const std::uint32_t past = run + kRun < count ? run + kRun : count;
+    for (std::uint32_t s = run; s < past;) {
+      while (s >= slice->upto) ++slice;
+      const auto end = static_cast<std::uint32_t>(slice->upto);
+      const std::uint32_t stop = past < end ? past : end;
+      const std::uint32_t heavier = end - slice->spots + slice->more;
+      CaloSpots<kRun> spots;
+      spots.count = static_cast<int>(stop - s);
+      spots.slice = slice;
+      spots.words = consecutive_blocks<kRun>(rng, Purpose::texture, s);
+      for (std::uint32_t i = 0; i < kRun; ++i)
+        spots.energy[i] = slice->unit + (s + i < heavier ? 1 : 0);
+      drop_spots(team, spots, calorimeter, cells);
+      s = stop;
+    }
+  }
+}
+
+/// All members: `count` spots that share `visible` units equally, each in one of `all` slices that
+/// is drawn.
+template <class Team>
+WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
+                                   std::uint32_t count, std::uint64_t visible,
+                                   const CaloSlice* slices, int all, std::uint64_t* cells) {
+  const std::uint64_t unit = visible / count, more = visible % count;
+  const auto stride = static_cast<std::uint32_t>(team.size());
+  for (auto s = static_cast<std::uint32_t>(team.rank()); s < count; s += stride) {
+    const Philox4 words = rng.block(Purpose::texture, s);
+    // The slice in which this share of the visible energy lies; none behind the last.
+    const std::uint64_t place = (std::uint64_t{words.word[3] >> 8} * visible) >> 24;
+    int low = 0, high = all;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (place < slices[middle].upto) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    if (low == all) continue;
+    CaloSpots<1> spot;
+    spot.count = 1;
+    spot.slice = slices + low;
+    spot.words.put(0, words);
+    spot.energy[0] = unit + (s < more ? 1 : 0);
+    drop_spots(team, spot, calorimeter, cells);
+  }
+}
+
+}  // namespace wellspring
