@@ -15,7 +15,8 @@ ginkgo::ShowerCount shower(const SampleRng& rng, std::uint32_t first_block, floa
   ginkgo::Rate law[1] = {root_rate};
   ginkgo::ShowerCount count[1];
   ginkgo::shower<1>(
-      [&](int) { return rng; }, first_block, {t0}, t_cut, law, rate,
+      [&](std::uint32_t draw) { return consecutive_blocks<1>(rng, Purpose::scene, draw); },
+      first_block, {t0}, t_cut, law, rate,
       [&](const ginkgo::Branchings<1>& now, bool at_root) { on_branching(now.of(0), at_root); },
       [&](int, const ginkgo::Parton& parton) { on_final(parton); }, count);
   return count[0];
