@@ -12,6 +12,13 @@ target_sources(libwellspring PRIVATE
   "${stand_in_dir}/runtime.cpp"
   "${stand_in_dir}/streams.cpp")
 
+# The machine that runs listings spends its time in its own loops.
+set(machine integers kernels listing machine memory_and_control reals)
+list(TRANSFORM machine REPLACE "(.+)" "${stand_in_dir}/sass/\\1.cpp")
+target_sources(libwellspring PRIVATE ${machine})
+set_source_files_properties(${machine} TARGET_DIRECTORY libwellspring PROPERTIES
+                            COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+
 # .cu files hold instantiations alone, which any C++ compiler makes.
 function(wellspring_compile_cuda_as_cxx target)
   get_target_property(sources ${target} SOURCES)
