@@ -1,8 +1,9 @@
 // Counting the bits of words. Host and device.
 //
-// Device code must not call std::popcount, countl_zero, countr_zero and their like: of what those of
-// libstdc++ call, nvcc 13.0 knows __builtin_popcount and __builtin_clz alone. The others, of 64 bits
-// or from the lower end, it takes for undefined, and drops what depends on them without a word.
+// Device code must not call std::popcount, countl_zero, countr_zero and their like: of what those
+// of libstdc++ call, nvcc 13.0 knows __builtin_popcount and __builtin_clz alone. The others, of 64
+// bits or from the lower end, it takes for undefined, and drops what depends on them without a
+// word.
 #pragma once
 
 #include "kernels/macros.h"

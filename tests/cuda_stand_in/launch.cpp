@@ -16,7 +16,8 @@ void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape
                    const void* parameters, std::size_t bytes) {
   std::vector<std::byte> block(bytes);  // aligned as operator new has it: to 16 bytes
   std::memcpy(block.data(), parameters, bytes);
-  if (sass::Kernels* const kernels = sass::Kernels::of_environment()) {
+  if (sass::Kernels* const kernels = sass::Kernels::of_environment();
+      kernels != nullptr && kernels->in_use()) {
     sass::Code& code = kernels->find(kernel.name());
     stand_in::launch_kernel(stream.native(), kernel.name(),
                             [&code, shape, block = std::move(block)] {

@@ -13,7 +13,8 @@
 
 namespace wellspring::sass {
 
-/// `LOP3.LUT P0, R2, R3, 0x1, RZ, 0xc0, !PT`: results P0 and R2, numbers R3, 1, 0, 0xc0, condition !PT.
+/// `LOP3.LUT P0, R2, R3, 0x1, RZ, 0xc0, !PT`: results P0 and R2, numbers R3, 1, 0, 0xc0, condition
+/// !PT.
 struct Form {
   Operand to = {OperandKind::vector_register, kZeroRegister};
   std::vector<Operand> flags;       ///< predicates that are written
@@ -51,7 +52,9 @@ inline Form form_of_flags(const Line& line, std::size_t flags) {
   return form;
 }
 
-inline bool bit(Lanes lanes, std::size_t lane) { return (lanes >> lane & 1) != 0; }
+inline bool bit(Lanes lanes, std::size_t lane) {
+  return (lanes >> lane & 1) != 0;
+}
 
 /// to = f(a), f(a, b), f(a, b, c) of 32 bits, for each thread.
 template <class F>
@@ -65,13 +68,14 @@ Operation each1(const Form& form, Sense sense, F f) {
 }
 template <class F>
 Operation each2(const Form& form, Sense sense, F f) {
-  return [to = form.to, a = form.from.at(0), b = form.from.at(1), sense, f](Warp& warp, Lanes lanes) {
-    Row spare[2], out;
-    const std::uint32_t* x = warp.read(a, spare[0], sense);
-    const std::uint32_t* y = warp.read(b, spare[1], sense);
-    for (std::size_t i = 0; i < kLanes; ++i) out[i] = f(x[i], y[i]);
-    warp.write(to, out, lanes);
-  };
+  return
+      [to = form.to, a = form.from.at(0), b = form.from.at(1), sense, f](Warp& warp, Lanes lanes) {
+        Row spare[2], out;
+        const std::uint32_t* x = warp.read(a, spare[0], sense);
+        const std::uint32_t* y = warp.read(b, spare[1], sense);
+        for (std::size_t i = 0; i < kLanes; ++i) out[i] = f(x[i], y[i]);
+        warp.write(to, out, lanes);
+      };
 }
 template <class F>
 Operation each3(const Form& form, Sense sense, F f) {
@@ -99,7 +103,16 @@ Operation choose2(const Form& form, Sense sense, F f) {
   };
 }
 
-enum class Comparison : std::uint8_t { equal, unequal, less, at_most, greater, at_least, ordered, unordered };
+enum class Comparison : std::uint8_t {
+  equal,
+  unequal,
+  less,
+  at_most,
+  greater,
+  at_least,
+  ordered,
+  unordered
+};
 struct ComparisonName {
   Comparison how;
   bool or_unordered;  ///< "GEU": holds where one is not a number, too

@@ -14,8 +14,12 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-i32 as_signed(u32 x) { return static_cast<i32>(x); }
-u64 high_to_low(i64 x) { return static_cast<u64>(x); }
+i32 as_signed(u32 x) {
+  return static_cast<i32>(x);
+}
+u64 high_to_low(i64 x) {
+  return static_cast<u64>(x);
+}
 
 /// The 33 bits that a number adds: one that is negated adds its complement and 1, so that the carry
 /// tells that nothing was borrowed.
@@ -29,9 +33,11 @@ Operation add3(const Line& line) {
   return [form, carries_in](Warp& warp, Lanes lanes) {
     Row spare[3], out;
     const u32* x[3];
-    for (std::size_t k = 0; k < 3; ++k) x[k] = warp.read(form.from[k], spare[k], Sense::wholes_complement);
-    const Lanes in[2] = {carries_in ? warp.holds(form.condition(0)) : 0,
-                         carries_in && form.conditions.size() > 1 ? warp.holds(form.condition(1)) : 0};
+    for (std::size_t k = 0; k < 3; ++k)
+      x[k] = warp.read(form.from[k], spare[k], Sense::wholes_complement);
+    const Lanes in[2] = {
+        carries_in ? warp.holds(form.condition(0)) : 0,
+        carries_in && form.conditions.size() > 1 ? warp.holds(form.condition(1)) : 0};
     Lanes carry[2] = {0, 0};
     for (std::size_t i = 0; i < kLanes; ++i) {
       u64 sum = u64{bit(in[0], i)} + u64{bit(in[1], i)};
@@ -42,7 +48,8 @@ Operation add3(const Line& line) {
       carry[0] |= Lanes{over >= 1} << i;
       carry[1] |= Lanes{over >= 2} << i;
     }
-    for (std::size_t k = 0; k < form.flags.size() && k < 2; ++k) warp.set(form.flags[k], carry[k], lanes);
+    for (std::size_t k = 0; k < form.flags.size() && k < 2; ++k)
+      warp.set(form.flags[k], carry[k], lanes);
     warp.write(form.to, out, lanes);
   };
 }
@@ -108,7 +115,8 @@ Operation shift_add(const Line& line) {
     const Lanes in = carries_in ? warp.holds(form.condition(0)) : 0;
     Lanes carry = 0;
     for (std::size_t i = 0; i < kLanes; ++i) {
-      const u64 wide = extends ? high_to_low(as_signed(a[i])) : a[i] | u64{has_upper_half ? c[i] : 0} << 32;
+      const u64 wide =
+          extends ? high_to_low(as_signed(a[i])) : a[i] | u64{has_upper_half ? c[i] : 0} << 32;
       const u64 shifted = wide << shift;
       const u64 sum = upper ? (shifted >> 32) + b[i] + (bit(in, i) ? 1 : 0)
                             : (shifted & 0xffffffffu) + summand(form.from[1], b[i]);
@@ -158,7 +166,8 @@ Operation predicate_logic(const Line& line) {
   const std::vector<Operand> operands(all.begin(), all.begin() + 5);
   const auto first = static_cast<u32>(all.at(5).value), second = static_cast<u32>(all.at(6).value);
   return [operands, first, second](Warp& warp, Lanes lanes) {
-    const Lanes a = warp.holds(operands[2]), b = warp.holds(operands[3]), c = warp.holds(operands[4]);
+    const Lanes a = warp.holds(operands[2]), b = warp.holds(operands[3]),
+                c = warp.holds(operands[4]);
     warp.set(operands[0], looked_up(a, b, c, first), lanes);
     warp.set(operands[1], looked_up(a, b, c, second), lanes);
   };
@@ -168,7 +177,8 @@ Operation predicate_logic(const Line& line) {
 Operation shift(const Line& line) {
   const Form form = form_with_target(line);
   const bool left = line.has("L"), upper = line.has("HI"), wraps = line.has("W");
-  const bool wide = line.has("U64") || line.has("S64"), is_signed = line.has("S32") || line.has("S64");
+  const bool wide = line.has("U64") || line.has("S64"),
+             is_signed = line.has("S32") || line.has("S64");
   const u32 most = wide ? 63 : 32;
   return each3(form, Sense::whole, [=](u32 a, u32 by, u32 c) {
     const u32 n = wraps ? by & (wide ? 63u : 31u) : std::min(by, most);
@@ -231,7 +241,8 @@ Operation lesser_of_three(const Line& line) {
     const u32* c = warp.read(form.from[2], spare[2], Sense::whole);
     const Lanes less = warp.holds(form.condition(0));
     for (std::size_t i = 0; i < kLanes; ++i) {
-      const u32 first = adds ? a[i] + b[i] : lesser_or_greater(is_unsigned, bit(less, i), a[i], b[i]);
+      const u32 first =
+          adds ? a[i] + b[i] : lesser_or_greater(is_unsigned, bit(less, i), a[i], b[i]);
       out[i] = lesser_or_greater(is_unsigned, bit(less, i), first, c[i]);
     }
     warp.write(form.to, out, lanes);
@@ -256,7 +267,8 @@ Operation pack_predicates(const Line& line) {
   const auto mask = static_cast<u32>(line.operands.at(3).value);
   return [to, mask](Warp& warp, Lanes lanes) {
     Row out;
-    for (int i = 0; i < kLanes; ++i) out[static_cast<std::size_t>(i)] = warp.predicates_of(i) & mask;
+    for (int i = 0; i < kLanes; ++i)
+      out[static_cast<std::size_t>(i)] = warp.predicates_of(i) & mask;
     warp.write(to, out, lanes);
   };
 }
@@ -288,7 +300,9 @@ Operation reduce(const Line& line) {
     bool first = true;
     for (std::size_t i = 0; i < kLanes; ++i) {
       if (!bit(lanes, i)) continue;
-      result = first ? x[i] : adds ? result + x[i] : lesser_or_greater(!is_signed, false, result, x[i]);
+      result = first  ? x[i]
+               : adds ? result + x[i]
+                      : lesser_or_greater(!is_signed, false, result, x[i]);
       first = false;
     }
     out.fill(result);
@@ -336,21 +350,30 @@ template <u32 (*f)(u32)>
 Operation unary(const Line& line) {
   return each1(form_with_target(line), Sense::whole, f);
 }
-u32 same(u32 x) { return x; }
-u32 magnitude(u32 x) { return as_signed(x) < 0 ? 0u - x : x; }
-u32 bits_set(u32 x) { return static_cast<u32>(std::popcount(x)); }
+u32 same(u32 x) {
+  return x;
+}
+u32 magnitude(u32 x) {
+  return as_signed(x) < 0 ? 0u - x : x;
+}
+u32 bits_set(u32 x) {
+  return static_cast<u32>(std::popcount(x));
+}
 u32 turned_round(u32 x) {
   u32 out = 0;
   for (int i = 0; i < 32; ++i) out |= (x >> i & 1) << (31 - i);
   return out;
 }
-u32 highest_bit(u32 x) { return x == 0 ? ~0u : 31u - static_cast<u32>(std::countl_zero(x)); }
+u32 highest_bit(u32 x) {
+  return x == 0 ? ~0u : 31u - static_cast<u32>(std::countl_zero(x));
+}
 
 Operation sum(const Line& line) {
   return each2(form_with_target(line), Sense::whole, [](u32 a, u32 b) { return a + b; });
 }
 Operation select(const Line& line) {
-  return choose2(form_with_target(line), Sense::whole, [](u32 a, u32 b, bool p) { return p ? a : b; });
+  return choose2(form_with_target(line), Sense::whole,
+                 [](u32 a, u32 b, bool p) { return p ? a : b; });
 }
 Operation permute(const Line& line) {
   return each3(form_with_target(line), Sense::whole, permuted);
@@ -359,16 +382,33 @@ Operation permute(const Line& line) {
 }  // namespace
 
 const Family& integer_family() {
-  static const Family family = {
-      {"IADD3", add3},         {"VIADD", sum},           {"IMAD", multiply_add},
-      {"LEA", shift_add},      {"LOP3", logic3},         {"PLOP3", predicate_logic},
-      {"SHF", shift},          {"ISETP", compare},       {"VIMNMX", lesser},
-      {"VIMNMX3", lesser_of_three}, {"VIADDMNMX", lesser_of_three},
-      {"PRMT", permute},       {"SEL", select},          {"MOV", unary<same>},
-      {"R2UR", unary<same>},   {"IABS", unary<magnitude>}, {"POPC", unary<bits_set>},
-      {"FLO", unary<highest_bit>}, {"BREV", unary<turned_round>}, {"P2R", pack_predicates}, {"R2P", unpack_predicates},
-      {"REDUX", reduce},       {"VOTE", vote},           {"VOTEU", vote},
-      {"S2R", special},        {"S2UR", special},        {"CS2R", special}};
+  static const Family family = {{"IADD3", add3},
+                                {"VIADD", sum},
+                                {"IMAD", multiply_add},
+                                {"LEA", shift_add},
+                                {"LOP3", logic3},
+                                {"PLOP3", predicate_logic},
+                                {"SHF", shift},
+                                {"ISETP", compare},
+                                {"VIMNMX", lesser},
+                                {"VIMNMX3", lesser_of_three},
+                                {"VIADDMNMX", lesser_of_three},
+                                {"PRMT", permute},
+                                {"SEL", select},
+                                {"MOV", unary<same>},
+                                {"R2UR", unary<same>},
+                                {"IABS", unary<magnitude>},
+                                {"POPC", unary<bits_set>},
+                                {"FLO", unary<highest_bit>},
+                                {"BREV", unary<turned_round>},
+                                {"P2R", pack_predicates},
+                                {"R2P", unpack_predicates},
+                                {"REDUX", reduce},
+                                {"VOTE", vote},
+                                {"VOTEU", vote},
+                                {"S2R", special},
+                                {"S2UR", special},
+                                {"CS2R", special}};
   return family;
 }
 

@@ -1,6 +1,5 @@
 #include "tests/cuda_stand_in/sass/kernels.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <stdexcept>
@@ -60,17 +59,11 @@ Code& Kernels::find(const std::string& name) {
   return *code;
 }
 
-std::vector<const Code*> Kernels::used() const {
-  std::vector<const Code*> used;
-  for (const auto& [name, code] : codes_) {
-    if (code) used.push_back(code.get());
-  }
-  return used;
-}
-
 std::uint64_t Kernels::warp_instructions() const {
   std::uint64_t sum = 0;
-  for (const Code* code : used()) sum += code->warp_instructions();
+  for (const auto& [name, code] : codes_) {
+    if (code) sum += code->warp_instructions();
+  }
   return sum;
 }
 

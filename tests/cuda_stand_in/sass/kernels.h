@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace wellspring::sass {
 
@@ -24,14 +23,16 @@ class Kernels {
   /// `name`: of a KernelHandle. Throws std::runtime_error where there is none, or where it has an
   /// instruction that is not known.
   Code& find(const std::string& name);
-  /// All that ran.
-  std::vector<const Code*> used() const;
+  /// Whether launches run listings from now on; the host's loops otherwise. At first they do.
+  void use(bool listings) { in_use_ = listings; }
+  bool in_use() const { return in_use_; }
   /// Warp instructions of all that ran.
   std::uint64_t warp_instructions() const;
 
  private:
-  std::map<std::string, Listing> listings_;            ///< by mangled name
-  std::map<std::string, std::string> mangled_;         ///< by functor, as functor_of has it
+  bool in_use_ = true;
+  std::map<std::string, Listing> listings_;             ///< by mangled name
+  std::map<std::string, std::string> mangled_;          ///< by functor, as functor_of has it
   std::map<std::string, std::unique_ptr<Code>> codes_;  ///< by the handle's name
 };
 

@@ -58,12 +58,11 @@ bool parse_register(std::string_view text, Operand& operand) {
     int last;
     char last_name;
   };
-  static constexpr Family families[] = {
-      {OperandKind::uniform_predicate, "UP", kTrue, 'T'},
-      {OperandKind::uniform_register, "UR", kZeroUniform, 'Z'},
-      {OperandKind::predicate, "P", kTrue, 'T'},
-      {OperandKind::vector_register, "R", kZeroRegister, 'Z'},
-      {OperandKind::barrier, "B", kNoRegister, ' '}};
+  static constexpr Family families[] = {{OperandKind::uniform_predicate, "UP", kTrue, 'T'},
+                                        {OperandKind::uniform_register, "UR", kZeroUniform, 'Z'},
+                                        {OperandKind::predicate, "P", kTrue, 'T'},
+                                        {OperandKind::vector_register, "R", kZeroRegister, 'Z'},
+                                        {OperandKind::barrier, "B", kNoRegister, ' '}};
   for (const Family& family : families) {
     const int number = register_number(text, family.prefix, family.last, family.last_name);
     if (number == kNoRegister) continue;
@@ -76,7 +75,8 @@ bool parse_register(std::string_view text, Operand& operand) {
 
 std::int64_t parse_whole(std::string_view text) {
   const bool negative = take(text, "-");
-  const auto value = static_cast<std::int64_t>(std::strtoull(std::string(text).c_str(), nullptr, 0));
+  const auto value =
+      static_cast<std::int64_t>(std::strtoull(std::string(text).c_str(), nullptr, 0));
   return negative ? -value : value;
 }
 
@@ -170,8 +170,8 @@ Operand parse_operand(std::string_view text, const Labels& labels) {
 /// What runs once a warp has the same names with a U in front.
 std::string without_uniform(const std::string& opcode) {
   static const std::set<std::string> uniform = {
-      "UFLO", "UIADD3", "UIMAD", "UISETP", "ULDC",  "ULEA", "ULOP3",
-      "UMOV", "UPLOP3", "UPOPC", "UPRMT",  "USHF",  "USEL", "UBREV", "UP2UR", "UBMSK", "USGXT"};
+      "UFLO",  "UIADD3", "UIMAD", "UISETP", "ULDC",  "ULEA",  "ULOP3", "UMOV", "UPLOP3",
+      "UPOPC", "UPRMT",  "USHF",  "USEL",   "UBREV", "UP2UR", "UBMSK", "USGXT"};
   return uniform.contains(opcode) ? opcode.substr(1) : opcode;
 }
 
@@ -190,7 +190,8 @@ Line parse_line(std::string_view text, const Labels& labels) {
   std::string_view rest = trimmed(text.substr(end));
   // A return names its kernel behind the register, without a comma.
   if (line.opcode == "RET") rest = rest.substr(0, rest.find(' '));
-  for (std::string_view part : split(rest, ',')) line.operands.push_back(parse_operand(part, labels));
+  for (std::string_view part : split(rest, ','))
+    line.operands.push_back(parse_operand(part, labels));
   return line;
 }
 

@@ -27,14 +27,14 @@ inline constexpr int kZeroRegister = 255, kZeroUniform = 63, kTrue = 7, kNoRegis
 
 struct Operand {
   OperandKind kind = OperandKind::immediate;
-  int index = kNoRegister;     ///< of a register, predicate, barrier; of an address its register
-  int uniform = kNoRegister;   ///< of an address: its uniform register
-  bool wide = false;           ///< of an address: its register is a pair
+  int index = kNoRegister;    ///< of a register, predicate, barrier; of an address its register
+  int uniform = kNoRegister;  ///< of an address: its uniform register
+  bool wide = false;          ///< of an address: its register is a pair
   bool negative = false, absolute = false, inverted = false;  ///< - || ~ or !
-  bool decimal = false;        ///< an immediate that stands as a number, not as bits
-  std::int64_t value = 0;      ///< bits, offset in bytes, or place of a label
+  bool decimal = false;    ///< an immediate that stands as a number, not as bits
+  std::int64_t value = 0;  ///< bits, offset in bytes, or place of a label
   double number = 0;
-  std::string name = {};       ///< of a special register
+  std::string name = {};  ///< of a special register
 
   bool is_predicate() const {
     return kind == OperandKind::predicate || kind == OperandKind::uniform_predicate;

@@ -67,7 +67,8 @@ void Warp::run() {
     while (current_ < groups_.size() && groups_[current_].state == State::ready) {
       Group& group = groups_[current_];
       const auto at = static_cast<std::size_t>(group.next++);
-      if (at >= code_.instructions.size()) throw std::runtime_error(code_.name + ": ran off its end");
+      if (at >= code_.instructions.size())
+        throw std::runtime_error(code_.name + ": ran off its end");
       const Instruction& instruction = code_.instructions[at];
       ++code_.issued[at];
       instruction.run(*this, group.lanes & holds(instruction.guard));
@@ -128,7 +129,7 @@ void Warp::read_wide(const Operand& operand, WideRow& out, Sense sense) const {
       break;
     }
     case OperandKind::immediate:
-      out.fill(operand.decimal ? std::bit_cast<std::uint64_t>(operand.number)
+      out.fill(operand.decimal        ? std::bit_cast<std::uint64_t>(operand.number)
                : sense == Sense::real ? static_cast<std::uint64_t>(operand.value) << 32
                                       : static_cast<std::uint64_t>(operand.value));
       break;
@@ -174,8 +175,7 @@ void Warp::write_wide(const Operand& target, const WideRow& values, Lanes lanes)
     low[i] = static_cast<std::uint32_t>(values[i]);
     high[i] = static_cast<std::uint32_t>(values[i] >> 32);
   }
-  const int zero =
-      target.kind == OperandKind::uniform_register ? kZeroUniform : kZeroRegister;
+  const int zero = target.kind == OperandKind::uniform_register ? kZeroUniform : kZeroRegister;
   if (target.index == zero) return;
   Operand upper = target;
   ++upper.index;
@@ -185,9 +185,11 @@ void Warp::write_wide(const Operand& target, const WideRow& values, Lanes lanes)
 
 void Warp::write_part(const Operand& target, int part, int lane, std::uint32_t value) {
   if (target.kind == OperandKind::uniform_register) {
-    if (target.index != kZeroUniform) uniforms_[static_cast<std::size_t>(target.index + part)] = value;
+    if (target.index != kZeroUniform)
+      uniforms_[static_cast<std::size_t>(target.index + part)] = value;
   } else if (target.index != kZeroRegister) {
-    registers_[static_cast<std::size_t>(target.index + part)][static_cast<std::size_t>(lane)] = value;
+    registers_[static_cast<std::size_t>(target.index + part)][static_cast<std::size_t>(lane)] =
+        value;
   }
 }
 
@@ -197,15 +199,15 @@ std::uint32_t Warp::read_part(const Operand& source, int part, int lane) const {
                                         : uniforms_[static_cast<std::size_t>(source.index + part)];
   if (source.kind != OperandKind::vector_register)
     throw std::logic_error("what is stored must be a register");
-  return source.index == kZeroRegister
-             ? 0
-             : registers_[static_cast<std::size_t>(source.index + part)][static_cast<std::size_t>(lane)];
+  return source.index == kZeroRegister ? 0
+                                       : registers_[static_cast<std::size_t>(source.index + part)]
+                                                   [static_cast<std::size_t>(lane)];
 }
 
 Lanes Warp::holds(const Operand& predicate) const {
   const auto at = static_cast<std::size_t>(predicate.index);
-  const Lanes lanes = predicate.kind == OperandKind::uniform_predicate ? uniform_predicates_[at]
-                                                                       : predicates_[at];
+  const Lanes lanes =
+      predicate.kind == OperandKind::uniform_predicate ? uniform_predicates_[at] : predicates_[at];
   return predicate.inverted ? ~lanes : lanes;
 }
 
@@ -324,9 +326,8 @@ void Warp::meet(int barrier, Lanes lanes) {
 }
 
 void Warp::meet_all() {
-  each_lane(group(), [&](int lane) {
-    together_[kWholeWarp][static_cast<std::size_t>(lane)] = kAll;
-  });
+  each_lane(group(),
+            [&](int lane) { together_[kWholeWarp][static_cast<std::size_t>(lane)] = kAll; });
   meet(kWholeWarp, group());
 }
 

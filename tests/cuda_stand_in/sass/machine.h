@@ -5,8 +5,8 @@
 // A warp is groups of threads that stand at one instruction. A branch that threads take differently
 // parts a group; BSYNC joins what its BSSY held together, as the convergence barriers of Volta and
 // later do (CUDA C++ Programming Guide, "Independent Thread Scheduling"). Instructions are those of
-// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper; how they work is not documented there
-// and was found by running them: the samples they make are held against the host's.
+// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper; how they work is not documented
+// there and was found by running them: the samples they make are held against the host's.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once

@@ -16,7 +16,8 @@ enum class Space : std::uint8_t { global, shared, local };
 
 std::byte* place_in(Warp& warp, Space space, u64 address, int lane, std::size_t bytes) {
   if (space == Space::shared) return warp.shared(address, bytes);
-  return space == Space::local ? warp.local(address, lane, bytes) : warp.global(address, lane, bytes);
+  return space == Space::local ? warp.local(address, lane, bytes)
+                               : warp.global(address, lane, bytes);
 }
 
 Space space_of(const Line& line) {
@@ -65,7 +66,9 @@ Operation load(const Line& line) {
   return [=](Warp& warp, Lanes lanes) {
     // All addresses first: a load may overwrite its own.
     std::array<u64, kLanes> addresses;
-    each_lane(lanes, [&](int lane) { addresses[static_cast<std::size_t>(lane)] = warp.address(from, lane); });
+    each_lane(lanes, [&](int lane) {
+      addresses[static_cast<std::size_t>(lane)] = warp.address(from, lane);
+    });
     each_lane(lanes, [&](int lane) {
       const u64 address = addresses[static_cast<std::size_t>(lane)];
       write_loaded(warp, to, lane, place_in(warp, space, address, lane, width.bytes), width);
@@ -96,7 +99,8 @@ Operation load_constant(const Line& line) {
     each_lane(lanes, [&](int lane) {
       Operand place = from;
       place.wide = false;
-      offsets[static_cast<std::size_t>(lane)] = static_cast<std::int64_t>(warp.address(place, lane));
+      offsets[static_cast<std::size_t>(lane)] =
+          static_cast<std::int64_t>(warp.address(place, lane));
     });
     each_lane(lanes, [&](int lane) {
       const std::int64_t offset = offsets[static_cast<std::size_t>(lane)];
@@ -124,7 +128,8 @@ u64 changed(Change change, bool is_signed, std::size_t bytes, u64 old, u64 value
     case Change::most:
       if (is_signed && bytes == 4)
         return static_cast<std::int32_t>(old) > static_cast<std::int32_t>(value) ? old : value;
-      if (is_signed) return static_cast<std::int64_t>(old) > static_cast<std::int64_t>(value) ? old : value;
+      if (is_signed)
+        return static_cast<std::int64_t>(old) > static_cast<std::int64_t>(value) ? old : value;
       return std::max(old, value);
     case Change::any:
       return old | value;
@@ -149,8 +154,8 @@ void write_value(Warp& warp, const Operand& to, int lane, std::size_t bytes, u64
 /// Writes a value where another one is found, and says in a register whether it was.
 Operation compare_and_set(const Line& line, std::size_t bytes) {
   const auto& all = line.operands;
-  return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](Warp& warp,
-                                                                                        Lanes lanes) {
+  return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
+             Warp& warp, Lanes lanes) {
     each_lane(lanes, [&](int lane) {
       std::byte* const at = warp.shared(warp.address(place, lane), bytes);
       u64 old = 0;
@@ -163,6 +168,8 @@ Operation compare_and_set(const Line& line, std::size_t bytes) {
   };
 }
 
+/// Of 64 bits at a generic address: nothing where that is shared memory, which a predicate tells;
+/// other instructions then do it.
 Operation atomic(const Line& line) {
   const std::size_t bytes = line.has("64") ? 8 : 4;
   if (line.has("CAST")) return compare_and_set(line, bytes);
@@ -170,28 +177,39 @@ Operation atomic(const Line& line) {
   const bool is_signed = line.has("S32") || line.has("S64");
   std::size_t i = 0;
   const auto& all = line.operands;
-  while (all.at(i).is_predicate()) ++i;
+  Operand done = {OperandKind::predicate, kTrue};
+  while (all.at(i).is_predicate()) done = all[i++];
   Operand to = {OperandKind::vector_register, kZeroRegister};
   if (all.at(i).kind != OperandKind::address) to = all[i++];
   const Operand place = all.at(i);
   const Operand value = i + 1 < all.size() ? all[i + 1] : to;
   const Space space = space_of(line);
+  const bool tells = done.index != kTrue;
   return [=](Warp& warp, Lanes lanes) {
+    Lanes left = 0;
     each_lane(lanes, [&](int lane) {
-      std::byte* const at = place_in(warp, space, warp.address(place, lane), lane, bytes);
+      const u64 address = warp.address(place, lane);
+      if (tells && static_cast<u32>(address >> 32) == Warp::kSharedWindow) {
+        left |= Lanes{1} << lane;
+        return;
+      }
+      std::byte* const at = place_in(warp, space, address, lane, bytes);
       u64 old = 0;
       std::memcpy(&old, at, bytes);
       const u64 next = changed(change, is_signed, bytes, old, read_value(warp, value, lane, bytes));
       std::memcpy(at, &next, bytes);
       write_value(warp, to, lane, bytes, old);
     });
+    warp.set(done, ~left, lanes);
   };
 }
 
 /// Whether a generic address is one of shared memory.
 Operation query_space(const Line& line) {
   if (!line.has("S")) throw std::runtime_error("a kind of memory that is not known");
-  return [flag = line.operands.at(0), place = line.operands.at(2)](Warp& warp, Lanes lanes) {
+  Operand place = line.operands.at(2);
+  place.wide = line.has("E");
+  return [flag = line.operands.at(0), place](Warp& warp, Lanes lanes) {
     Lanes shared = 0;
     each_lane(lanes, [&](int lane) {
       const auto upper = static_cast<u32>(warp.address(place, lane) >> 32);
@@ -234,7 +252,8 @@ Operation hold_together(const Line& line) {
   return [barrier = line.operands.at(0).index](Warp& warp, Lanes) { warp.hold_together(barrier); };
 }
 Operation meet(const Line& line) {
-  return [barrier = line.operands.at(0).index](Warp& warp, Lanes lanes) { warp.meet(barrier, lanes); };
+  return
+      [barrier = line.operands.at(0).index](Warp& warp, Lanes lanes) { warp.meet(barrier, lanes); };
 }
 Operation part_from(const Line& line) {
   const auto& all = line.operands;
@@ -254,25 +273,26 @@ Operation wait_for_block(const Line&) {
 }  // namespace
 
 const Family& memory_family() {
-  static const Family family = {
-      {"LDG", load},     {"LD", load},     {"LDS", load},     {"LDL", load},     {"STG", store},
-      {"ST", store},     {"STS", store},   {"STL", store},    {"LDC", load_constant},
-      {"ATOMS", atomic}, {"ATOM", atomic}, {"ATOMG", atomic}, {"REDG", atomic},  {"RED", atomic},
-      {"QSPC", query_space}};
+  static const Family family = {{"LDG", load},     {"LD", load},     {"LDS", load},
+                                {"LDL", load},     {"STG", store},   {"ST", store},
+                                {"STS", store},    {"STL", store},   {"LDC", load_constant},
+                                {"ATOMS", atomic}, {"ATOM", atomic}, {"ATOMG", atomic},
+                                {"REDG", atomic},  {"RED", atomic},  {"QSPC", query_space}};
   return family;
 }
 
 const Family& control_family() {
   static const Family family = {
-      {"BRA", branch},   {"CALL", branch},    {"RET", return_to},     {"EXIT", leave},
-      {"BSSY", hold_together}, {"BSYNC", meet}, {"BREAK", part_from}, {"WARPSYNC", meet_all},
-      {"BAR", wait_for_block}, {"NOP", nothing}, {"YIELD", nothing},  {"NANOSLEEP", nothing},
+      {"BRA", branch},         {"CALL", branch},    {"RET", return_to},   {"EXIT", leave},
+      {"BSSY", hold_together}, {"BSYNC", meet},     {"BREAK", part_from}, {"WARPSYNC", meet_all},
+      {"BAR", wait_for_block}, {"NOP", nothing},    {"YIELD", nothing},   {"NANOSLEEP", nothing},
       {"MEMBAR", nothing},     {"ERRBAR", nothing}, {"CCTL", nothing}};
   return family;
 }
 
 Operation operation_of(const Line& line) {
-  for (const Family* family : {&integer_family(), &real_family(), &memory_family(), &control_family()}) {
+  for (const Family* family :
+       {&integer_family(), &real_family(), &memory_family(), &control_family()}) {
     const auto found = family->find(line.opcode);
     if (found != family->end()) return found->second(line);
   }

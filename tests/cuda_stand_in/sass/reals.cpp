@@ -18,9 +18,15 @@ using u64 = std::uint64_t;
 
 constexpr u32 kNotANumber = 0x7fffffff;  ///< the one that operations of 32 bits make
 
-float real(u32 bits) { return std::bit_cast<float>(bits); }
-u32 bits_of(float x) { return std::isnan(x) ? kNotANumber : std::bit_cast<u32>(x); }
-double real64(u64 bits) { return std::bit_cast<double>(bits); }
+float real(u32 bits) {
+  return std::bit_cast<float>(bits);
+}
+u32 bits_of(float x) {
+  return std::isnan(x) ? kNotANumber : std::bit_cast<u32>(x);
+}
+double real64(u64 bits) {
+  return std::bit_cast<double>(bits);
+}
 float without_subnormal(float x) {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.f, x) : x;
 }
@@ -44,11 +50,11 @@ struct Finish {
   float operand(float x) const { return flushes ? without_subnormal(x) : x; }
 };
 
-/// Not inlined: nothing may be moved across a change of rounding.
+/// `f` reads what is volatile, and its result is: nothing is moved across a change of rounding.
 template <class F>
-[[gnu::noinline]] auto rounded(int rounding, F f) {
+auto rounded(int rounding, F f) {
   std::fesetround(rounding);
-  const auto result = f();
+  const volatile auto result = f();
   std::fesetround(FE_TONEAREST);
   return result;
 }
@@ -58,12 +64,14 @@ Operation arithmetic(const Line& line, F f) {
   const Form form = form_with_target(line);
   const Finish finish(line);
   const auto finished = [finish, f](u32 a, u32 b, u32 c) {
-    volatile float x = finish.operand(real(a)), y = finish.operand(real(b)), z = finish.operand(real(c));
+    volatile float x = finish.operand(real(a)), y = finish.operand(real(b)),
+                   z = finish.operand(real(c));
     return bits_of(finish.trimmed(rounded(finish.rounding, [&] { return f(x, y, z); })));
   };
   const auto plain = [f](u32 a, u32 b, u32 c) { return bits_of(f(real(a), real(b), real(c))); };
   if (form.from.size() == 2) {
-    if (finish.plain()) return each2(form, Sense::real, [plain](u32 a, u32 b) { return plain(a, b, 0); });
+    if (finish.plain())
+      return each2(form, Sense::real, [plain](u32 a, u32 b) { return plain(a, b, 0); });
     return each2(form, Sense::real, [finished](u32 a, u32 b) { return finished(a, b, 0); });
   }
   if (finish.plain()) return each3(form, Sense::real, plain);
@@ -85,11 +93,13 @@ Operation arithmetic64(const Line& line, F f) {
   const int rounding = Finish(line).rounding;
   return [form, rounding, f](Warp& warp, Lanes lanes) {
     WideRow x[3], out;
-    for (std::size_t k = 0; k < form.from.size(); ++k) warp.read_wide(form.from[k], x[k], Sense::real);
+    for (std::size_t k = 0; k < form.from.size(); ++k)
+      warp.read_wide(form.from[k], x[k], Sense::real);
     for (std::size_t i = 0; i < kLanes; ++i) {
-      volatile double a = real64(x[0][i]), b = real64(x[1][i]), c = form.from.size() > 2 ? real64(x[2][i]) : 0;
-      out[i] = std::bit_cast<u64>(rounding == FE_TONEAREST ? f(a, b, c)
-                                                           : rounded(rounding, [&] { return f(a, b, c); }));
+      volatile double a = real64(x[0][i]), b = real64(x[1][i]),
+                      c = form.from.size() > 2 ? real64(x[2][i]) : 0;
+      out[i] = std::bit_cast<u64>(
+          rounding == FE_TONEAREST ? f(a, b, c) : rounded(rounding, [&] { return f(a, b, c); }));
     }
     warp.write_wide(form.to, out, lanes);
   };
@@ -185,18 +195,20 @@ Operation lesser(const Line& line) {
 }
 
 Operation select(const Line& line) {
-  return choose2(form_with_target(line), Sense::real, [](u32 a, u32 b, bool p) { return p ? a : b; });
+  return choose2(form_with_target(line), Sense::real,
+                 [](u32 a, u32 b, bool p) { return p ? a : b; });
 }
 
-/// Approximations: an exact value stands for one that is off by about its last bit. What is built on
-/// them corrects them.
+/// Approximations: an exact value stands for one that is off by about its last bit. What is built
+/// on them corrects them.
 Operation approximate(const Line& line) {
   const Form form = form_with_target(line);
   const auto of = [&](float (*f)(float)) {
     return each1(form, Sense::real, [f](u32 x) { return bits_of(f(real(x))); });
   };
   if (line.has("RCP")) return of([](float x) { return 1.f / x; });
-  if (line.has("RSQ")) return of([](float x) { return static_cast<float>(1. / std::sqrt(double{x})); });
+  if (line.has("RSQ"))
+    return of([](float x) { return static_cast<float>(1. / std::sqrt(double{x})); });
   if (line.has("SQRT")) return of([](float x) { return std::sqrt(x); });
   // Upper halves of f64; the lower one is taken as 0.
   const bool root = line.has("RSQ64H");
@@ -207,8 +219,8 @@ Operation approximate(const Line& line) {
   });
 }
 
-/// Whether a quotient a / b needs the long way: where the short one's products could be too large or
-/// too small. The limits are ours, near those of the device.
+/// Whether a quotient a / b needs the long way: where the short one's products could be too large
+/// or too small. The limits are ours, near those of the device.
 Operation check_division(const Line& line) {
   const Form form = form_of_flags(line, 1);
   return [form](Warp& warp, Lanes lanes) {
@@ -219,7 +231,8 @@ Operation check_division(const Line& line) {
     for (std::size_t i = 0; i < kLanes; ++i) {
       const int x = static_cast<int>(a[i] >> 23 & 255), y = static_cast<int>(b[i] >> 23 & 255);
       const bool zero = (a[i] & 0x7fffffffu) == 0;
-      const bool hard = y == 0 || y >= 253 || x == 255 || (!zero && (x <= 24 || x - y >= 126 || x - y <= -125));
+      const bool hard =
+          y == 0 || y >= 253 || x == 255 || (!zero && (x <= 24 || x - y >= 126 || x - y <= -125));
       result |= Lanes{hard} << i;
     }
     warp.set(form.flags.at(0), result, lanes);
@@ -272,7 +285,8 @@ Operation real_to_whole(const Line& line) {
       } else if (line.has("U64")) {
         out[i] = to_whole<u64>(value);
       } else {
-        narrow[i] = line.has("U32") ? to_whole<u32>(value) : static_cast<u32>(to_whole<std::int32_t>(value));
+        narrow[i] = line.has("U32") ? to_whole<u32>(value)
+                                    : static_cast<u32>(to_whole<std::int32_t>(value));
       }
     }
     if (line.has("S64") || line.has("U64")) {
@@ -312,7 +326,8 @@ Operation whole_to_real(const Line& line) {
     for (std::size_t i = 0; i < kLanes; ++i) {
       volatile u64 value = x[i];
       if (to64) {
-        out[i] = std::bit_cast<u64>(rounded(rounding, [&] { return whole_to<double>(line, value); }));
+        out[i] =
+            std::bit_cast<u64>(rounded(rounding, [&] { return whole_to<double>(line, value); }));
       } else {
         narrow[i] = bits_of(rounded(rounding, [&] { return whole_to<float>(line, value); }));
       }
@@ -328,7 +343,8 @@ Operation whole_to_real(const Line& line) {
 Operation real_to_real(const Line& line) {
   const Form form = form_with_target(line);
   const std::size_t wider = line.modifiers.at(0) == "F64" ? 0 : 1;
-  if (!line.has("F64") || !line.has("F32")) throw std::runtime_error("a conversion that is not known");
+  if (!line.has("F64") || !line.has("F32"))
+    throw std::runtime_error("a conversion that is not known");
   return [=](Warp& warp, Lanes lanes) {
     WideRow wide;
     Row spare, narrow;
@@ -338,7 +354,8 @@ Operation real_to_real(const Line& line) {
       warp.write_wide(form.to, wide, lanes);
     } else {
       warp.read_wide(form.from[0], wide, Sense::real);
-      for (std::size_t i = 0; i < kLanes; ++i) narrow[i] = bits_of(static_cast<float>(real64(wide[i])));
+      for (std::size_t i = 0; i < kLanes; ++i)
+        narrow[i] = bits_of(static_cast<float>(real64(wide[i])));
       warp.write(form.to, narrow, lanes);
     }
   };
@@ -383,14 +400,26 @@ Operation halves(const Line& line) {
 }  // namespace
 
 const Family& real_family() {
-  static const Family family = {
-      {"FADD", add},        {"FMUL", multiply},          {"FFMA", multiply_add},
-      {"DADD", add64},      {"DMUL", multiply64},        {"DFMA", multiply_add64},
-      {"FSETP", compare},   {"DSETP", compare64},        {"FSET", compare_to_number},
-      {"FMNMX", lesser},    {"FSEL", select},            {"MUFU", approximate},
-      {"FCHK", check_division}, {"FRND", round_to_whole}, {"F2I", real_to_whole},
-      {"I2F", whole_to_real},   {"I2FP", whole_to_real},  {"F2F", real_to_real},
-      {"F2FP", pack_halves},    {"HFMA2", halves}};
+  static const Family family = {{"FADD", add},
+                                {"FMUL", multiply},
+                                {"FFMA", multiply_add},
+                                {"DADD", add64},
+                                {"DMUL", multiply64},
+                                {"DFMA", multiply_add64},
+                                {"FSETP", compare},
+                                {"DSETP", compare64},
+                                {"FSET", compare_to_number},
+                                {"FMNMX", lesser},
+                                {"FSEL", select},
+                                {"MUFU", approximate},
+                                {"FCHK", check_division},
+                                {"FRND", round_to_whole},
+                                {"F2I", real_to_whole},
+                                {"I2F", whole_to_real},
+                                {"I2FP", whole_to_real},
+                                {"F2F", real_to_real},
+                                {"F2FP", pack_halves},
+                                {"HFMA2", halves}};
   return family;
 }
 

@@ -1,0 +1,103 @@
+// How many instructions a GPU issues to its warps for a sample of each generator: the batches of
+// `wellspring bench generators`, run from the listings that WELLSPRING_STAND_IN_LISTINGS names. Called
+// by scripts/issue-slots, which makes the listings; prints a line a row of the table,
+//
+//     generator | what | side | samples counted | warp instructions a sample | bytes of one
+//
+// Exit codes: 0 done, 1 a kernel could not be run, 2 usage.
+#include "bench/generator_batches.h"
+#include "core/error.h"
+#include "generators/generator.h"
+#include "tests/cuda_stand_in/sass/kernels.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+struct Case {
+  const GeneratorEntry& entry;
+  std::string what;
+  std::vector<ParamSetting> settings;
+  int side;
+};
+
+/// Sides of images that rates are asked for; `bench` measures the first two.
+std::vector<int> sides_of(const GeneratorEntry& entry, int side) {
+  if (entry.kind != SampleKind::image) return {1};
+  return side != 0 ? std::vector{side} : std::vector{224, 32, 64};
+}
+
+std::vector<Case> cases_of(const GeneratorEntry& entry) {
+  std::vector<Case> cases;
+  for (const int side : sides_of(entry, 0)) cases.push_back({entry, "", {}, side});
+  for (const bench::GeneratorVariant& variant : bench::generator_variants()) {
+    if (variant.generator != entry.name) continue;
+    for (const int side : sides_of(entry, variant.side)) {
+      const bool counted = std::any_of(cases.begin(), cases.end(), [&](const Case& other) {
+        return other.side == side && other.what == variant.what;
+      });
+      if (!counted) cases.push_back({entry, variant.what, variant.settings, side});
+    }
+  }
+  return cases;
+}
+
+/// Whole warps of samples: of events that a thread makes 1024, of those that take more 256; of images
+/// 128, and 32 of large ones.
+std::int64_t samples_of(const Case& of) {
+  if (of.entry.kind == SampleKind::image) return of.side <= 64 ? 128 : 32;
+  return of.entry.make(of.settings, 1)->info().draws.scene > 1000 ? 256 : 1024;
+}
+
+void count(const Case& of, sass::Kernels& kernels) {
+  const std::int64_t samples = samples_of(of);
+  bench::GeneratorBatches batches(of.entry, of.settings, {samples, of.side}, Device::cuda(0));
+  const auto make = [&](bool listings) {
+    kernels.use(listings);
+    batches.run();
+    batches.wait();
+  };
+  // What is resident is so from the batch before.
+  if (of.entry.make(of.settings, of.side)->info().draws.cached) make(false);
+  const std::uint64_t before = kernels.warp_instructions();
+  make(true);
+  const auto issued = static_cast<double>(kernels.warp_instructions() - before);
+  std::printf("%s | %s | %d | %lld | %.6g | %zu\n", of.entry.name.c_str(), of.what.c_str(), of.side,
+              static_cast<long long>(samples), issued / static_cast<double>(samples),
+              batches.sample_bytes());
+  std::fflush(stdout);
+}
+
+int run(const std::set<std::string>& wanted) {
+  sass::Kernels* const kernels = sass::Kernels::of_environment();
+  if (kernels == nullptr) {
+    std::fprintf(stderr, "issue_slots: WELLSPRING_STAND_IN_LISTINGS names no folder\n");
+    return 2;
+  }
+  kernels->use(false);
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (!wanted.empty() && !wanted.contains(entry.name)) continue;
+    for (const Case& of : cases_of(entry)) count(of, *kernels);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace wellspring
+
+/// Arguments: names of generators; none: all of them.
+int main(int argc, char** argv) {
+  try {
+    return wellspring::run({argv + 1, argv + argc});
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "issue_slots: %s\n", failure.what());
+    return 1;
+  }
+}
