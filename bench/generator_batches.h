@@ -1,5 +1,5 @@
-// Batches of a generator as they are measured, and which of them: for the benchmark of generators and
-// for what counts a GPU's instructions of the same batches. Called by both; host only.
+// Batches of a generator as they are measured, and which of them: for the benchmark of generators
+// and for what counts a GPU's instructions of the same batches. Called by both; host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -25,8 +25,8 @@ struct LaunchSize {
   int side;
 };
 
-/// Settings under which a generator has rows beside those of its defaults: another functor of it, or
-/// a rate that something is asked of.
+/// Settings under which a generator has rows beside those of its defaults: another functor of it,
+/// or a rate that something is asked of.
 struct GeneratorVariant {
   std::string generator;
   std::string what;  ///< beside its name
@@ -50,7 +50,7 @@ class GeneratorBatches {
  public:
   /// `threads`: of the CPU; 0: as the machine says.
   GeneratorBatches(const GeneratorEntry& entry, const std::vector<ParamSetting>& settings,
-                 const LaunchSize& size, Device device, int threads = 0)
+                   const LaunchSize& size, Device device, int threads = 0)
       : stream_(device, threads),
         memory_(device),
         mixture_(kSeed),

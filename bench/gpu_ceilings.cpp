@@ -31,8 +31,8 @@ GpuSpeed speed_of(Device gpu) {
 
 std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_view what, int side,
                                         double bytes, Device here, double writes) {
-  const auto found = std::find_if(
-      kIssueSlots.begin(), kIssueSlots.end(), [&](const IssueSlots& row) {
+  const auto found =
+      std::find_if(kIssueSlots.begin(), kIssueSlots.end(), [&](const IssueSlots& row) {
         return row.generator == generator && row.what == what && row.side == side;
       });
   if (found == kIssueSlots.end()) return std::nullopt;

@@ -1,11 +1,11 @@
-// How fast a GPU could make samples at most, from the compiler's listing: by the instructions that it
-// issues, and by what it writes. Called by the benchmark of generators; host only.
+// How fast a GPU could make samples at most, from the compiler's listing: by the instructions that
+// it issues, and by what it writes. Called by the benchmark of generators; host only.
 //
-// A multiprocessor has four schedulers, and each issues at most one instruction to one warp in a cycle
-// (CUDA C++ Programming Guide, "Compute Capability 9.x"). How many a sample takes stands in
-// bench/gpu/issue_slots.inc, which scripts/issue-slots counts without a GPU (docs/ceilings.md). Units
-// that take less than an instruction a cycle, and waits for memory, are not in it: no rate comes close
-// to the ceiling, and none lies above it.
+// A multiprocessor has four schedulers, and each issues at most one instruction to one warp in a
+// cycle (CUDA C++ Programming Guide, "Compute Capability 9.x"). How many a sample takes stands in
+// bench/gpu/issue_slots.inc, which scripts/issue-slots counts without a GPU (docs/ceilings.md).
+// Units that take less than an instruction a cycle, and waits for memory, are not in it: no rate
+// comes close to the ceiling, and none lies above it.
 #pragma once
 
 #include "kernels/device.h"
@@ -19,8 +19,8 @@ namespace wellspring::bench {
 
 struct IssueSlots {
   std::string_view generator;
-  std::string_view what;  ///< of its settings; "" for the defaults
-  int side;               ///< of images, pixels; 1 of events
+  std::string_view what;     ///< of its settings; "" for the defaults
+  int side;                  ///< of images, pixels; 1 of events
   double warp_instructions;  ///< a sample in bf16, a mean
 };
 /// All that are counted, for compute capability 9.0.
@@ -40,16 +40,16 @@ inline constexpr double kH200Bytes = 4.8e12;  ///< a second, read or written
 GpuSpeed speed_of(Device gpu);
 
 struct GpuCeilings {
-  std::string gpu;  ///< "NVIDIA H200"
-  bool is_here = false;           ///< the GPU that the row was measured on
-  double warp_instructions = 0;   ///< a sample
-  double bytes = 0;               ///< a sample, in all columns
-  double issue_rate = 0;          ///< samples/s
-  double write_rate = 0;          ///< samples/s
+  std::string gpu;               ///< "NVIDIA H200"
+  bool is_here = false;          ///< the GPU that the row was measured on
+  double warp_instructions = 0;  ///< a sample
+  double bytes = 0;              ///< a sample, in all columns
+  double issue_rate = 0;         ///< samples/s
+  double write_rate = 0;         ///< samples/s
   bool issue_binds() const { return issue_rate < write_rate; }
 };
-/// Of samples of `bytes` in bf16; none where nobody counted their instructions. `here`: a GPU, whose
-/// `writes` a second were measured; on the CPU the H200 as published.
+/// Of samples of `bytes` in bf16; none where nobody counted their instructions. `here`: a GPU,
+/// whose `writes` a second were measured; on the CPU the H200 as published.
 std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_view what, int side,
                                         double bytes, Device here, double writes);
 

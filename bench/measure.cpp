@@ -149,7 +149,8 @@ void MemoryTraffic::run() {
   if (kind_ == Kind::write) {
     auto* const to = reinterpret_cast<WriteWords::Words*>(data);
     const auto count = static_cast<std::int64_t>(block_.bytes() / sizeof *to);
-    map(stream_, "write", count, WriteWords{tile_.data(), to});
+    league(stream_, "write", (count - 1) / WriteWords::kTile + 1, {256, 0},
+           WriteWords{tile_.data(), to, count});
   } else if (stream_.device().is_cuda()) {
     stream_.copy(data + half, data, half, CopyDirection::on_device, "copy");
   } else {

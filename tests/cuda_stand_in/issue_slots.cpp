@@ -1,6 +1,6 @@
 // How many instructions a GPU issues to its warps for a sample of each generator: the batches of
-// `wellspring bench generators`, run from the listings that WELLSPRING_STAND_IN_LISTINGS names. Called
-// by scripts/issue-slots, which makes the listings; prints a line a row of the table,
+// `wellspring bench generators`, run from the listings that WELLSPRING_STAND_IN_LISTINGS names.
+// Called by scripts/issue-slots, which makes the listings; prints a line a row of the table,
 //
 //     generator | what | side | samples counted | warp instructions a sample | bytes of one
 //
@@ -26,6 +26,9 @@ struct Case {
   std::string what;
   std::vector<ParamSetting> settings;
   int side;
+
+  /// Whether what one batch leaves resident is of use to the next.
+  bool is_cached() const { return entry.make(settings, side)->info().draws.cached; }
 };
 
 /// Sides of images that rates are asked for; `bench` measures the first two.
@@ -49,29 +52,43 @@ std::vector<Case> cases_of(const GeneratorEntry& entry) {
   return cases;
 }
 
-/// Whole warps of samples: of events that a thread makes 1024, of those that take more 256; of images
-/// 128, and 32 of large ones.
-std::int64_t samples_of(const Case& of) {
-  if (of.entry.kind == SampleKind::image) return of.side <= 64 ? 128 : 32;
-  return of.entry.make(of.settings, 1)->info().draws.scene > 1000 ? 256 : 1024;
-}
-
-void count(const Case& of, sass::Kernels& kernels) {
-  const std::int64_t samples = samples_of(of);
+/// Runs a batch from the listings, after one by the host where something is then resident; returns
+/// its warp instructions a sample and the bytes of one.
+struct Counted {
+  double warp_instructions;
+  std::size_t bytes;
+};
+Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
   bench::GeneratorBatches batches(of.entry, of.settings, {samples, of.side}, Device::cuda(0));
   const auto make = [&](bool listings) {
     kernels.use(listings);
     batches.run();
     batches.wait();
   };
-  // What is resident is so from the batch before.
-  if (of.entry.make(of.settings, of.side)->info().draws.cached) make(false);
+  if (of.is_cached()) make(false);
   const std::uint64_t before = kernels.warp_instructions();
   make(true);
   const auto issued = static_cast<double>(kernels.warp_instructions() - before);
+  return {issued / static_cast<double>(samples), batches.sample_bytes()};
+}
+
+/// Whole warps of samples where a thread makes or draws one: of events 1024, or 256 of long ones;
+/// of images 128, 32 of large ones. Of images that take millions of instructions 8: threads that
+/// draw are then nothing beside those that paint. Of chains under way one frame each.
+std::int64_t samples_of(const Case& of, sass::Kernels& kernels) {
+  constexpr double kMany = 4e6;
+  if (of.is_cached()) return 64;
+  if (of.entry.kind != SampleKind::image)
+    return of.entry.make(of.settings, 1)->info().draws.scene > 1000 ? 256 : 1024;
+  if (of.side <= 64) return count(of, 4, kernels).warp_instructions > kMany / 4 ? 32 : 128;
+  return count(of, 4, kernels).warp_instructions > kMany ? 8 : 32;
+}
+
+void print_count(const Case& of, sass::Kernels& kernels) {
+  const std::int64_t samples = samples_of(of, kernels);
+  const Counted counted = count(of, samples, kernels);
   std::printf("%s | %s | %d | %lld | %.6g | %zu\n", of.entry.name.c_str(), of.what.c_str(), of.side,
-              static_cast<long long>(samples), issued / static_cast<double>(samples),
-              batches.sample_bytes());
+              static_cast<long long>(samples), counted.warp_instructions, counted.bytes);
   std::fflush(stdout);
 }
 
@@ -84,7 +101,7 @@ int run(const std::set<std::string>& wanted) {
   kernels->use(false);
   for (const GeneratorEntry& entry : generator_registry()) {
     if (!wanted.empty() && !wanted.contains(entry.name)) continue;
-    for (const Case& of : cases_of(entry)) count(of, *kernels);
+    for (const Case& of : cases_of(entry)) print_count(of, *kernels);
   }
   return 0;
 }

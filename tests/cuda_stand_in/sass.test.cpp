@@ -37,9 +37,13 @@ std::vector<std::uint32_t> stored_by(Code& code, int threads) {
   return out;
 }
 
-const std::vector<std::string> kStore = {"ULDC.64 UR4, c[0x0][0x210]", "MOV R4, UR4", "MOV R5, UR5",
-                                         "S2R R0, SR_TID.X", "IMAD.WIDE.U32 R4, R0, 0x4, R4",
-                                         "STG.E desc[UR6][R4.64], R8", "EXIT"};
+const std::vector<std::string> kStore = {"ULDC.64 UR4, c[0x0][0x210]",
+                                         "MOV R4, UR4",
+                                         "MOV R5, UR5",
+                                         "S2R R0, SR_TID.X",
+                                         "IMAD.WIDE.U32 R4, R0, 0x4, R4",
+                                         "STG.E desc[UR6][R4.64], R8",
+                                         "EXIT"};
 
 std::vector<std::string> with_store(std::vector<std::string> lines) {
   lines.insert(lines.end(), kStore.begin(), kStore.end());
@@ -48,10 +52,10 @@ std::vector<std::string> with_store(std::vector<std::string> lines) {
 
 // Of 32 threads 10 take the one way and 22 the other; both ways are issued, what follows once.
 TEST(Sass, ThreadsThatPartMeetAgain) {
-  Code code = code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",
-                                  "BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_0)", "MOV R8, 0x7",
-                                  "BRA `(.L_x_2)", ".L_x_0:", "MOV R8, 0x9", ".L_x_2:", "BSYNC B0",
-                                  ".L_x_1:"}));
+  Code code =
+      code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",
+                          "BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_0)", "MOV R8, 0x7", "BRA `(.L_x_2)",
+                          ".L_x_0:", "MOV R8, 0x9", ".L_x_2:", "BSYNC B0", ".L_x_1:"}));
   const std::vector<std::uint32_t> out = stored_by(code, 32);
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i < 10 ? 7u : 9u) << i;
   // 4 in common, 2 and 1 on either way, BSYNC by both, and the store once.
@@ -60,9 +64,9 @@ TEST(Sass, ThreadsThatPartMeetAgain) {
 
 // As many turns as a thread's number, one at least: a warp goes round as often as its last thread.
 TEST(Sass, AWarpTurnsAsOftenAsItsLastThread) {
-  Code code = code_of(with_store({"S2R R0, SR_TID.X", "MOV R8, RZ", "BSSY B0, `(.L_x_1)", ".L_x_0:",
-                                  "VIADD R8, R8, 0x1", "ISETP.GT.U32.AND P0, PT, R0, R8, PT",
-                                  "@P0 BRA `(.L_x_0)", "BSYNC B0", ".L_x_1:"}));
+  Code code = code_of(with_store(
+      {"S2R R0, SR_TID.X", "MOV R8, RZ", "BSSY B0, `(.L_x_1)", ".L_x_0:", "VIADD R8, R8, 0x1",
+       "ISETP.GT.U32.AND P0, PT, R0, R8, PT", "@P0 BRA `(.L_x_0)", "BSYNC B0", ".L_x_1:"}));
   const std::vector<std::uint32_t> out = stored_by(code, 64);
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i == 0 ? 1 : i) << i;
   EXPECT_EQ(code.issued[3], 31u + 63u);
@@ -70,8 +74,8 @@ TEST(Sass, AWarpTurnsAsOftenAsItsLastThread) {
 
 TEST(Sass, CarriesAndBorrowsGoFromWordToWord) {
   // 2^32 - 1 + 2 in the lower words.
-  Code sum = code_of(with_store({"MOV R2, 0xffffffff", "IADD3 R6, P0, R2, 0x2, RZ",
-                                 "IADD3.X R8, RZ, 0x5, RZ, P0, !PT"}));
+  Code sum = code_of(with_store(
+      {"MOV R2, 0xffffffff", "IADD3 R6, P0, R2, 0x2, RZ", "IADD3.X R8, RZ, 0x5, RZ, P0, !PT"}));
   EXPECT_EQ(stored_by(sum, 32)[0], 6u);
   // 5 - 3 in the upper words, and what 0 - 1 borrows; 1 - 1 borrows nothing.
   const auto difference = [](const std::string& lower) {
