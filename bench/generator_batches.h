@@ -40,6 +40,7 @@ inline std::vector<GeneratorVariant> generator_variants() {
           {"dead_leaves", "mixed", {{"kind", "mixed"}}, 128},
           {"ifs", "100,000 points", {{"points", "100000"}}, 224},
           {"ising", "", {}, 64},
+          {"ising", "sweeps alone", {{"clusters", "0"}}, 64},
           {"sbi", "lotka_volterra", {{"task", "lotka_volterra"}}},
           {"visual_atom", "", {}, 512}};
 }

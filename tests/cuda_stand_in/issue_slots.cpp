@@ -73,15 +73,15 @@ Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
 }
 
 /// Whole warps of samples where a thread makes or draws one: of events 1024, or 256 of long ones;
-/// of images 128, 32 of large ones. Of images that take millions of instructions 8: threads that
-/// draw are then nothing beside those that paint. Of chains under way one frame each.
+/// of images 128, 32 of large ones. Fewer of those that would take minutes: threads that draw are
+/// then nothing beside those that paint. Of chains under way a frame each.
 std::int64_t samples_of(const Case& of, sass::Kernels& kernels) {
-  constexpr double kMany = 4e6;
+  constexpr double kMost = 1e9;  // instructions
   if (of.is_cached()) return 64;
   if (of.entry.kind != SampleKind::image)
     return of.entry.make(of.settings, 1)->info().draws.scene > 1000 ? 256 : 1024;
-  if (of.side <= 64) return count(of, 4, kernels).warp_instructions > kMany / 4 ? 32 : 128;
-  return count(of, 4, kernels).warp_instructions > kMany ? 8 : 32;
+  const double affordable = kMost / count(of, 1, kernels).warp_instructions;
+  return static_cast<std::int64_t>(std::clamp(affordable, 1., of.side <= 64 ? 128. : 32.));
 }
 
 void print_count(const Case& of, sass::Kernels& kernels) {
