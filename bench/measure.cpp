@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "kernels/launch.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -116,7 +117,9 @@ Row compare(const std::string& name, const std::string& unit, const Work& work, 
 
 MemoryTraffic::MemoryTraffic(Device device, Kind kind, std::size_t bytes)
     : kind_(kind), stream_(device), memory_(device) {
-  block_ = memory_.reserve<float>("bench", "traffic", std::max<std::size_t>(bytes / 8 * 2, 2));
+  constexpr std::size_t kUnit = 2 * sizeof(WriteWords::Words);
+  block_ = memory_.reserve<std::byte>("bench", "traffic", (bytes / kUnit + 1) * kUnit);
+  tile_ = memory_.reserve<WriteWords::Words>("bench", "words", WriteWords::kTile);
   memory_.commit();
   fill();
 }
@@ -124,14 +127,15 @@ MemoryTraffic::MemoryTraffic(Device device, Kind kind, std::size_t bytes)
 /// With random numbers, the same few again and again: what is copied is then neither memory that
 /// was never written nor zeros, of which some devices make short work.
 void MemoryTraffic::fill() {
-  constexpr std::size_t kTile = std::size_t{1} << 20;
-  const std::vector<std::uint16_t> tile = ordinary_numbers(std::min(kTile, block_.bytes()), 0);
-  const bool on_gpu = stream_.device().is_cuda();
-  auto* const begin = reinterpret_cast<std::byte*>(block_.data());
-  for (std::size_t at = 0; at < block_.bytes(); at += kTile) {
-    stream_.copy(begin + at, tile.data(), std::min(kTile, block_.bytes() - at),
-                 on_gpu ? CopyDirection::host_to_device : CopyDirection::on_device, "values");
+  constexpr std::size_t kNumbers = std::size_t{1} << 20;
+  const std::vector<std::uint16_t> numbers = ordinary_numbers(kNumbers, 0);
+  const CopyDirection direction =
+      stream_.device().is_cuda() ? CopyDirection::host_to_device : CopyDirection::on_device;
+  for (std::size_t at = 0; at < block_.bytes(); at += kNumbers) {
+    stream_.copy(block_.data() + at, numbers.data(), std::min(kNumbers, block_.bytes() - at),
+                 direction, "values");
   }
+  stream_.copy(tile_.data(), numbers.data(), tile_.bytes(), direction, "values");
   stream_.synchronize();
 }
 
@@ -140,22 +144,21 @@ Work MemoryTraffic::work(double per_run) {
 }
 
 void MemoryTraffic::run() {
-  float* data = block_.data();
+  std::byte* const data = block_.data();
   const std::size_t half = block_.bytes() / 2;
-  if (stream_.device().is_cuda()) {
-    if (kind_ == Kind::write) stream_.fill_zero(data, block_.bytes(), "write");
-    if (kind_ == Kind::copy)
-      stream_.copy(data + block_.size() / 2, data, half, CopyDirection::on_device, "copy");
-    return;
-  }
-  const auto count = static_cast<std::int64_t>(block_.size());
   if (kind_ == Kind::write) {
-#pragma omp parallel for simd schedule(static)
-    for (std::int64_t i = 0; i < count; ++i) data[i] = 0.5f;
+    auto* const to = reinterpret_cast<WriteWords::Words*>(data);
+    const auto count = static_cast<std::int64_t>(block_.bytes() / sizeof *to);
+    league(stream_, "write", (count - 1) / WriteWords::kTile + 1, {256, 0},
+           WriteWords{tile_.data(), to, count});
+  } else if (stream_.device().is_cuda()) {
+    stream_.copy(data + half, data, half, CopyDirection::on_device, "copy");
   } else {
-    float* const to = data + count / 2;
+    const auto count = static_cast<std::int64_t>(half / sizeof(float));
+    const auto* const from = reinterpret_cast<const float*>(data);
+    auto* const to = reinterpret_cast<float*>(data + half);
 #pragma omp parallel for simd schedule(static)
-    for (std::int64_t i = 0; i < count / 2; ++i) to[i] = data[i];
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
   }
 }
 
@@ -210,10 +213,23 @@ std::string to_string(const Row& row) {
                     row.rival->load.busy()
                         ? fmt::format("; the machine was busy ({})", row.rival->load.to_string())
                         : "");
+  if (row.bytes > 0) text += fmt::format("\n    {} bytes a sample", human_count(row.bytes));
+  if (row.gpu) text += fmt::format("; {}", to_string(*row.gpu));
   return text;
 }
 
 namespace {
+
+nlohmann::json to_json(const GpuCeilings& gpu) {
+  return {{"gpu", gpu.gpu},
+          {"from", "the compiler's listing: an estimate"},
+          {"is_here", gpu.is_here},
+          {"warp_instructions", gpu.warp_instructions},
+          {"bytes", gpu.bytes},
+          {"issue_rate", gpu.issue_rate},
+          {"write_rate", gpu.write_rate},
+          {"binds", gpu.issue_binds() ? "issue slots" : "writing"}};
+}
 
 nlohmann::json to_json(const Ceiling& ceiling) {
   return {{"what", ceiling.what},
@@ -244,6 +260,8 @@ nlohmann::json to_json(const Report& report) {
                             {"spread", row.spread}, {"repeats", row.repeats}};
     if (row.ceiling) entry["ceiling"] = to_json(*row.ceiling);
     if (row.rival) entry["rival"] = to_json(*row.rival);
+    if (row.bytes > 0) entry["bytes"] = row.bytes;
+    if (row.gpu) entry["gpu_ceilings"] = to_json(*row.gpu);
     rows.push_back(std::move(entry));
   }
   return {{"version", kVersion},

@@ -2,6 +2,8 @@
 // Called by the benchmarks; host only.
 #pragma once
 
+#include "bench/gpu_ceilings.h"
+#include "bench/write_words.h"
 #include "core/ceiling.h"
 #include "core/processor_load.h"
 #include "core/spread.h"
@@ -50,6 +52,8 @@ struct Row {
   std::optional<Interval> interval = {};  ///< of the median
   std::optional<Ceiling> ceiling = {};
   std::optional<Rival> rival = {};
+  double bytes = 0;  ///< written a sample, in all columns; 0: not told
+  std::optional<GpuCeilings> gpu = {};
 };
 
 struct Report {
@@ -85,8 +89,8 @@ Row measure(const std::string& name, const std::string& unit, const Work& work, 
 Row compare(const std::string& name, const std::string& unit, const Work& work, const Beside& rival,
             int repeats = 11);
 
-/// Writes a buffer, or copies one of two halves into the other, as our kernels do: every thread a
-/// part, ordinary stores.
+/// Writes a buffer with random words, or copies one of two halves into the other, as our kernels
+/// do: every thread a part, ordinary stores.
 class MemoryTraffic {
  public:
   enum class Kind : std::uint8_t {
@@ -105,7 +109,8 @@ class MemoryTraffic {
   Kind kind_;
   Stream stream_;
   MemoryPlan memory_;
-  Planned<float> block_;
+  Planned<std::byte> block_;
+  Planned<WriteWords::Words> tile_;
 };
 
 /// Names that an extended regular expression is found in.

@@ -12,6 +12,17 @@ target_sources(libwellspring PRIVATE
   "${stand_in_dir}/runtime.cpp"
   "${stand_in_dir}/streams.cpp")
 
+# The machine that runs listings spends its time in its own loops.
+set(machine integers kernels listing machine memory_and_control reals)
+list(TRANSFORM machine REPLACE "(.+)" "${stand_in_dir}/sass/\\1.cpp")
+target_sources(libwellspring PRIVATE ${machine})
+set_source_files_properties(${machine} TARGET_DIRECTORY libwellspring PROPERTIES
+                            COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+
+# What counts instructions a sample, for scripts/issue-slots.
+add_executable(issue_slots EXCLUDE_FROM_ALL "${stand_in_dir}/issue_slots.cpp")
+target_link_libraries(issue_slots PRIVATE libwellspring)
+
 # .cu files hold instantiations alone, which any C++ compiler makes.
 function(wellspring_compile_cuda_as_cxx target)
   get_target_property(sources ${target} SOURCES)
@@ -21,6 +32,9 @@ function(wellspring_compile_cuda_as_cxx target)
   set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES LANGUAGE CXX)
 endfunction()
 wellspring_compile_cuda_as_cxx(libwellspring)
+if(WELLSPRING_TRAINING)
+  wellspring_compile_cuda_as_cxx(wellspring_bench)
+endif()
 if(WELLSPRING_TESTS)
   wellspring_compile_cuda_as_cxx(test_generators)
   wellspring_compile_cuda_as_cxx(test_kernels)

@@ -249,13 +249,16 @@ DeviceDescription describe(Device device) {
   WS_CUDA_CHECK(cudaGetDeviceProperties(&properties, checked.index));
   std::size_t free_bytes = 0, total_bytes = 0;
   WS_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+  int kilohertz = 0;
+  WS_CUDA_CHECK(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, checked.index));
   return {properties.name,
           total_bytes,
           free_bytes,
           properties.multiProcessorCount,
           properties.major * 10 + properties.minor,
           static_cast<std::uint64_t>(properties.l2CacheSize),
-          scratch_limit(checked)};
+          scratch_limit(checked),
+          1e3 * kilohertz};
 #else
   refuse_gpu(device.to_string(), cuda_status().reason);
 #endif

@@ -50,6 +50,7 @@ struct DeviceDescription {
   int compute_capability = 0;  ///< 90 is 9.0; 0 on the CPU
   std::uint64_t l2_bytes = 0;
   std::size_t scratch_bytes = 0;  ///< as scratch_limit()
+  double clock = 0;               ///< Hz, the highest of the multiprocessors; 0 on the CPU
 };
 DeviceDescription describe(Device device);
 

@@ -15,11 +15,11 @@
 #include "generators/images/leaf_by_leaf.h"
 #include "generators/images/leaf_places.h"
 #include "generators/sample_info.h"
+#include "kernels/bits.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -227,8 +227,8 @@ struct DeadLeaves {
   /// Bits of the mask in front of bit `end`.
   WS_INLINE static std::uint32_t count_before(const std::uint32_t* mask, int end) {
     int count = 0;
-    for (int word = 0; word < end / 32; ++word) count += std::popcount(mask[word]);
-    if (end % 32 != 0) count += std::popcount(mask[end / 32] << (32 - end % 32));
+    for (int word = 0; word < end / 32; ++word) count += bits_set(mask[word]);
+    if (end % 32 != 0) count += bits_set(mask[end / 32] << (32 - end % 32));
     return static_cast<std::uint32_t>(count);
   }
 
@@ -270,9 +270,9 @@ struct DeadLeaves {
                                      const Augmentation& seen_as, const PixelTile& tile,
                                      const SourceBox& whole, std::uint64_t cells) {
     if (!near<OnPlane>(scene.law, leaf, whole)) return false;
-    if (std::popcount(cells) > kFewCells) return true;
+    if (bits_set(cells) > kFewCells) return true;
     for (std::uint64_t left = cells; left != 0; left &= left - 1) {
-      const int cell = std::countr_zero(left);
+      const int cell = lowest_bit(left);
       if (near<OnPlane>(scene.law, leaf,
                         looked_up(scene, seen_as, tile.x0 + cell % kCellsAcross * kCell,
                                   tile.y0 + cell / kCellsAcross * kCell, kCell, kCell))) {
@@ -417,7 +417,7 @@ struct DeadLeaves {
     }
     for (int word = 0; word < kWords && uncovered != 0; ++word) {
       for (std::uint32_t bits = seen[word]; bits != 0 && uncovered != 0; bits &= bits - 1) {
-        const Leaf& candidate = leaves[word * 32 + std::countr_zero(bits)];
+        const Leaf& candidate = leaves[word * 32 + lowest_bit(bits)];
         if (!near<OnPlane>(scene.law, candidate, box)) continue;
         const Leaf leaf = candidate;
         uncovered =

@@ -10,11 +10,11 @@
 // its last site whatever the order. Many lanes share random words, bit by bit: see bernoulli().
 #pragma once
 
+#include "kernels/bits.h"
 #include "kernels/macros.h"
 #include "kernels/philox.h"
 #include "kernels/team.h"
 
-#include <bit>
 #include <cstdint>
 
 namespace wellspring {
@@ -56,7 +56,7 @@ WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::ui
   if (open == 0) return below;
   const Philox4 random = rng.block(purpose, draw + 2);
   for (std::uint32_t turn = 0; open != 0; ++turn, open &= open - 1) {
-    const int lane = std::countr_zero(open);
+    const int lane = lowest_bit(open);
     const std::uint32_t low = (turn & 1u) != 0 ? random.word[1] : random.word[0];
     const std::uint32_t high = (turn & 1u) != 0 ? random.word[3] : random.word[2];
     const std::uint32_t u = ((turn & 2u) != 0 ? high : low) >> 8;
@@ -170,7 +170,7 @@ struct IsingLattice {
           ising::bernoulli(rng, Purpose::texture, draw, equal, chances.bond, 0, 0);
       work.other[w] = bonds;
       for (std::uint32_t ends = at.all & ~within(bonds, at); ends != 0; ends &= ends - 1) {
-        const std::int32_t site = 32 * w + std::countr_zero(ends);
+        const std::int32_t site = 32 * w + lowest_bit(ends);
         work.parent[site] = static_cast<std::uint32_t>(site);
       }
     }
@@ -203,7 +203,7 @@ struct IsingLattice {
       // Of neighbouring bonds between the same two runs, the first is enough.
       for (std::uint32_t left = down & ~((down & runs & under_runs) << 1); left != 0;
            left &= left - 1) {
-        const int lane = std::countr_zero(left);
+        const int lane = lowest_bit(left);
         join(team, work.parent, end_of_run(w, lane, runs), end_of_run(under, lane, under_runs));
       }
     }
@@ -217,7 +217,7 @@ struct IsingLattice {
       std::uint32_t turned = 0;
       int first_lane = 0;
       for (std::uint32_t ends = at.all & ~runs; ends != 0; ends &= ends - 1) {
-        const int lane = std::countr_zero(ends);
+        const int lane = lowest_bit(ends);
         const std::int32_t end = 32 * w + lane;
         std::uint32_t site = static_cast<std::uint32_t>(end);
         while (work.parent[site] != site) site = work.parent[site];
@@ -240,9 +240,9 @@ struct IsingLattice {
     for (std::int32_t w = team.rank(); w < shape.words(); w += team.size()) {
       const Place at = place(w);
       const std::uint32_t spins = work.spins[w];
-      unequal += std::popcount((spins ^ to_the_right(work.spins, at)) & at.all) +
-                 std::popcount(spins ^ work.spins[below(at)]);
-      up += std::popcount(spins);
+      unequal += bits_set((spins ^ to_the_right(work.spins, at)) & at.all) +
+                 bits_set(spins ^ work.spins[below(at)]);
+      up += bits_set(spins);
     }
     team.atomic_add(&work.sums[0], unequal);
     team.atomic_add(&work.sums[1], up);
@@ -262,7 +262,7 @@ struct IsingLattice {
   }
   /// The last site that bonds within the word tie to this one.
   WS_INLINE static std::uint32_t end_of_run(std::int32_t word, int lane, std::uint32_t runs) {
-    return static_cast<std::uint32_t>(32 * word + lane + std::countr_one(runs >> lane));
+    return static_cast<std::uint32_t>(32 * word + lane + lowest_bit(~(runs >> lane)));
   }
 
   template <class Team>

@@ -6,12 +6,12 @@
 
 #include "generators/images/leaf.h"
 #include "generators/images/leaf_places.h"
+#include "kernels/bits.h"
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/looking.h"
 #include "kernels/emission/pixel_run.h"
 #include "kernels/math.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -119,7 +119,7 @@ class LeafByLeaf {
         for (std::uint32_t runs = to_.open_runs[row] & box.runs; runs != 0; runs &= runs - 1) {
           if (!is_cut) law_.cut(leaf);
           is_cut = true;
-          const int run = std::countr_zero(runs);
+          const int run = lowest_bit(runs);
           const int left = leaf.kind == LeafKind::circle
                                ? take<Upright>(leaf, row, run, Leaf::InCircle{})
                                : take<Upright>(leaf, row, run, Leaf::InPolygon{});

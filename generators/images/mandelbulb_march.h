@@ -10,11 +10,11 @@
 #pragma once
 
 #include "generators/images/solids.h"
+#include "kernels/bits.h"
 #include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 
-#include <bit>
 #include <cstdint>
 
 namespace wellspring::mandelbulb {
@@ -42,7 +42,7 @@ struct Formula {
   WS_INLINE static Formula of(std::int32_t power, std::int32_t rule) {
     Formula formula;
     formula.power = power;
-    formula.bits = 31 - std::countl_zero(static_cast<std::uint32_t>(power));
+    formula.bits = highest_bit(static_cast<std::uint32_t>(power));
     formula.multiplies = power - (1 << formula.bits);
     const auto fill = [](std::int32_t three, float(&shares)[4]) {
       const std::int32_t which = (three & 2) + (three >> 2);

@@ -1,12 +1,17 @@
 // `bench`. No test looks at how fast anything is.
+#include "bench/generator_batches.h"
+#include "bench/gpu_ceilings.h"
 #include "bench/measure.h"
+#include "generators/generator.h"
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace wellspring::test {
 namespace {
@@ -53,6 +58,51 @@ TEST(Measure, RowsSayHowSureTheyAre) {
       << bench::to_string(row);
 }
 
+bool is_counted(const std::string& generator, const std::string& what, int side) {
+  const auto rows = bench::issue_slots();
+  return std::any_of(rows.begin(), rows.end(), [&](const bench::IssueSlots& row) {
+    return row.generator == generator && row.what == what && row.side == side &&
+           row.warp_instructions > 0;
+  });
+}
+
+// Of a new generator the rows are counted by `scripts/issue-slots NAME`.
+TEST(GpuCeilings, AreKnownOfEveryGeneratorThatIsMeasured) {
+  for (const GeneratorEntry& entry : generator_registry()) {
+    const bool image = entry.kind == SampleKind::image;
+    for (const int side : image ? std::vector{224, 32} : std::vector{1})
+      EXPECT_TRUE(is_counted(entry.name, "", side)) << entry.name << " at " << side;
+  }
+  for (const bench::GeneratorVariant& variant : bench::generator_variants()) {
+    const bool image = find_generator(variant.generator).kind == SampleKind::image;
+    const int side = variant.side != 0 ? variant.side : image ? 224 : 1;
+    EXPECT_TRUE(is_counted(variant.generator, variant.what, side))
+        << variant.generator << ", " << variant.what << " at " << side;
+  }
+}
+
+TEST(GpuCeilings, AreThoseOfTheSlotsAndOfTheBytes) {
+  const bench::IssueSlots& row = bench::issue_slots()[0];
+  const auto ceilings_of = [&](double bytes) {
+    return bench::gpu_ceilings(row.generator, row.what, row.side, bytes, Device::cpu(), 0);
+  };
+  const auto few = ceilings_of(1);
+  ASSERT_TRUE(few);
+  EXPECT_FALSE(few->is_here);
+  EXPECT_DOUBLE_EQ(few->issue_rate * row.warp_instructions, 132 * 4 * 1.98e9);
+  EXPECT_DOUBLE_EQ(few->write_rate, 4.8e12);
+  EXPECT_NE(bench::to_string(*few).find("NVIDIA H200, estimate from the listing"),
+            std::string::npos);
+  // As many bytes as the slots would leave time for: twice as many bind, half of them do not.
+  const double balance = few->write_rate / few->issue_rate;
+  EXPECT_TRUE(ceilings_of(balance / 2)->issue_binds());
+  EXPECT_FALSE(ceilings_of(balance * 2)->issue_binds());
+  EXPECT_TRUE(bench::to_string(*ceilings_of(balance / 2)).ends_with("issue slots bind"));
+  EXPECT_TRUE(bench::to_string(*ceilings_of(balance * 2)).ends_with("writing binds"));
+  EXPECT_FALSE(
+      bench::gpu_ceilings(row.generator, "no such settings", row.side, 1, Device::cpu(), 0));
+}
+
 // A normalisation reads as much as it writes; what only writes is no bound of it.
 TEST(Bench, OperationsThatReadAndWriteStandBesideACopy) {
   const TemporaryFolder folder;
@@ -79,6 +129,13 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_GT(row.at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("share"), 0);
+  // x is f32 here and bf16 on a GPU.
+  EXPECT_GT(row.at("bytes"), row.at("gpu_ceilings").at("bytes"));
+  EXPECT_EQ(row.at("gpu_ceilings").at("gpu"), "NVIDIA H200");
+  EXPECT_EQ(row.at("gpu_ceilings").at("is_here"), false);
+  EXPECT_NE(outcome.out.find("bytes a sample; NVIDIA H200, estimate from the listing: "),
+            std::string::npos)
+      << outcome.out;
   for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),
                                row.at("ceiling").at("share_interval")})
     EXPECT_LE(interval.at(0), interval.at(1));
@@ -101,6 +158,8 @@ TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
   ASSERT_EQ(report.at("rows").size(), 1u) << outcome.out;
   EXPECT_EQ(report.at("rows").at(0).at("name"), "shapes 17x17x3 f32 batch 3");
   EXPECT_EQ(report.at("rows").at(0).at("repeats"), 1);
+  EXPECT_GE(report.at("rows").at(0).at("bytes"), 17 * 17 * 3 * 4);
+  EXPECT_FALSE(report.at("rows").at(0).contains("gpu_ceilings")) << "nobody counts 17 pixels";
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;

@@ -1,6 +1,9 @@
 // Takes the place of kernels/launch_cuda.cpp: a launch enqueues the host's loop, with a copy of the
-// parameters.
+// parameters; or, where WELLSPRING_STAND_IN_LISTINGS names a folder of listings, the kernel's own
+// code, instruction by instruction.
 #include "kernels/launch.h"
+
+#include "tests/cuda_stand_in/sass/kernels.h"
 
 #include <cuda_runtime_api.h>
 
@@ -9,10 +12,20 @@
 
 namespace wellspring::cuda {
 
-void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape&,
+void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes) {
   std::vector<std::byte> block(bytes);  // aligned as operator new has it: to 16 bytes
   std::memcpy(block.data(), parameters, bytes);
+  if (sass::Kernels* const kernels = sass::Kernels::of_environment();
+      kernels != nullptr && kernels->in_use()) {
+    sass::Code& code = kernels->find(kernel.name());
+    stand_in::launch_kernel(stream.native(), kernel.name(),
+                            [&code, shape, block = std::move(block)] {
+                              sass::run_grid(code, shape.blocks, shape.threads, shape.scratch_bytes,
+                                             block.data(), block.size());
+                            });
+    return;
+  }
   const auto run = *static_cast<const stand_in::HostKernel*>(kernel.function());
   stand_in::launch_kernel(stream.native(), kernel.name(),
                           [run, block = std::move(block)] { run(block.data()); });

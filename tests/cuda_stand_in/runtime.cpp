@@ -177,9 +177,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 
-// As an H200 has it, more than the smallest GPU and than the CPU.
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = 227 * 1024;
+// Shared memory as an H200 has it, more than the smallest GPU and than the CPU; a clock of 1 GHz.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrClockRate ? 1000000 : 227 * 1024;
   return cudaSuccess;
 }
 

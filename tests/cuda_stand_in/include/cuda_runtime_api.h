@@ -79,6 +79,7 @@ using cudaGraphExec_t = struct CUgraphExec_st*;
 using cudaGraphNode_t = struct CUgraphNode_st*;
 
 enum cudaDeviceAttr {
+  cudaDevAttrClockRate = 13,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
 struct cudaDeviceProp {

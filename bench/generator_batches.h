@@ -1,0 +1,112 @@
+// Batches of a generator as they are measured, and which of them: for the benchmark of generators
+// and for what counts a GPU's instructions of the same batches. Called by both; host only.
+#pragma once
+
+#include "generators/generator.h"
+#include "kernels/emission/batch_columns.h"
+#include "kernels/memory_plan.h"
+#include "sources/mixture.h"
+#include "sources/procedural.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring::bench {
+
+/// Samples a launch, and the side of images in pixels, 1 of events.
+struct LaunchSize {
+  std::int64_t samples;
+  int side;
+};
+
+/// Settings under which a generator has rows beside those of its defaults: another functor of it,
+/// or a rate that something is asked of.
+struct GeneratorVariant {
+  std::string generator;
+  std::string what;  ///< beside its name
+  std::vector<ParamSetting> settings;
+  int side = 0;  ///< pixels; 0: the usual sides, and events
+};
+inline std::vector<GeneratorVariant> generator_variants() {
+  return {{"calo_gflash", "ds2", {{"preset", "ds2"}}},
+          {"calo_gflash", "ds2, expected shares", {{"preset", "ds2"}, {"mode", "mean"}}},
+          {"dead_leaves", "filled with textures", {{"fill", "textures"}}},
+          {"dead_leaves", "mixed", {{"kind", "mixed"}}, 128},
+          {"ifs", "100,000 points", {{"points", "100000"}}, 224},
+          {"ising", "", {}, 64},
+          {"ising", "sweeps alone", {{"clusters", "0"}}, 64},
+          {"sbi", "lotka_volterra", {{"task", "lotka_volterra"}}},
+          {"visual_atom", "", {}, 512}};
+}
+
+/// Batch after batch of consecutive samples, as training asks for them: what is resident of one is
+/// of use to the next.
+class GeneratorBatches {
+ public:
+  /// `threads`: of the CPU; 0: as the machine says.
+  GeneratorBatches(const GeneratorEntry& entry, const std::vector<ParamSetting>& settings,
+                   const LaunchSize& size, Device device, int threads = 0)
+      : stream_(device, threads),
+        memory_(device),
+        mixture_(kSeed),
+        image_(entry.kind == SampleKind::image) {
+    mixture_.add(std::make_unique<ProceduralSource>(entry.name, entry.make(settings, size.side),
+                                                    ProceduralSource::Settings{kSeed, {}, {}}),
+                 {});
+    BatchColumns columns;
+    columns.plan(memory_, "bench", size.samples, mixture_.layout(),
+                 device.is_cuda() ? DType::bf16 : DType::f32);
+    mixture_.plan(memory_, size.samples, 1);
+    memory_.commit();
+    mixture_.load(stream_);
+    batch_ = columns.view();
+  }
+
+  void run() {
+    mixture_.emit_range(stream_, 0, made_, batch_, batch_.size);
+    made_ += static_cast<std::uint64_t>(batch_.size);
+  }
+  void wait() { stream_.synchronize(); }
+
+  /// Of all columns that are written, in bytes.
+  std::size_t sample_bytes() const { return sample_bytes(batch_.dtype); }
+  /// The same with another type of x.
+  std::size_t sample_bytes(DType dtype) const {
+    BatchView view = batch_;
+    view.dtype = dtype;
+    std::size_t bytes = 0;
+    for (const BatchColumn& column : columns_of(view)) {
+      if (column.data != nullptr) bytes += column.row_bytes();
+    }
+    return bytes;
+  }
+  std::int64_t samples() const { return batch_.size; }
+  std::int64_t values() const { return batch_.layout.elements(); }
+  int threads() const { return stream_.threads(); }
+  const char* unit() const { return image_ ? "images/s" : "events/s"; }
+  std::string shape_text() const {
+    const char* type = batch_.dtype == DType::bf16 ? "bf16" : "f32";
+    const SampleShape shape = batch_.layout.shape();
+    if (!image_) return fmt::format("{}, {} batch {}", to_string(batch_.layout), type, batch_.size);
+    return fmt::format("{}x{}x{} {} batch {}", shape.height, shape.width, shape.channels, type,
+                       batch_.size);
+  }
+
+ private:
+  static constexpr std::uint64_t kSeed = 0;
+
+  Stream stream_;
+  MemoryPlan memory_;
+  Mixture mixture_;
+  BatchView batch_;
+  std::uint64_t made_ = 0;
+  bool image_;
+};
+
+}  // namespace wellspring::bench

@@ -1,0 +1,4 @@
+#include "bench/write_words.h"
+#include "kernels/launch.cuh"
+
+WS_CUDA_TEAM(wellspring::bench::WriteWords);

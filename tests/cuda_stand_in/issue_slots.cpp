@@ -1,0 +1,120 @@
+// How many instructions a GPU issues to its warps for a sample of each generator: the batches of
+// `wellspring bench generators`, run from the listings that WELLSPRING_STAND_IN_LISTINGS names.
+// Called by scripts/issue-slots, which makes the listings; prints a line a row of the table,
+//
+//     generator | what | side | samples counted | warp instructions a sample | bytes of one
+//
+// Exit codes: 0 done, 1 a kernel could not be run, 2 usage.
+#include "bench/generator_batches.h"
+#include "core/error.h"
+#include "generators/generator.h"
+#include "tests/cuda_stand_in/sass/kernels.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+struct Case {
+  const GeneratorEntry& entry;
+  std::string what;
+  std::vector<ParamSetting> settings;
+  int side;
+
+  /// Whether what one batch leaves resident is of use to the next.
+  bool is_cached() const { return entry.make(settings, side)->info().draws.cached; }
+};
+
+/// Sides of images that rates are asked for; `bench` measures the first two.
+std::vector<int> sides_of(const GeneratorEntry& entry, int side) {
+  if (entry.kind != SampleKind::image) return {1};
+  return side != 0 ? std::vector{side} : std::vector{224, 32, 64};
+}
+
+std::vector<Case> cases_of(const GeneratorEntry& entry) {
+  std::vector<Case> cases;
+  for (const int side : sides_of(entry, 0)) cases.push_back({entry, "", {}, side});
+  for (const bench::GeneratorVariant& variant : bench::generator_variants()) {
+    if (variant.generator != entry.name) continue;
+    for (const int side : sides_of(entry, variant.side)) {
+      const bool counted = std::any_of(cases.begin(), cases.end(), [&](const Case& other) {
+        return other.side == side && other.what == variant.what;
+      });
+      if (!counted) cases.push_back({entry, variant.what, variant.settings, side});
+    }
+  }
+  return cases;
+}
+
+/// Runs a batch from the listings, after one by the host where something is then resident; returns
+/// its warp instructions a sample and the bytes of one.
+struct Counted {
+  double warp_instructions;
+  std::size_t bytes;
+};
+Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
+  bench::GeneratorBatches batches(of.entry, of.settings, {samples, of.side}, Device::cuda(0));
+  const auto make = [&](bool listings) {
+    kernels.use(listings);
+    batches.run();
+    batches.wait();
+  };
+  if (of.is_cached()) make(false);
+  const std::uint64_t before = kernels.warp_instructions();
+  make(true);
+  const auto issued = static_cast<double>(kernels.warp_instructions() - before);
+  return {issued / static_cast<double>(samples), batches.sample_bytes()};
+}
+
+/// Whole warps of samples where a thread makes or draws one: of events 1024, or 256 of long ones;
+/// of images 128, 32 of large ones. Fewer of those that would take minutes: threads that draw are
+/// then nothing beside those that paint. Of chains under way a frame each.
+std::int64_t samples_of(const Case& of, sass::Kernels& kernels) {
+  constexpr double kMost = 1e9;  // instructions
+  if (of.is_cached()) return 64;
+  if (of.entry.kind != SampleKind::image)
+    return of.entry.make(of.settings, 1)->info().draws.scene > 1000 ? 256 : 1024;
+  const double affordable = kMost / count(of, 1, kernels).warp_instructions;
+  return static_cast<std::int64_t>(std::clamp(affordable, 1., of.side <= 64 ? 128. : 32.));
+}
+
+void print_count(const Case& of, sass::Kernels& kernels) {
+  const std::int64_t samples = samples_of(of, kernels);
+  const Counted counted = count(of, samples, kernels);
+  std::printf("%s | %s | %d | %lld | %.6g | %zu\n", of.entry.name.c_str(), of.what.c_str(), of.side,
+              static_cast<long long>(samples), counted.warp_instructions, counted.bytes);
+  std::fflush(stdout);
+}
+
+int run(const std::set<std::string>& wanted) {
+  sass::Kernels* const kernels = sass::Kernels::of_environment();
+  if (kernels == nullptr) {
+    std::fprintf(stderr, "issue_slots: WELLSPRING_STAND_IN_LISTINGS names no folder\n");
+    return 2;
+  }
+  kernels->use(false);
+  for (const GeneratorEntry& entry : generator_registry()) {
+    if (!wanted.empty() && !wanted.contains(entry.name)) continue;
+    for (const Case& of : cases_of(entry)) print_count(of, *kernels);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace wellspring
+
+/// Arguments: names of generators; none: all of them.
+int main(int argc, char** argv) {
+  try {
+    return wellspring::run({argv + 1, argv + argc});
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "issue_slots: %s\n", failure.what());
+    return 1;
+  }
+}

@@ -1,0 +1,119 @@
+// The machine that runs listings, on small ones whose results and counts are known.
+#include "tests/cuda_stand_in/sass/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace wellspring::sass {
+namespace {
+
+/// Lines of a kernel as nvdisasm prints them, with the places that it gives them.
+Code code_of(const std::vector<std::string>& lines) {
+  std::string text = "\t.section\t.text.kernel,\"ax\",@progbits\n";
+  int place = 0;
+  for (const std::string& line : lines) {
+    if (line.ends_with(':')) {
+      text += line + "\n";
+      continue;
+    }
+    std::array<char, 16> hex{};
+    std::snprintf(hex.data(), hex.size(), "%04x", 16 * place++);
+    text += "        /*" + std::string(hex.data()) + "*/  " + line + " ;\n";
+  }
+  return Code("kernel", parse_listings(text).at("kernel"));
+}
+
+/// What the threads of a block store at [address + 4 thread]; the address is the parameter.
+std::vector<std::uint32_t> stored_by(Code& code, int threads) {
+  std::vector<std::uint32_t> out(static_cast<std::size_t>(threads), 0xdeadbeef);
+  const std::uint32_t* const to = out.data();
+  run_grid(code, 1, threads, 1024, &to, sizeof to);
+  return out;
+}
+
+const std::vector<std::string> kStore = {"ULDC.64 UR4, c[0x0][0x210]",
+                                         "MOV R4, UR4",
+                                         "MOV R5, UR5",
+                                         "S2R R0, SR_TID.X",
+                                         "IMAD.WIDE.U32 R4, R0, 0x4, R4",
+                                         "STG.E desc[UR6][R4.64], R8",
+                                         "EXIT"};
+
+std::vector<std::string> with_store(std::vector<std::string> lines) {
+  lines.insert(lines.end(), kStore.begin(), kStore.end());
+  return lines;
+}
+
+// Of 32 threads 10 take the one way and 22 the other; both ways are issued, what follows once.
+TEST(Sass, ThreadsThatPartMeetAgain) {
+  Code code =
+      code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",
+                          "BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_0)", "MOV R8, 0x7", "BRA `(.L_x_2)",
+                          ".L_x_0:", "MOV R8, 0x9", ".L_x_2:", "BSYNC B0", ".L_x_1:"}));
+  const std::vector<std::uint32_t> out = stored_by(code, 32);
+  for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i < 10 ? 7u : 9u) << i;
+  // 4 in common, 2 and 1 on either way, BSYNC by both, and the store once.
+  EXPECT_EQ(code.warp_instructions(), 4 + 2 + 1 + 2 + kStore.size());
+}
+
+// As many turns as a thread's number, one at least: a warp goes round as often as its last thread.
+TEST(Sass, AWarpTurnsAsOftenAsItsLastThread) {
+  Code code = code_of(with_store(
+      {"S2R R0, SR_TID.X", "MOV R8, RZ", "BSSY B0, `(.L_x_1)", ".L_x_0:", "VIADD R8, R8, 0x1",
+       "ISETP.GT.U32.AND P0, PT, R0, R8, PT", "@P0 BRA `(.L_x_0)", "BSYNC B0", ".L_x_1:"}));
+  const std::vector<std::uint32_t> out = stored_by(code, 64);
+  for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i == 0 ? 1 : i) << i;
+  EXPECT_EQ(code.issued[3], 31u + 63u);
+}
+
+TEST(Sass, CarriesAndBorrowsGoFromWordToWord) {
+  // 2^32 - 1 + 2 in the lower words.
+  Code sum = code_of(with_store(
+      {"MOV R2, 0xffffffff", "IADD3 R6, P0, R2, 0x2, RZ", "IADD3.X R8, RZ, 0x5, RZ, P0, !PT"}));
+  EXPECT_EQ(stored_by(sum, 32)[0], 6u);
+  // 5 - 3 in the upper words, and what 0 - 1 borrows; 1 - 1 borrows nothing.
+  const auto difference = [](const std::string& lower) {
+    Code code = code_of(with_store({"MOV R2, " + lower, "MOV R3, 0x1", "IADD3 R6, P0, R2, -R3, RZ",
+                                    "MOV R9, 0x3", "IADD3.X R8, ~R9, 0x5, RZ, P0, !PT"}));
+    return stored_by(code, 32)[0];
+  };
+  EXPECT_EQ(difference("RZ"), 1u);
+  EXPECT_EQ(difference("0x1"), 2u);
+}
+
+TEST(Sass, WarpsOfABlockMeetAtItsBarrier) {
+  // The last thread's number, through shared memory.
+  Code code = code_of(with_store({"S2R R0, SR_TID.X", "UMOV UR8, 0x400", "STS [UR8], R0",
+                                  "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R8, [UR8]"}));
+  for (const std::uint32_t value : stored_by(code, 96)) EXPECT_EQ(value, 95u);
+}
+
+TEST(Sass, NumbersAreRoundedAsAsked) {
+  const auto bits_of = [](const std::string& line) {
+    Code code = code_of(with_store({"HFMA2.MMA R2, -RZ, RZ, 1.875, 0", line}));
+    return stored_by(code, 32)[0];
+  };
+  EXPECT_EQ(bits_of("FADD R8, R2, 5.9604644775390625e-08"), 0x3f800000u) << "a tie, to even";
+  EXPECT_EQ(bits_of("FADD.RP R8, R2, 5.9604644775390625e-08"), 0x3f800001u);
+  EXPECT_EQ(bits_of("FADD.SAT R8, R2, 3"), 0x3f800000u);
+  EXPECT_EQ(bits_of("F2FP.BF16.F32.PACK_AB R8, R2, -R2"), 0x3f80bf80u);
+}
+
+TEST(Sass, WhatIsNotKnownIsRefusedByName) {
+  try {
+    code_of({"FROBNICATE R0, R1"});
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& failure) {
+    EXPECT_NE(std::string(failure.what()).find("FROBNICATE R0, R1"), std::string::npos)
+        << failure.what();
+  }
+}
+
+}  // namespace
+}  // namespace wellspring::sass

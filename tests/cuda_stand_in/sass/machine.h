@@ -1,0 +1,139 @@
+// Device code run on the host as its listing says, a warp of 32 threads at a time: what a kernel
+// writes, and how often each of its instructions is issued, divergence included. What the listing
+// does not tell is not known: no caches, no latencies, no clock.
+//
+// A warp is groups of threads that stand at one instruction. A branch that threads take differently
+// parts a group; BSYNC joins what its BSSY held together, as the convergence barriers of Volta and
+// later do (CUDA C++ Programming Guide, "Independent Thread Scheduling"). Instructions are those of
+// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper; how they work is not documented
+// there and was found by running them: the samples they make are held against the host's.
+//
+// Called by the stand-in's launcher; host only.
+#pragma once
+
+#include "tests/cuda_stand_in/sass/listing.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace wellspring::sass {
+
+inline constexpr int kLanes = 32;
+using Lanes = std::uint32_t;  ///< a bit a thread
+using Row = std::array<std::uint32_t, kLanes>;
+using WideRow = std::array<std::uint64_t, kLanes>;
+inline constexpr Lanes kAll = ~Lanes{0};
+
+class Warp;
+/// What an instruction does for the threads whose guard holds.
+using Operation = std::function<void(Warp&, Lanes)>;
+
+struct Instruction {
+  Operation run;
+  Operand guard;
+};
+
+/// A kernel that can be run, and how often each instruction was issued to a warp.
+struct Code {
+  std::string name;
+  Listing listing;
+  std::vector<Instruction> instructions;
+  std::vector<std::uint64_t> issued;
+
+  /// Throws std::runtime_error for an instruction that is not known.
+  explicit Code(std::string kernel, Listing lines);
+  std::uint64_t warp_instructions() const;
+};
+
+/// Where a block runs: its place, and the memory that its threads share.
+struct Block {
+  std::uint32_t index = 0;
+  std::vector<std::byte> shared;
+  const std::vector<std::byte>* constants = nullptr;  ///< c[0x0]: launch shape and parameters
+};
+
+/// How integers or floating-point numbers are negated.
+enum class Sense : std::uint8_t { whole, wholes_complement, real };
+
+class Warp {
+ public:
+  Warp(Code& code, Block& block, int first_thread);
+
+  /// Runs until all its threads have ended or wait for the block.
+  void run();
+  /// Lets those go on that wait for the block.
+  void leave_block_barrier();
+  bool ended() const { return alive_ == 0; }
+
+  // For operations. Rows hold all threads; those that do not take part read as anything.
+  const std::uint32_t* read(const Operand& operand, Row& spare, Sense sense) const;
+  void read_wide(const Operand& operand, WideRow& out, Sense sense) const;
+  void write(const Operand& target, const Row& values, Lanes lanes);
+  void write_wide(const Operand& target, const WideRow& values, Lanes lanes);
+  /// Several registers from that of the operand on: part 0 is the operand's own.
+  void write_part(const Operand& target, int part, int lane, std::uint32_t value);
+  std::uint32_t read_part(const Operand& source, int part, int lane) const;
+  Lanes holds(const Operand& predicate) const;
+  void set(const Operand& predicate, Lanes values, Lanes lanes);
+  /// Bits of all of P0 to P6 of a thread.
+  std::uint32_t predicates_of(int lane) const;
+  std::uint64_t address(const Operand& operand, int lane) const;
+  std::uint32_t special(const std::string& name, int lane) const;
+  /// `bytes` at an address of the kind of memory that `opcode` reaches.
+  std::byte* global(std::uint64_t address, int lane, std::size_t bytes);
+  std::byte* shared(std::uint64_t address, std::size_t bytes);
+  std::byte* local(std::uint64_t address, int lane, std::size_t bytes);
+  const std::byte* constant(std::int64_t offset, std::size_t bytes) const;
+
+  // Control, by the group that runs.
+  Lanes group() const { return groups_[current_].lanes; }
+  void jump(std::int64_t target, Lanes lanes);
+  void end(Lanes lanes);
+  void hold_together(int barrier);
+  void part_from(int barrier, Lanes lanes);
+  void meet(int barrier, Lanes lanes);
+  void meet_all();
+  void wait_for_block();
+
+  /// A generic address of shared memory has this as its upper half, one of local memory the other:
+  /// no address of the host does.
+  static constexpr std::uint32_t kSharedWindow = 0x7f000001, kLocalWindow = 0x7f000002;
+  static constexpr std::size_t kLocalBytes = 16 * 1024;
+
+ private:
+  enum class State : std::uint8_t { ready, meets, waits_for_block };
+  struct Group {
+    Lanes lanes;
+    std::int64_t next;  ///< instruction
+    State state = State::ready;
+    int barrier = 0;  ///< that it meets at
+  };
+  static constexpr int kBarriers = 17, kWholeWarp = 16;
+
+  bool choose();
+  void release(int barrier);
+  void release_all();
+  Lanes split_off(Lanes lanes);
+
+  Code& code_;
+  Block& block_;
+  int first_thread_;
+  Lanes alive_ = kAll;
+  std::vector<Group> groups_;
+  std::size_t current_ = 0;
+  std::array<Row, 256> registers_{};
+  std::array<std::uint32_t, 64> uniforms_{};
+  std::array<Lanes, 8> predicates_{}, uniform_predicates_{};
+  std::array<Row, kBarriers> together_{};  ///< of each thread, who meets with it
+  std::vector<std::byte> local_;
+};
+
+/// Runs a grid. `parameters`: the kernel's one parameter.
+void run_grid(Code& code, std::int64_t blocks, int threads, std::size_t scratch_bytes,
+              const void* parameters, std::size_t bytes);
+
+}  // namespace wellspring::sass

@@ -1,0 +1,302 @@
+// Memory, and what decides which instruction is next.
+#include "tests/cuda_stand_in/sass/forms.h"
+#include "tests/cuda_stand_in/sass/operations.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace wellspring::sass {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+enum class Space : std::uint8_t { global, shared, local };
+
+std::byte* place_in(Warp& warp, Space space, u64 address, int lane, std::size_t bytes) {
+  if (space == Space::shared) return warp.shared(address, bytes);
+  return space == Space::local ? warp.local(address, lane, bytes)
+                               : warp.global(address, lane, bytes);
+}
+
+Space space_of(const Line& line) {
+  const std::string& name = line.opcode;
+  if (name == "LDS" || name == "STS" || name == "ATOMS") return Space::shared;
+  return name == "LDL" || name == "STL" ? Space::local : Space::global;
+}
+
+template <class Visit>
+void each_lane(Lanes lanes, const Visit& visit) {
+  for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
+}
+
+struct Width {
+  std::size_t bytes = 4;
+  bool is_signed = false;
+};
+Width width_of(const Line& line) {
+  for (const std::string& name : line.modifiers) {
+    if (name == "U8") return {1};
+    if (name == "S8") return {1, true};
+    if (name == "U16") return {2};
+    if (name == "S16") return {2, true};
+    if (name == "64") return {8};
+    if (name == "128") return {16};
+  }
+  return {};
+}
+
+void write_loaded(Warp& warp, const Operand& to, int lane, const std::byte* from, Width width) {
+  for (std::size_t part = 0; part < std::max<std::size_t>(width.bytes / 4, 1); ++part) {
+    u32 value = 0;
+    std::memcpy(&value, from + 4 * part, std::min<std::size_t>(width.bytes, 4));
+    if (width.is_signed) {
+      const int unused = 32 - 8 * static_cast<int>(width.bytes);
+      value = static_cast<u32>(static_cast<std::int32_t>(value << unused) >> unused);
+    }
+    warp.write_part(to, static_cast<int>(part), lane, value);
+  }
+}
+
+Operation load(const Line& line) {
+  const Operand to = line.operands.at(0), from = line.operands.at(1);
+  const Width width = width_of(line);
+  const Space space = space_of(line);
+  return [=](Warp& warp, Lanes lanes) {
+    // All addresses first: a load may overwrite its own.
+    std::array<u64, kLanes> addresses;
+    each_lane(lanes, [&](int lane) {
+      addresses[static_cast<std::size_t>(lane)] = warp.address(from, lane);
+    });
+    each_lane(lanes, [&](int lane) {
+      const u64 address = addresses[static_cast<std::size_t>(lane)];
+      write_loaded(warp, to, lane, place_in(warp, space, address, lane, width.bytes), width);
+    });
+  };
+}
+
+Operation store(const Line& line) {
+  const Operand to = line.operands.at(0), from = line.operands.at(1);
+  const Width width = width_of(line);
+  const Space space = space_of(line);
+  return [=](Warp& warp, Lanes lanes) {
+    each_lane(lanes, [&](int lane) {
+      std::byte* const place = place_in(warp, space, warp.address(to, lane), lane, width.bytes);
+      for (std::size_t part = 0; part < std::max<std::size_t>(width.bytes / 4, 1); ++part) {
+        const u32 value = warp.read_part(from, static_cast<int>(part), lane);
+        std::memcpy(place + 4 * part, &value, std::min<std::size_t>(width.bytes, 4));
+      }
+    });
+  };
+}
+
+Operation load_constant(const Line& line) {
+  const Operand to = line.operands.at(0), from = line.operands.at(1);
+  const Width width = width_of(line);
+  return [=](Warp& warp, Lanes lanes) {
+    std::array<std::int64_t, kLanes> offsets;
+    each_lane(lanes, [&](int lane) {
+      Operand place = from;
+      place.wide = false;
+      offsets[static_cast<std::size_t>(lane)] =
+          static_cast<std::int64_t>(warp.address(place, lane));
+    });
+    each_lane(lanes, [&](int lane) {
+      const std::int64_t offset = offsets[static_cast<std::size_t>(lane)];
+      write_loaded(warp, to, lane, warp.constant(offset, width.bytes), width);
+    });
+  };
+}
+
+// Atomic operations, thread after thread.
+
+enum class Change : std::uint8_t { add, most, any, exchange, count };
+Change change_of(const Line& line) {
+  if (line.has("POPC")) return Change::count;
+  if (line.has("ADD")) return Change::add;
+  if (line.has("MAX")) return Change::most;
+  if (line.has("OR")) return Change::any;
+  if (line.has("EXCH")) return Change::exchange;
+  throw std::runtime_error("an atomic operation that is not known");
+}
+
+u64 changed(Change change, bool is_signed, std::size_t bytes, u64 old, u64 value) {
+  switch (change) {
+    case Change::add:
+      return old + value;
+    case Change::most:
+      if (is_signed && bytes == 4)
+        return static_cast<std::int32_t>(old) > static_cast<std::int32_t>(value) ? old : value;
+      if (is_signed)
+        return static_cast<std::int64_t>(old) > static_cast<std::int64_t>(value) ? old : value;
+      return std::max(old, value);
+    case Change::any:
+      return old | value;
+    case Change::exchange:
+      return value;
+    case Change::count:
+      return old + 1;
+  }
+  return old;
+}
+
+u64 read_value(const Warp& warp, const Operand& from, int lane, std::size_t bytes) {
+  u64 value = warp.read_part(from, 0, lane);
+  if (bytes == 8) value |= u64{warp.read_part(from, 1, lane)} << 32;
+  return value;
+}
+void write_value(Warp& warp, const Operand& to, int lane, std::size_t bytes, u64 value) {
+  warp.write_part(to, 0, lane, static_cast<u32>(value));
+  if (bytes == 8) warp.write_part(to, 1, lane, static_cast<u32>(value >> 32));
+}
+
+/// Writes a value where another one is found, and says in a register whether it was.
+Operation compare_and_set(const Line& line, std::size_t bytes) {
+  const auto& all = line.operands;
+  return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
+             Warp& warp, Lanes lanes) {
+    each_lane(lanes, [&](int lane) {
+      std::byte* const at = warp.shared(warp.address(place, lane), bytes);
+      u64 old = 0;
+      std::memcpy(&old, at, bytes);
+      const bool found = old == read_value(warp, expected, lane, bytes);
+      const u64 next = read_value(warp, value, lane, bytes);
+      if (found) std::memcpy(at, &next, bytes);
+      write_value(warp, to, lane, bytes, found ? 1 : 0);
+    });
+  };
+}
+
+/// Of 64 bits at a generic address: nothing where that is shared memory, which a predicate tells;
+/// other instructions then do it.
+Operation atomic(const Line& line) {
+  const std::size_t bytes = line.has("64") ? 8 : 4;
+  if (line.has("CAST")) return compare_and_set(line, bytes);
+  const Change change = change_of(line);
+  const bool is_signed = line.has("S32") || line.has("S64");
+  std::size_t i = 0;
+  const auto& all = line.operands;
+  Operand done = {OperandKind::predicate, kTrue};
+  while (all.at(i).is_predicate()) done = all[i++];
+  Operand to = {OperandKind::vector_register, kZeroRegister};
+  if (all.at(i).kind != OperandKind::address) to = all[i++];
+  const Operand place = all.at(i);
+  const Operand value = i + 1 < all.size() ? all[i + 1] : to;
+  const Space space = space_of(line);
+  const bool tells = done.index != kTrue;
+  return [=](Warp& warp, Lanes lanes) {
+    Lanes left = 0;
+    each_lane(lanes, [&](int lane) {
+      const u64 address = warp.address(place, lane);
+      if (tells && static_cast<u32>(address >> 32) == Warp::kSharedWindow) {
+        left |= Lanes{1} << lane;
+        return;
+      }
+      std::byte* const at = place_in(warp, space, address, lane, bytes);
+      u64 old = 0;
+      std::memcpy(&old, at, bytes);
+      const u64 next = changed(change, is_signed, bytes, old, read_value(warp, value, lane, bytes));
+      std::memcpy(at, &next, bytes);
+      write_value(warp, to, lane, bytes, old);
+    });
+    warp.set(done, ~left, lanes);
+  };
+}
+
+/// Whether a generic address is one of shared memory.
+Operation query_space(const Line& line) {
+  if (!line.has("S")) throw std::runtime_error("a kind of memory that is not known");
+  Operand place = line.operands.at(2);
+  place.wide = line.has("E");
+  return [flag = line.operands.at(0), place](Warp& warp, Lanes lanes) {
+    Lanes shared = 0;
+    each_lane(lanes, [&](int lane) {
+      const auto upper = static_cast<u32>(warp.address(place, lane) >> 32);
+      shared |= Lanes{upper == Warp::kSharedWindow} << lane;
+    });
+    warp.set(flag, shared, lanes);
+  };
+}
+
+Operation nothing(const Line&) {
+  return [](Warp&, Lanes) {};
+}
+
+Operation branch(const Line& line) {
+  // "BRA P1, `(.L_x_2)" has a condition beside its guard.
+  const auto& all = line.operands;
+  const std::int64_t target = all.back().value;
+  if (all.back().kind != OperandKind::label) throw std::runtime_error("a branch that is not known");
+  const Operand condition = all.size() > 1 ? all[0] : Operand{OperandKind::predicate, kTrue};
+  return [=](Warp& warp, Lanes lanes) { warp.jump(target, lanes & warp.holds(condition)); };
+}
+
+/// To the address in a register, which all threads that go there share.
+Operation return_to(const Line& line) {
+  return [from = line.operands.at(0)](Warp& warp, Lanes lanes) {
+    if (lanes == 0) return;
+    const u32 address = warp.read_part(from, 0, std::countr_zero(lanes));
+    each_lane(lanes, [&](int lane) {
+      if (warp.read_part(from, 0, lane) != address)
+        throw std::runtime_error("threads of a group return to different places");
+    });
+    warp.jump(address / 16, lanes);
+  };
+}
+
+Operation leave(const Line&) {
+  return [](Warp& warp, Lanes lanes) { warp.end(lanes); };
+}
+Operation hold_together(const Line& line) {
+  return [barrier = line.operands.at(0).index](Warp& warp, Lanes) { warp.hold_together(barrier); };
+}
+Operation meet(const Line& line) {
+  return
+      [barrier = line.operands.at(0).index](Warp& warp, Lanes lanes) { warp.meet(barrier, lanes); };
+}
+Operation part_from(const Line& line) {
+  const auto& all = line.operands;
+  const Operand condition = all.size() > 1 ? all[0] : Operand{OperandKind::predicate, kTrue};
+  return [condition, barrier = all.back().index](Warp& warp, Lanes lanes) {
+    warp.part_from(barrier, lanes & warp.holds(condition));
+  };
+}
+Operation meet_all(const Line& line) {
+  if (!line.has("ALL")) throw std::runtime_error("a part of a warp that meets");
+  return [](Warp& warp, Lanes) { warp.meet_all(); };
+}
+Operation wait_for_block(const Line&) {
+  return [](Warp& warp, Lanes) { warp.wait_for_block(); };
+}
+
+}  // namespace
+
+const Family& memory_family() {
+  static const Family family = {{"LDG", load},     {"LD", load},     {"LDS", load},
+                                {"LDL", load},     {"STG", store},   {"ST", store},
+                                {"STS", store},    {"STL", store},   {"LDC", load_constant},
+                                {"ATOMS", atomic}, {"ATOM", atomic}, {"ATOMG", atomic},
+                                {"REDG", atomic},  {"RED", atomic},  {"QSPC", query_space}};
+  return family;
+}
+
+const Family& control_family() {
+  static const Family family = {
+      {"BRA", branch},         {"CALL", branch},    {"RET", return_to},   {"EXIT", leave},
+      {"BSSY", hold_together}, {"BSYNC", meet},     {"BREAK", part_from}, {"WARPSYNC", meet_all},
+      {"BAR", wait_for_block}, {"NOP", nothing},    {"YIELD", nothing},   {"NANOSLEEP", nothing},
+      {"MEMBAR", nothing},     {"ERRBAR", nothing}, {"CCTL", nothing}};
+  return family;
+}
+
+Operation operation_of(const Line& line) {
+  for (const Family* family :
+       {&integer_family(), &real_family(), &memory_family(), &control_family()}) {
+    const auto found = family->find(line.opcode);
+    if (found != family->end()) return found->second(line);
+  }
+  throw std::runtime_error("an instruction that is not known");
+}
+
+}  // namespace wellspring::sass
