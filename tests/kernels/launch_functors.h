@@ -35,6 +35,7 @@ struct SharedCanvasPainter {
 /// Histogram of (rank * 7919 + k) % 64 over k < count, made in scratch with atomics, and then the
 /// sum, largest value and union of bits: every member of the team protocol once.
 struct HistogramMaker {
+  static constexpr LaunchBound kLaunchBound = {512};
   std::int64_t count;
   std::int32_t* histogram;  ///< [n, 64]
   std::int64_t* summary;    ///< [n, 3]: sum of k, largest k * rank, or of 1 << (k % 40)
