@@ -106,8 +106,8 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
 #if WELLSPRING_CUDA
   if (stream.device().is_cuda()) {
     const MapBlock<F> block{n, f};
-    return cuda::launch_kernel(stream, cuda::map_kernel<F>(),
-                               cuda::map_shape(n, launch_bound<F>()), &block, sizeof block);
+    return cuda::launch_kernel(stream, cuda::map_kernel<F>(), cuda::map_shape(n, launch_bound<F>()),
+                               &block, sizeof block);
   }
 #endif
   stream.run(NodeKind::kernel, name,

@@ -15,8 +15,8 @@ struct LaunchBound {
                    ///< against blocks, and spills a few for one block more
 };
 
-/// Largest team that a functor may state: leaves each thread of a CUDA block 128 registers.
-inline constexpr int kMaxTeamSize = 512;
+/// Most threads that a functor may state: leaves each thread of a CUDA block 128 registers.
+inline constexpr int kMostThreads = 512;
 
 /// Where a functor states nothing: enough warps to fill a multiprocessor with several blocks.
 inline constexpr LaunchBound kUsualBound = {256};
@@ -25,13 +25,17 @@ inline constexpr LaunchBound kUsualBound = {256};
 /// busy where its shared memory has room for one, and two such teams where it has.
 inline constexpr LaunchBound kSampleTeam = {512, 2};
 
+/// Of maps with a thread a sample, which draw: a batch has few of them, which shall have many
+/// multiprocessors and all the registers that they can use.
+inline constexpr LaunchBound kSampleThread = {64, 1};
+
 /// What functor F is compiled for: `static constexpr LaunchBound kLaunchBound`, where it has one.
 template <class F>
 constexpr LaunchBound launch_bound() {
   if constexpr (requires { F::kLaunchBound; }) {
     constexpr LaunchBound bound = F::kLaunchBound;
-    static_assert(bound.threads >= 32 && bound.threads % 32 == 0 && bound.threads <= kMaxTeamSize);
-    static_assert(bound.blocks >= 0 && bound.threads * bound.blocks <= 2048);
+    static_assert(bound.threads >= 32 && bound.threads % 32 == 0 && bound.threads <= kMostThreads);
+    static_assert(bound.blocks >= 0 && bound.threads * bound.blocks <= 1536);  // of every GPU
     return bound;
   } else {
     return kUsualBound;

@@ -238,14 +238,13 @@ struct FinishWholeImages {
   }
 
   /// All members: differences from the mean of the 3 x 3 neighbours, of which the middle one counts
-  /// five times, times the factor; the border stays as it is (torchvision's adjust_sharpness). Value
-  /// by value and not in the runs of apply(), whose registers the neighbours would fill.
+  /// five times, times the factor; the border stays as it is (torchvision's adjust_sharpness).
+  /// Value by value and not in the runs of apply(), whose registers the neighbours would fill.
   template <class Team>
   WS_INLINE void sharpen(Team& team, float factor, const float* from, float* to) const {
     const int channels = shape.channels, pitch = shape.width * channels;
     ops::team_for_grid(team, shape.height, pitch, [&](int y, int i) {
-      const bool inside =
-          y >= 1 && y <= shape.height - 2 && i >= channels && i < pitch - channels;
+      const bool inside = y >= 1 && y <= shape.height - 2 && i >= channels && i < pitch - channels;
       const int row = inside ? pitch : 0, side = inside ? channels : 0;
       const float* const p = from + y * pitch + i;
       const float above = p[-side - row] + p[-row] + p[side - row];

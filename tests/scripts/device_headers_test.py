@@ -35,6 +35,7 @@ kernels/emission/set_count.h
 kernels/emission/tiles.h
 kernels/gamma.h
 kernels/kernel_handle.h
+kernels/launch_bound.h
 kernels/macros.h
 kernels/math.h
 kernels/ops/channel_sums.h
