@@ -13,8 +13,8 @@
 #include "kernels/launch_bound.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
-#include "kernels/ops/team_loop.h"
 #include "kernels/team.h"
+#include "kernels/team_loop.h"
 
 #include <bit>
 #include <cstdint>
@@ -243,7 +243,7 @@ struct FinishWholeImages {
   template <class Team>
   WS_INLINE void sharpen(Team& team, float factor, const float* from, float* to) const {
     const int channels = shape.channels, pitch = shape.width * channels;
-    ops::team_for_grid(team, shape.height, pitch, [&](int y, int i) {
+    team_for_grid(team, shape.height, pitch, [&](int y, int i) {
       const bool inside = y >= 1 && y <= shape.height - 2 && i >= channels && i < pitch - channels;
       const int row = inside ? pitch : 0, side = inside ? channels : 0;
       const float* const p = from + y * pitch + i;

@@ -43,6 +43,7 @@ kernels/ops/team_loop.h
 kernels/philox.h
 kernels/reduce.h
 kernels/team.h
+kernels/team_loop.h
 """.split()
 # Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
 FREESTANDING = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}
