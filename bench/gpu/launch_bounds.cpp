@@ -37,8 +37,8 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr int kWindows = 7;            // of each variant, by turns with those of the others
-constexpr double kShortest = 0.02;     // seconds of a window; clock and scheduler then matter little
+constexpr int kWindows = 7;         // of each variant, by turns with those of the others
+constexpr double kShortest = 0.02;  // seconds of a window; clock and scheduler then matter little
 constexpr std::int64_t kCompared = 8;  // samples of a batch, with those of the program's kernel
 
 struct Options {
@@ -91,8 +91,8 @@ class Emission {
     slots_ = memory_.reserve<Slot>("bench", "slots", rows);
     const auto host_slots = memory_.reserve<Slot>("bench", "slots", rows, MemorySpace::host);
     const std::int64_t compared = std::min(kCompared, options.batch) * layout_.elements();
-    seen_ = memory_.reserve<std::uint16_t>(
-        "bench", "samples", static_cast<std::size_t>(compared), MemorySpace::host);
+    seen_ = memory_.reserve<std::uint16_t>("bench", "samples", static_cast<std::size_t>(compared),
+                                           MemorySpace::host);
     memory_.commit();
     if constexpr (wellspring::detail::ReadsTables<F>) {
       tables_->load(stream_);
@@ -172,8 +172,7 @@ int measure(Device device, const Options& options) {
     all.push_back(std::move(timed));
   }
   for (int i = 0; i < kWindows; ++i) {
-    for (Timed& timed : all)
-      timed.windows.push_back(1e6 * timed.seconds(emission) / timed.batches);
+    for (Timed& timed : all) timed.windows.push_back(1e6 * timed.seconds(emission) / timed.batches);
   }
   for (const Timed& timed : all) {
     const Interval interval = median_interval(timed.windows).value();
@@ -196,7 +195,8 @@ template <class... F>
 void run(const Options& options) {
   const Device device = Device::parse(options.device);
   if (!device.is_cuda()) {
-    fail(ErrorKind::config, {"launch_bounds: '" + options.device + "' is no GPU", "", "write cuda:0"});
+    fail(ErrorKind::config,
+         {"launch_bounds: '" + options.device + "' is no GPU", "", "write cuda:0"});
   }
   const auto wanted = [&](const std::string& name) {
     return options.generators.empty() || std::ranges::count(options.generators, name) > 0;

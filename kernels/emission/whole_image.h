@@ -173,7 +173,7 @@ struct FinishWholeImages {
     for (int i = team.rank(); i < across * shape.height; i += team.size()) {
       const int y = i / across, x = (i - y * across) * kRun;
       const int count = shape.width - x < kRun ? shape.width - x : kRun;
-      const std::int64_t at = (std::int64_t{y} * shape.width + x) * shape.channels;
+      const int at = (y * shape.width + x) * shape.channels;
       ColourRun<kRun> colour;
       detail::load_run(from + at, shape.channels, count, colour);
       change(shared, whole, x, y, colour);
