@@ -16,12 +16,6 @@ namespace wellspring {
 /// Largest functor: it travels as a kernel parameter, of which every CUDA device takes 4 KiB.
 inline constexpr std::size_t kMaxFunctorBytes = 4096 - 64;
 
-/// Largest team: leaves each thread of a CUDA block 128 registers.
-inline constexpr int kMaxTeamSize = 512;
-/// Threads of a map's block: enough warps to fill a multiprocessor with several blocks, few enough
-/// to leave each thread 255 registers.
-inline constexpr int kMapBlock = 256;
-
 /// How many blocks of how many threads run a kernel, and how much shared memory each block has.
 struct LaunchShape {
   std::int64_t blocks = 1;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <vector>
@@ -11,9 +10,15 @@ namespace wellspring {
 namespace {
 
 /// Most threads of a block, and blocks of a grid's x dimension (CUDA C++ Programming Guide, table
-/// of technical specifications); longer ranges are covered by striding.
+/// of technical specifications).
 constexpr int kMaxBlockThreads = 1024;
 constexpr std::int64_t kMaxGrid = 0x7fffffff;
+
+void check_count(std::string_view name, std::int64_t n, std::int64_t most) {
+  if (0 <= n && n <= most) return;
+  throw std::logic_error(
+      fmt::format("launch '{}' over {} elements: a grid has 0 to {}", name, n, most));
+}
 
 }  // namespace
 
@@ -42,29 +47,30 @@ void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchSha
 
 namespace cuda {
 
-LaunchShape map_shape(std::int64_t n) {
-  return {std::min((n - 1) / kMapBlock + 1, kMaxGrid), kMapBlock, 0};
+LaunchShape map_shape(std::int64_t n, LaunchBound bound) {
+  return {(n - 1) / bound.threads + 1, bound.threads, 0};
 }
 
 LaunchShape league_shape(std::int64_t n, TeamShape shape) {
-  return {std::min(n, kMaxGrid), shape.size, shape.scratch_bytes};
+  return {n, shape.size, shape.scratch_bytes};
 }
 
 }  // namespace cuda
 
 namespace detail {
 
-void check_map(std::string_view name, std::int64_t n) {
-  if (n < 0) throw std::logic_error(fmt::format("launch '{}' over {} elements", name, n));
+void check_map(std::string_view name, std::int64_t n, LaunchBound bound) {
+  check_count(name, n, kMaxGrid * bound.threads);
 }
 
-void check_league(std::string_view name, std::int64_t n, TeamShape shape, Device device) {
-  check_map(name, n);
-  if (shape.size < 32 || shape.size > kMaxTeamSize || shape.size % 32 != 0) {
+void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
+                  Device device) {
+  check_count(name, n, kMaxGrid);
+  if (shape.size < 32 || shape.size > bound.threads || shape.size % 32 != 0) {
     throw std::logic_error(
-        fmt::format("launch '{}': team size {} is not a multiple of 32 in "
-                    "[32, {}]",
-                    name, shape.size, kMaxTeamSize));
+        fmt::format("launch '{}': team size {} is not a multiple of 32 in [32, {}], for which its "
+                    "kernel is compiled",
+                    name, shape.size, bound.threads));
   }
   if (shape.scratch_bytes <= kPortableScratchBytes) return;  // every GPU has them: ask no driver
   if (const std::size_t limit = scratch_limit(device); shape.scratch_bytes > limit) {

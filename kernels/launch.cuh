@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/kernel_handle.h"
+#include "kernels/launch_bound.h"
 #include "kernels/team.h"
 
 #include <cstddef>
@@ -66,20 +67,18 @@ class BlockTeam {
 };
 
 template <class F>
-__global__ void __launch_bounds__(kMapBlock) run_map(const MapBlock<F> block) {
-  const std::int64_t stride = std::int64_t{gridDim.x} * kMapBlock;
-  std::int64_t i = std::int64_t{blockIdx.x} * kMapBlock + threadIdx.x;
-  for (; i < block.n; i += stride) block.f(i);
+__global__ void __launch_bounds__(launch_bound<F>().threads, launch_bound<F>().blocks)
+    run_map(const MapBlock<F> block) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * launch_bound<F>().threads + threadIdx.x;
+  if (i < block.n) block.f(i);
 }
 
 template <class F>
-__global__ void __launch_bounds__(kMaxTeamSize) run_league(const LeagueBlock<F> block) {
+__global__ void __launch_bounds__(launch_bound<F>().threads, launch_bound<F>().blocks)
+    run_league(const LeagueBlock<F> block) {
   extern __shared__ __align__(16) unsigned char scratch[];
-  for (std::int64_t i = blockIdx.x; i < block.n; i += gridDim.x) {
-    BlockTeam team({reinterpret_cast<std::byte*>(scratch), block.scratch_bytes, 0});
-    block.f(team, i);
-    __syncthreads();  // the next sample reuses the scratch
-  }
+  BlockTeam team({reinterpret_cast<std::byte*>(scratch), block.scratch_bytes, 0});
+  block.f(team, std::int64_t{blockIdx.x});
 }
 
 template <class F>

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernels/kernel_handle.h"
+#include "kernels/launch_bound.h"
 #include "kernels/solo_team.h"
 #include "kernels/stream.h"
 
@@ -29,17 +30,18 @@ namespace wellspring {
 
 /// How large a team is on CUDA and how much scratch each has anywhere.
 struct TeamShape {
-  int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to kMaxTeamSize;
-                                  ///< hosts use one
+  int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to what the
+                                  ///< functor's launch_bound() has; hosts use one
   std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
                                   ///< included, up to scratch_limit(device)
 };
 
 namespace detail {
 /// Throws std::logic_error for a shape or count that CUDA would refuse, on every back end, so that
-/// a test without a GPU finds it.
-void check_league(std::string_view name, std::int64_t n, TeamShape shape, Device device);
-void check_map(std::string_view name, std::int64_t n);
+/// a test without a GPU finds it. `bound`: the functor's.
+void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
+                  Device device);
+void check_map(std::string_view name, std::int64_t n, LaunchBound bound);
 }  // namespace detail
 
 namespace cuda {
@@ -47,7 +49,7 @@ namespace cuda {
 /// kernel.
 void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes);
-LaunchShape map_shape(std::int64_t n);
+LaunchShape map_shape(std::int64_t n, LaunchBound bound);
 LaunchShape league_shape(std::int64_t n, TeamShape shape);
 }  // namespace cuda
 
@@ -99,13 +101,13 @@ void run_league(std::int64_t n, int threads, TeamShape shape, const F& f) {
 template <class F>
 void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
-  detail::check_map(name, n);
+  detail::check_map(name, n, launch_bound<F>());
   if (n == 0) return;
 #if WELLSPRING_CUDA
   if (stream.device().is_cuda()) {
     const MapBlock<F> block{n, f};
-    return cuda::launch_kernel(stream, cuda::map_kernel<F>(), cuda::map_shape(n), &block,
-                               sizeof block);
+    return cuda::launch_kernel(stream, cuda::map_kernel<F>(), cuda::map_shape(n, launch_bound<F>()),
+                               &block, sizeof block);
   }
 #endif
   stream.run(NodeKind::kernel, name,
@@ -115,7 +117,7 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
 template <class F>
 void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape shape, const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
-  detail::check_league(name, n, shape, stream.device());
+  detail::check_league(name, n, shape, launch_bound<F>(), stream.device());
   if (n == 0) return;
 #if WELLSPRING_CUDA
   if (stream.device().is_cuda()) {

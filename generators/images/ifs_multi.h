@@ -89,8 +89,7 @@ struct IfsMulti {
   /// One team moves 512 walkers at once.
   int painters() const { return (params_.instances_high * params_.walkers + 511) / 512; }
 
-  WS_INLINE Scene draw(const SampleKey& key, TruthOf<IfsMulti>& truth) const {
-    Scene scene;
+  WS_INLINE void draw(const SampleKey& key, Scene& scene, TruthOf<IfsMulti>& truth) const {
     scene.width = key.shape.width;
     scene.height = key.shape.height;
     scene.rng = key.rng;
@@ -113,7 +112,6 @@ struct IfsMulti {
     }
     // The one in front is seen wholly.
     truth.label = truth.present[scene.count - 1];
-    return scene;
   }
 
   template <class Team>
@@ -211,8 +209,9 @@ struct IfsMulti {
     const bool transposed = (turns & 4u) != 0;
     one.style = ifs::draw_counts(colours);
 
-    one.system = category.system;
-    ifs::jitter_maps(one.system, rows_.jitter[k * ifs::kVariations + variation], transposed);
+    ifs::System system = category.system;
+    ifs::jitter_maps(system, rows_.jitter[k * ifs::kVariations + variation], transposed);
+    one.system = system;
     ifs::Window window = rows_.window[k * ifs::kVariations + variation];
     if (transposed) window = ifs::transposed(window);
     one.start_x = window.point_x;

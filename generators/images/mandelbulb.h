@@ -45,6 +45,7 @@ struct Mandelbulb {
 
   static constexpr int kRules = 61, kSecondRules = 4;
   static constexpr int kLatents = 8 + 9;
+  static constexpr int kPixelBlocks = 2;  // 128 registers
   static SampleInfo describe(const Params& params);
 
   /// Errors (config): limits in the wrong order; rules of a form that has none.

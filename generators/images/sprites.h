@@ -115,6 +115,7 @@ struct Sprites {
   }
 
   static constexpr int kLatents = 8;
+  static constexpr int kPixelBlocks = 2;  // 128 registers
   static SampleInfo describe(const Params& params) {
     const bool flat = params.mode == Mode::dsprites;
     SampleInfo info;

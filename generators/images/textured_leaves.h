@@ -27,6 +27,7 @@ namespace wellspring {
 
 struct TexturedLeaves : DeadLeaves {
   class Tables;
+  static constexpr int kPixelBlocks = 2;  // 128 registers
 
   /// Errors (config): what makes fills is no generator of images, refuses its parameters or has
   /// leaves with fills itself; more pixels of fills than are kept; limits in the wrong order.

@@ -64,7 +64,7 @@ class AugmentationPasses {
  private:
   template <class T, class Launcher>
   void finish_whole(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out) const {
-    const TeamShape team{detail::kWholeImageMembers,
+    const TeamShape team{kSampleTeam.threads,
                          sizeof(detail::WholeImage) + alignof(detail::WholeImage)};
     launch.league("operations on whole images", call.batch.size, team,
                   FinishWholeImages<T>{drawn_.data(), call.slots, call.source, shape, first_.data(),

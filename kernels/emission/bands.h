@@ -23,6 +23,7 @@
 #include "kernels/emission/paint.h"
 #include "kernels/emission/stored_cells.h"
 #include "kernels/launch.h"
+#include "kernels/launch_bound.h"
 #include "kernels/memory_plan.h"
 
 #include <cstddef>
@@ -78,6 +79,8 @@ struct PaintBandInScratch {
   BatchView batch;
   Band whole;
 
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
     if (slots[b].source != source) return;
@@ -106,6 +109,8 @@ struct PaintBands {
   std::int32_t height, band_rows, pitch, bands;
   bool in_place;
 
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / bands;
@@ -132,8 +137,6 @@ class BandStage {
   static_assert(sizeof(Texel) == 1);
 
  public:
-  static constexpr int kMembers = 512;
-
   /// `most_scratch`: bytes that a team may have for texels and all else; 0 to paint in the plan's
   /// memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
@@ -162,7 +165,7 @@ class BandStage {
     const std::int64_t rows = call.batch.size;
     const std::size_t texels =
         in_place_ ? 0 : static_cast<std::size_t>(band_rows_) * static_cast<std::size_t>(pitch_);
-    const TeamShape team = {kMembers, texels + rest_};
+    const TeamShape team = {kSampleTeam.threads, texels + rest_};
     if (bands() == 1) {
       const Band whole = {0, looked_at.height, pitch_};
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {

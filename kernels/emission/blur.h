@@ -9,6 +9,7 @@
 #include "kernels/emission/paint.h"
 #include "kernels/emission/pixel_noise.h"
 #include "kernels/emission/pixel_run.h"
+#include "kernels/launch_bound.h"
 #include "kernels/team.h"
 
 #include <cstdint>
@@ -99,6 +100,8 @@ struct BlurRows {
   const float* in;  ///< [rows, shape]
   float* out;
 
+  static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 4};
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / tiling.count();
@@ -137,6 +140,8 @@ struct BlurColumns {
   Tiling tiling;
   const float* in;  ///< [rows, shape]
   T* out;           ///< of the batch
+
+  static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 3};
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {

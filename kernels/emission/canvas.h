@@ -36,6 +36,7 @@
 #include "kernels/emission/paint.h"
 #include "kernels/emission/stored_cells.h"
 #include "kernels/launch.h"
+#include "kernels/launch_bound.h"
 #include "kernels/memory_plan.h"
 
 #include <cstddef>
@@ -77,6 +78,8 @@ struct PaintCanvasInScratch {
   BatchView batch;
   std::int64_t cells;
 
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
     if (slots[b].source != source) return;
@@ -110,6 +113,8 @@ struct ScatterCanvas {
   std::int64_t cells;
   int painters;
 
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / painters, painter = index % painters;
@@ -132,6 +137,8 @@ struct SettleCanvas {
   typename F::Cell* canvas;
   std::int64_t cells;
 
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
     if (slots[b].source != source) return;
@@ -148,9 +155,6 @@ class CanvasStage {
                 "cells are 32-bit or 64-bit integers: sums of floats depend on their order");
 
  public:
-  /// Threads of a team that scatters: as many as fill a multiprocessor's schedulers.
-  static constexpr int kMembers = 512;
-
   /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
             SampleShape looked_at, std::size_t most_scratch) {
@@ -172,7 +176,7 @@ class CanvasStage {
     if (place_ == CanvasPlace::scratch) {
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
         launch.league(
-            name, rows, TeamShape{kMembers, scratch_bytes()},
+            name, rows, TeamShape{kSampleTeam.threads, scratch_bytes()},
             PaintCanvasInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, cells_});
       });
       return;
@@ -180,12 +184,12 @@ class CanvasStage {
     const int painters = image.painters();
     launch.zero(name, canvas_.data(), static_cast<std::size_t>(rows * cells_) * sizeof(Cell));
     launch.league(
-        name, rows * painters, TeamShape{kMembers, detail::drawn_scratch<F>()},
+        name, rows * painters, TeamShape{kSampleTeam.threads, detail::drawn_scratch<F>()},
         ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_, painters});
     if constexpr (SettlesCanvas<F>) {
       if (image.settles()) {
         launch.league(
-            name, rows, TeamShape{kMembers, detail::drawn_scratch<F>()},
+            name, rows, TeamShape{kSampleTeam.threads, detail::drawn_scratch<F>()},
             SettleCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_});
       }
     }

@@ -7,7 +7,9 @@
 //     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
-// or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth).
+// or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth),
+// or, where a scene is larger than a thread's registers, void draw(key, scene, truth), which writes
+// it in the plan's memory as it goes.
 #pragma once
 
 #include "kernels/emission/augmentation.h"
@@ -16,6 +18,7 @@
 #include "kernels/emission/latent_map.h"
 #include "kernels/emission/launcher.h"
 #include "kernels/emission/sample.h"
+#include "kernels/launch_bound.h"
 #include "kernels/memory_plan.h"
 #include "kernels/team.h"
 
@@ -33,6 +36,12 @@ template <class F>
 concept DrawsAugmented = requires(const F& image, const SampleKey& key, const Augmentation& seen,
                                   TruthOf<F>& truth) {
   image.draw(key, seen, truth);
+};
+/// Scenes of hundreds of bytes.
+template <class F>
+concept DrawsInPlace = requires(const F& image, const SampleKey& key, typename F::Scene& scene,
+                                TruthOf<F>& truth) {
+  image.draw(key, scene, truth);
 };
 /// Frames of a field: their scene is that of the chain which they belong to.
 template <class F>
@@ -60,23 +69,26 @@ struct DrawImages {
   BatchView batch;
   DrawnImage<F>* drawn;
 
+  static constexpr LaunchBound kLaunchBound = kSampleThread;
+
   WS_HD void operator()(std::int64_t b) const {
     const Slot slot = slots[b];
     if (slot.source != source) return;
     TruthOf<F> truth;
-    DrawnImage<F> sample;
-    sample.seen = draw_augmentation(plan, {seed, slot.ordinal});
+    const Augmentation seen = draw_augmentation(plan, {seed, slot.ordinal});
+    drawn[b].seen = seen;
     const SampleKey key{{seed, slot.sample}, slot, looked_at};
-    if constexpr (DrawsAugmented<F>) {
-      sample.scene = image.draw(key, sample.seen, truth);
+    if constexpr (DrawsInPlace<F>) {
+      image.draw(key, drawn[b].scene, truth);
+    } else if constexpr (DrawsAugmented<F>) {
+      drawn[b].scene = image.draw(key, seen, truth);
     } else if constexpr (EvolvesField<F>) {
       const auto at = image.schedule().locate(slot.sample);
-      sample.scene = image.draw(SampleKey{{seed, at.chain}, slot, looked_at}, at, truth);
+      drawn[b].scene = image.draw(SampleKey{{seed, at.chain}, slot, looked_at}, at, truth);
     } else {
-      sample.scene = image.draw(key, truth);
+      drawn[b].scene = image.draw(key, truth);
     }
-    drawn[b] = sample;
-    if (plan.geometry_count > 0) map_latents(sample.seen, roles, truth.latents);
+    if (plan.geometry_count > 0) map_latents(seen, roles, truth.latents);
     detail::write_truth(batch, b, truth);
   }
 };

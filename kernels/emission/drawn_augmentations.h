@@ -4,6 +4,7 @@
 
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/draw_augmentation.h"
+#include "kernels/launch_bound.h"
 #include "kernels/macros.h"
 #include "kernels/philox.h"
 
@@ -18,6 +19,8 @@ struct DrawAugmentations {
   std::uint32_t source;
   std::uint64_t seed;
   Augmentation* drawn;
+
+  static constexpr LaunchBound kLaunchBound = kSampleThread;
 
   WS_HD void operator()(std::int64_t b) const {
     const Slot slot = slots[b];

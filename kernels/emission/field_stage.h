@@ -31,8 +31,6 @@ class FieldStage {
   using Field = typename F::Field;
 
  public:
-  static constexpr int kMembers = 512;
-
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image) {
     side_ = image.field_side();
     const auto places = 2 * static_cast<std::size_t>(image.schedule().lanes);
@@ -52,7 +50,7 @@ class FieldStage {
     const ChainSchedule schedule = image.schedule();
     const FieldCache cache = {heads_.data(), cells_.data(), frames_.data(), side_};
     launch.league(name, std::int64_t{2} * schedule.lanes,
-                  TeamShape{kMembers, EvolveFields<Field>::scratch_bytes()},
+                  TeamShape{kSampleTeam.threads, EvolveFields<Field>::scratch_bytes()},
                   EvolveFields<Field>{image.field(), schedule, cache, call.slots, call.batch.size,
                                       call.source, call.seed});
     shade_stored(launch, name, image, drawn, call, frames_.data(), std::int64_t{side_} * side_);

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "kernels/emission/batch.h"
+#include "kernels/launch_bound.h"
 #include "kernels/macros.h"
 #include "kernels/philox.h"
 
@@ -90,6 +91,8 @@ struct EvolveFields {
   std::uint64_t key;  ///< of the generator's random numbers
 
   static constexpr std::size_t scratch_bytes() { return sizeof(Shared) + alignof(Shared); }
+
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t place) const {

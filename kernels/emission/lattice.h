@@ -20,6 +20,7 @@
 #include "kernels/emission/paint.h"
 #include "kernels/emission/stored_cells.h"
 #include "kernels/launch.h"
+#include "kernels/launch_bound.h"
 #include "kernels/memory_plan.h"
 
 #include <cstddef>
@@ -61,6 +62,8 @@ struct RelaxInScratch {
   BatchView batch;
   std::int64_t words;
 
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
     if (slots[b].source != source) return;
@@ -87,6 +90,8 @@ struct RelaxInMemory {
   BatchView batch;
   std::uint32_t* work;
   std::int64_t words;
+
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {

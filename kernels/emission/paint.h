@@ -6,10 +6,25 @@
 #include "kernels/device.h"
 #include "kernels/emission/looking.h"
 #include "kernels/emission/pixel_run.h"
+#include "kernels/launch_bound.h"
 
 #include <cstdint>
 
 namespace wellspring::detail {
+
+/// Teams that share a multiprocessor while they paint pixels: leaves a thread 80 registers.
+inline constexpr int kPixelBlocks = 3;
+
+/// Of kernels that paint the pixels of functor F, which has a kPixelBlocks of its own where they
+/// take more registers, or fewer.
+template <class F>
+constexpr LaunchBound pixel_bound() {
+  if constexpr (requires { F::kPixelBlocks; }) {
+    return {kPixelMembers, F::kPixelBlocks};
+  } else {
+    return {kPixelMembers, kPixelBlocks};
+  }
+}
 
 /// Bands of whole rows for a device; on a CPU, a team a sample.
 inline Tiling bands_for(Device device, SampleShape shape) {

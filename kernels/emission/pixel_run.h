@@ -111,10 +111,13 @@ namespace detail {
 /// for fetching the scene once a team.
 inline constexpr int kDeviceBandPixels = 8192;
 
-/// A thread a run of 8 pixels, up to 256.
+/// Largest team that paints pixels.
+inline constexpr int kPixelMembers = 256;
+
+/// A thread a run of 8 pixels, up to kPixelMembers.
 constexpr int members_of(const Tiling& tiling) {
   const int runs = (tiling.width + 7) / 8 * tiling.height;
-  return runs >= 256 ? 256 : (runs + 31) / 32 * 32;
+  return runs >= kPixelMembers ? kPixelMembers : (runs + 31) / 32 * 32;
 }
 
 #if WS_DEVICE_CODE

@@ -15,6 +15,7 @@
 #include "kernels/emission/paint.h"
 #include "kernels/emission/tiles.h"
 #include "kernels/launch.h"
+#include "kernels/launch_bound.h"
 
 #include <cstdint>
 #include <string_view>
@@ -50,6 +51,8 @@ struct PaintImages {
   const DrawnImage<F>* drawn;
   BatchView batch;
   Tiling tiling;
+
+  static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {

@@ -12,6 +12,7 @@
 
 #include "kernels/emission/augmentation.h"
 #include "kernels/emission/emit_call.h"
+#include "kernels/emission/paint.h"
 #include "kernels/emission/pixel_run.h"
 #include "kernels/macros.h"
 
@@ -27,6 +28,7 @@ template <class F>
 struct PlaneOf : F {
   static constexpr bool kHasPlane = false;
   static constexpr bool kOnlyF32 = true;
+  static constexpr int kPixelBlocks = detail::kPixelBlocks;  // F's own is for its colours
 
   explicit PlaneOf(const F& image) : F(image) {}
 

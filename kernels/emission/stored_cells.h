@@ -4,6 +4,7 @@
 
 #include "kernels/emission/drawn.h"
 #include "kernels/emission/paint.h"
+#include "kernels/launch_bound.h"
 
 #include <cstdint>
 #include <string_view>
@@ -21,6 +22,8 @@ struct ShadeStored {
   Tiling tiling;
   const Value* planes;
   std::int64_t stride;
+
+  static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {

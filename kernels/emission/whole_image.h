@@ -10,9 +10,11 @@
 #include "kernels/emission/drawn_augmentations.h"
 #include "kernels/emission/pixel_noise.h"
 #include "kernels/emission/pixel_run.h"
+#include "kernels/launch_bound.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/team.h"
+#include "kernels/team_loop.h"
 
 #include <bit>
 #include <cstdint>
@@ -20,9 +22,6 @@
 namespace wellspring {
 
 namespace detail {
-
-/// Members of a team on a device: an image has one team.
-inline constexpr int kWholeImageMembers = 512;
 
 /// What the members of a team share: what was drawn for their sample, and what is known of the
 /// image.
@@ -83,6 +82,8 @@ struct FinishWholeImages {
   float* spare;   ///< [rows, shape]
   T* out;         ///< of the batch; null where a blur follows
 
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
     if (slots[b].source != source) return;  // the same for every member
@@ -91,25 +92,29 @@ struct FinishWholeImages {
     team.sync();
     const Augmentation& seen = shared->seen;
     const std::int64_t first = b * shape.elements();
-    float *from = images + first, *free = spare + first;
+    bool moved = false;  // whether the values lie in `spare`
     int step = seen.colour_at_emission;
     while (step < seen.colour_before_blur || out != nullptr) {
       const ColourStep whole = step < seen.colour_before_blur ? seen.colour[step] : ColourStep{};
       int next = step + 1;
       while (next < seen.colour_before_blur && !takes_a_pass(seen.colour[next].op)) ++next;
-      measure(team, whole.op, from, *shared);
+      if (whole.op == AugmentOp::sharpen) {
+        sharpen(team, whole.value, (moved ? spare : images) + first,
+                (moved ? images : spare) + first);
+        moved = !moved;
+        team.sync();
+      }
+      float* const values = (moved ? spare : images) + first;
+      measure(team, whole.op, values, *shared);
       if (next >= seen.colour_before_blur && out != nullptr)
-        return apply(team, *shared, whole, step + 1, next, from, out + first, true);
-      float* const to = whole.op == AugmentOp::sharpen ? free : from;
-      apply(team, *shared, whole, step + 1, next, from, to, false);
+        return apply(team, *shared, whole, step + 1, next, values, out + first, true);
+      apply(team, *shared, whole, step + 1, next, values, values, false);
       team.sync();
-      free = to == from ? free : from;
-      from = to;
       step = next;
     }
-    if (from == images + first) return;
-    for (std::int64_t i = team.rank(); i < shape.elements(); i += team.size())
-      images[first + i] = from[i];
+    if (!moved) return;
+    for (std::int64_t i = first + team.rank(); i < first + shape.elements(); i += team.size())
+      images[i] = spare[i];
   }
 
  private:
@@ -168,10 +173,10 @@ struct FinishWholeImages {
     for (int i = team.rank(); i < across * shape.height; i += team.size()) {
       const int y = i / across, x = (i - y * across) * kRun;
       const int count = shape.width - x < kRun ? shape.width - x : kRun;
-      const std::int64_t at = (std::int64_t{y} * shape.width + x) * shape.channels;
+      const int at = (y * shape.width + x) * shape.channels;
       ColourRun<kRun> colour;
       detail::load_run(from + at, shape.channels, count, colour);
-      change(shared, whole, from, x, y, colour);
+      change(shared, whole, x, y, colour);
       apply_colour(shared.seen, begin, end, colour.r, colour.g, colour.b);
       if (ends) {
         normalise(shared.seen, colour.r, colour.g, colour.b);
@@ -183,8 +188,8 @@ struct FinishWholeImages {
   }
 
   template <int N>
-  WS_INLINE void change(const detail::WholeImage& shared, ColourStep whole, const float* from,
-                        int x, int y, ColourRun<N>& colour) const {
+  WS_INLINE void change(const detail::WholeImage& shared, ColourStep whole, int x, int y,
+                        ColourRun<N>& colour) const {
     const int g = shape.channels == 3 ? 1 : 0, b = shape.channels == 3 ? 2 : 0;
     switch (whole.op) {
       case AugmentOp::contrast_about_mean: {
@@ -207,11 +212,6 @@ struct FinishWholeImages {
         look_up(shared.table[0], colour.r);
         look_up(shared.table[g], colour.g);
         look_up(shared.table[b], colour.b);
-        break;
-      case AugmentOp::sharpen:
-        sharpen(whole.value, from, 0, x, y, colour.r);
-        sharpen(whole.value, from, g, x, y, colour.g);
-        sharpen(whole.value, from, b, x, y, colour.b);
         break;
       case AugmentOp::noise:
         add_noise(shared.seen, whole.value, x, y, colour);
@@ -237,26 +237,22 @@ struct FinishWholeImages {
       value[i] = static_cast<float>(table[detail::level_of(value[i])]) / 255.f;
   }
 
-  /// Differences from the mean of the 3 x 3 neighbours, of which the middle one counts five times,
-  /// times the factor; the border stays as it is (torchvision's adjust_sharpness).
-  template <int N>
-  WS_INLINE void sharpen(float factor, const float* from, int c, int x, int y,
-                         float (&value)[N]) const {
-    const int channels = shape.channels;
-    if (y < 1 || y > shape.height - 2) return;
-    const std::int64_t pitch = std::int64_t{shape.width} * channels;
-    WS_LANES
-    for (int i = 0; i < N; ++i) {
-      const int column = x + i;
-      const bool inside = column >= 1 && column <= shape.width - 2;
-      const float* const p = from + y * pitch + (inside ? column : 0) * channels + c;
-      const int left = inside ? -channels : 0, right = inside ? channels : 0;
-      const float above = p[left - pitch] + p[-pitch] + p[right - pitch];
-      const float below = p[left + pitch] + p[pitch] + p[right + pitch];
-      const float beside = math::fma(5.f, p[0], p[left] + p[right]);
+  /// All members: differences from the mean of the 3 x 3 neighbours, of which the middle one counts
+  /// five times, times the factor; the border stays as it is (torchvision's adjust_sharpness).
+  /// Value by value and not in the runs of apply(), whose registers the neighbours would fill.
+  template <class Team>
+  WS_INLINE void sharpen(Team& team, float factor, const float* from, float* to) const {
+    const int channels = shape.channels, pitch = shape.width * channels;
+    team_for_grid(team, shape.height, pitch, [&](int y, int i) {
+      const bool inside = y >= 1 && y <= shape.height - 2 && i >= channels && i < pitch - channels;
+      const int row = inside ? pitch : 0, side = inside ? channels : 0;
+      const float* const p = from + y * pitch + i;
+      const float above = p[-side - row] + p[-row] + p[side - row];
+      const float below = p[-side + row] + p[row] + p[side + row];
+      const float beside = math::fma(5.f, p[0], p[-side] + p[side]);
       const float smooth = ((above + below) + beside) * (1.f / 13);
-      value[i] = inside ? detail::blend(smooth, value[i], factor) : value[i];
-    }
+      to[y * pitch + i] = inside ? detail::blend(smooth, p[0], factor) : p[0];
+    });
   }
 };
 

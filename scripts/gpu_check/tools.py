@@ -1,4 +1,5 @@
-"""What the programs of bench/gpu measure: the cost of starting kernels, and all plans of cuDNN."""
+"""What the programs of bench/gpu measure: the cost of starting kernels, the heaviest generators under other
+launch bounds, and all plans of cuDNN."""
 
 import json
 
@@ -7,8 +8,10 @@ from gpu_check.running import Check, Outcome
 
 # Networks with convolutions, the most telling first.
 NETWORKS = ("quickstart.yaml", "cifar10_scratch.yaml", "cifar10_transfer.yaml", "ginkgo_images.yaml", "pde.yaml")
-# By how much another plan must be faster to be named.
+# By how much another plan, or launch bound, must be faster to be named.
 FASTER = 1.05
+# What shows no more than that kernels run under other bounds.
+FEW_BOUNDS = ["--size", 32, "--batch", 8, "shapes", "visual_atom"]
 
 
 def absent(context, tool):
@@ -43,6 +46,54 @@ def chain_words(row):
         f"{row['name']}: {step:.1f} us a step ({step / nodes:.2f} a kernel), alone {alone:.1f}, "
         f"of the host {host:.1f}"
     )
+
+
+def bounds(context):
+    def check(context, seconds):
+        problem = absent(context, "launch_bounds")
+        if problem:
+            return problem
+        chosen = FEW_BOUNDS if context.quick else []
+        command = [context.installation.tool("launch_bounds"), "--device", context.device, *chosen]
+        result = context.run("launch_bounds", command, seconds)
+        if result.returncode != 0:
+            return Outcome(False, result.tail())
+        try:
+            rows, _, _ = read_lines(result.stdout, "generator")
+            words = bound_words(rows)
+        except (ValueError, KeyError) as error:
+            return Outcome(False, f"what it wrote are no times ({error!r})\n{result.tail()}")
+        context.report.records["launch bounds"] = rows
+        return Outcome(bool(rows), "\n".join(words))
+
+    yield Check("kernels under other launch bounds", check, 150)
+
+
+def bound_words(rows):
+    """Of each generator the rate of the program's kernel, and the fastest other one."""
+    words = []
+    for name in dict.fromkeys(row["generator"] for row in rows):
+        of_it = [row for row in rows if row["generator"] == name]
+        for row in of_it:
+            positive(row, "us", "samples")
+        own = next((row for row in of_it if row["shipped"]), None)
+        if own is None:
+            raise ValueError(f"no row of {name} is that of the program")
+        best = min(of_it, key=lambda row: row["us"])
+        line = f"{name}: {1e6 * own['samples'] / own['us']:.0f} samples/s"
+        if own["us"] > FASTER * best["us"]:
+            line += f"; {own['us'] / best['us']:.2f} times as many with {variant_words(best)}"
+        words.append(line)
+    return words
+
+
+def variant_words(row):
+    parts = [f"{row['blocks']} blocks a multiprocessor"]
+    if row["members"]:
+        parts.append(f"teams of {row['members']}")
+    if row["band_pixels"]:
+        parts.append(f"bands of {row['band_pixels']} pixels")
+    return ", ".join(parts)
 
 
 def plans(context):

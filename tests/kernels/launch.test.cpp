@@ -136,7 +136,8 @@ TEST(Launch, ACompiledKernelOnTheDevice) {
   Stream stream(device);
   CompiledKernel kernel = compiled_affine();
   kernel.device = &cuda::map_kernel<AffineWriter>();
-  launch_kernel(stream, kernel, {4, kMapBlock, 0}, MapBlock<AffineWriter>{n, {out.data()}});
+  launch_kernel(stream, kernel, cuda::map_shape(n, launch_bound<AffineWriter>()),
+                MapBlock<AffineWriter>{n, {out.data()}});
   stream.copy(host.data(), out.data(), out.bytes(), CopyDirection::device_to_host, "down");
   stream.synchronize();
   for (std::size_t i = 0; i < n; ++i) {
@@ -155,6 +156,44 @@ TEST(Launch, RefusesWhatCudaWouldRefuse) {
                std::logic_error);
   EXPECT_THROW(map(stream, "negative", -1, AffineWriter{nullptr}), std::logic_error);
   league(stream, "empty", 0, {32, 0}, functor);
+}
+
+// A kernel has registers for the threads that it was compiled for, and CUDA starts it with no more.
+TEST(Launch, RefusesTeamsThatAreLargerThanTheirKernelIsCompiledFor) {
+  Stream stream(Device::cpu());
+  std::vector<std::int32_t> cells(3);
+  std::int64_t sum = 0;
+  const SharedCanvasPainter usual{1, cells.data(), &sum};
+  EXPECT_EQ(launch_bound<SharedCanvasPainter>().threads, kUsualBound.threads);
+  league(stream, "usual", 1, {kUsualBound.threads, 0}, usual);
+  EXPECT_THROW(league(stream, "usual", 1, {kUsualBound.threads + 32, 0}, usual), std::logic_error);
+  const HistogramMaker stated{0, nullptr, nullptr};
+  league(stream, "stated", 0, {kSampleTeam.threads, 0}, stated);
+  EXPECT_THROW(league(stream, "stated", 0, {kSampleTeam.threads + 32, 0}, stated),
+               std::logic_error);
+}
+
+TEST(Launch, AGridCoversEveryElementOnce) {
+  constexpr LaunchBound kBound = launch_bound<AffineWriter>();
+  for (const std::int64_t n : {1, 63, 64, 65, 6400, 6401}) {
+    const LaunchShape shape = cuda::map_shape(n, kBound);
+    EXPECT_EQ(shape.threads, kBound.threads);
+    EXPECT_GE(shape.blocks * kBound.threads, n);
+    EXPECT_LT((shape.blocks - 1) * kBound.threads, n);
+    EXPECT_EQ(cuda::league_shape(n, {128, 7}).blocks, n);
+  }
+}
+
+// No kernel goes round a grid that is too small for it.
+TEST(Launch, RefusesMoreElementsThanAGridHas) {
+  Stream stream(Device::cpu());
+  constexpr std::int64_t kMostBlocks = 0x7fffffff;
+  EXPECT_THROW(
+      league(stream, "teams", kMostBlocks + 1, {32, 0}, HistogramMaker{0, nullptr, nullptr}),
+      std::logic_error);
+  const std::int64_t most = kMostBlocks * launch_bound<AffineWriter>().threads;
+  EXPECT_NO_THROW(detail::check_map("elements", most, launch_bound<AffineWriter>()));
+  EXPECT_THROW(map(stream, "elements", most + 1, AffineWriter{nullptr}), std::logic_error);
 }
 
 TEST(Launch, ScratchBeyondTheShapeIsCaught) {

@@ -1,14 +1,16 @@
 // Functors that the launch tests run; instantiated for CUDA in launch_functors.cu. Host and device.
 #pragma once
 
+#include "kernels/launch_bound.h"
 #include "kernels/macros.h"
 
 #include <cstdint>
 
 namespace wellspring::test {
 
-/// out[i] = 3 i + 1.
+/// out[i] = 3 i + 1, in blocks that are smaller than usual.
 struct AffineWriter {
+  static constexpr LaunchBound kLaunchBound = {64, 1};
   std::int64_t* out;
   WS_HD void operator()(std::int64_t i) const { out[i] = 3 * i + 1; }
 };
@@ -35,6 +37,7 @@ struct SharedCanvasPainter {
 /// Histogram of (rank * 7919 + k) % 64 over k < count, made in scratch with atomics, and then the
 /// sum, largest value and union of bits: every member of the team protocol once.
 struct HistogramMaker {
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
   std::int64_t count;
   std::int32_t* histogram;  ///< [n, 64]
   std::int64_t* summary;    ///< [n, 3]: sum of k, largest k * rank, or of 1 << (k % 40)

@@ -35,6 +35,7 @@ kernels/emission/set_count.h
 kernels/emission/tiles.h
 kernels/gamma.h
 kernels/kernel_handle.h
+kernels/launch_bound.h
 kernels/macros.h
 kernels/math.h
 kernels/ops/channel_sums.h
@@ -42,6 +43,7 @@ kernels/ops/team_loop.h
 kernels/philox.h
 kernels/reduce.h
 kernels/team.h
+kernels/team_loop.h
 """.split()
 # Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
 FREESTANDING = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}

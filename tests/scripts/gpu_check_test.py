@@ -106,6 +106,19 @@ if fault == "chain crash":
     os.abort()
 print("segments" if fault == "chain words" else json.dumps({{"end": 2 if fault == "chain count" else 1}}))
 """
+LAUNCH_BOUNDS = """\
+#!{python} -IS
+import json, os, sys
+fault = os.environ.get("FAULT")
+assert sys.argv[1:3] == ["--device", "cuda:0"], sys.argv
+if fault == "bounds differ":
+    sys.exit(print("error: shapes: 2 blocks make other samples", file=sys.stderr) or 1)
+for blocks, us in ((0, 20.0), (3, 21.0), (4, 0.0 if fault == "bounds of nothing" else 10.0)):
+    print(json.dumps({{"generator": "shapes", "shipped": blocks == 0 and fault != "bounds shipped",
+                      "blocks": blocks, "members": 0, "band_pixels": 4096, "samples": 100, "us": us}}))
+if fault != "bounds cut":
+    print(json.dumps({{"end": 3}}))
+"""
 CONV_PLANS = """\
 #!{python} -IS
 import json, os, sys, time
@@ -162,6 +175,7 @@ class GpuCheck(unittest.TestCase):
         self.write("bin/wellspring", PROGRAM.format(python=sys.executable))
         self.write("libexec/wellspring/test_kernels", TEST_PROGRAM.format(python=sys.executable))
         self.write("libexec/wellspring/tools/launch_chain", LAUNCH_CHAIN.format(python=sys.executable))
+        self.write("libexec/wellspring/tools/launch_bounds", LAUNCH_BOUNDS.format(python=sys.executable))
         self.write("libexec/wellspring/tools/conv_plans", CONV_PLANS.format(python=sys.executable))
         self.write("libexec/wellspring/tools/libkernel_trace.so", "")
         self.write("libexec/wellspring/peers/torch_step.py", PEER.format())
@@ -203,9 +217,11 @@ class GpuCheck(unittest.TestCase):
             list(dict.fromkeys(sections)),
             ["First samples and steps", "Host digest = device digest", "First rates",
              "Device tests", "Sanitizer", "Step graph", "Streaming", "Resuming", "Accuracy", "Launches",
-             "Nodes", "Rates", "Convolution plans", "Peers", "Variants", "Profiles"],
+             "Launch bounds", "Nodes", "Rates", "Convolution plans", "Peers", "Variants", "Profiles"],
         )  # fmt: skip
         self.assertIn("graph: 60.0 us a step (1.20 a kernel), alone 70.0, of the host 5.0", markdown)
+        self.assertIn("shapes: 5000000 samples/s; 2.00 times as many with 4 blocks a multiprocessor, "
+                      "bands of 4096 pixels", markdown)  # fmt: skip
         self.assertIn("1 passes, 3 plans, 2 timed; 1 have a faster one than cuDNN's choice; "
                       "4 convolutions were not reached", markdown)  # fmt: skip
         self.assertIn("forward of conv2d a: eng0 20.0 us, eng1 10.0 us", markdown)
@@ -307,6 +323,10 @@ class GpuCheck(unittest.TestCase):
         text = self.failing(["chain crash", "chain words", "chain count", "chain of nothing"], "launches")
         self.assertIn("'us_a_step' is 0.0", text)
 
+    def test_bounds_without_times_or_with_other_samples_fail(self):
+        text = self.failing(["bounds differ", "bounds of nothing", "bounds cut", "bounds shipped"], "bounds")
+        self.assertIn("no row of shapes is that of the program", text)
+
     def test_plans_without_times_or_a_choice_fail(self):
         text = self.failing(["plans nan", "plans cut", "plans device", "plans chosen"], "plans")
         self.assertIn("no plan of forward of conv2d a is the chosen one", text)
@@ -332,7 +352,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_what_is_not_built_is_not_made(self):
         shutil.rmtree(self.folder / "libexec/wellspring/tools")
-        self.assertEqual(self.check("", "--only", "launches", "nodes", "plans").returncode, 0)
+        self.assertEqual(self.check("", "--only", "launches", "bounds", "nodes", "plans").returncode, 0)
         self.assertEqual({c["passed"] for c in self.report()[0]["checks"]}, {None})
 
     def test_a_transfer_in_the_step_fails(self):

@@ -44,7 +44,7 @@ struct Painted {
   std::vector<std::uint32_t> cells;
 
   Painted(const IfsMulti& f, std::uint64_t sample, int side) : functor(f) {
-    scene = functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
+    functor.draw({{3, sample}, {}, {side, side, 3}}, scene, truth);
     cells.resize(static_cast<std::size_t>(functor.cells({side, side, 3})));
     SoloTeam team({nullptr, 0, 0});
     functor.paint(team, scene, {0, 1}, cells.data());
@@ -128,7 +128,8 @@ TEST(IfsMulti, SquaresLieAsPublished) {
   std::vector<double> classes(kClasses), across(20), sides(9);
   for (std::uint64_t sample = 0; sample < 4000; ++sample) {
     TruthOf<IfsMulti> truth;
-    const IfsMulti::Scene scene = functor.draw({{3, sample}, {}, {kSide, kSide, 3}}, truth);
+    IfsMulti::Scene scene;
+    functor.draw({{3, sample}, {}, {kSide, kSide, 3}}, scene, truth);
     ASSERT_EQ(scene.grid, kSide / 2);
     for (int i = 0; i < scene.count; ++i) {
       const IfsMulti::Instance& one = scene.instance[i];

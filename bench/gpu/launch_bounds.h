@@ -1,0 +1,89 @@
+// Kernels under other launch bounds than theirs, with teams and bands of other sizes, for
+// launch_bounds.cpp. Host and device.
+#pragma once
+
+#include "kernels/dtype.h"
+#include "kernels/emission/stage.h"
+#include "kernels/launch.h"
+#include "kernels/launch_bound.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace wellspring::bench {
+
+/// The same functor, compiled for other blocks of as many threads.
+template <class F, int blocks>
+struct Bounded : F {
+  static constexpr LaunchBound kLaunchBound = {launch_bound<F>().threads, blocks};
+};
+/// Blocks of a multiprocessor that are tried are 1 to so many: more than 1024 threads would leave
+/// each fewer than 64 registers.
+template <class F>
+inline constexpr int kMostBlocks = 1024 / launch_bound<F>().threads;
+
+/// The kernels that make the samples of a form, in the type that training asks for.
+template <class F>
+inline constexpr bool kVaries = false;
+template <class F>
+inline constexpr bool kVaries<PaintImages<F, bf16>> = true;
+template <class F>
+inline constexpr bool kVaries<PaintBandInScratch<F, bf16>> = true;
+template <class F>
+inline constexpr bool kVaries<PaintCanvasInScratch<F, bf16>> = true;
+template <class F>
+inline constexpr bool kVaries<MakeEventsInTeams<F, bf16>> = true;
+
+/// How such a kernel is launched; 0: as the program does it.
+struct Variant {
+  int blocks = 0;       ///< of its launch bound
+  int members = 0;      ///< of a team
+  int band_pixels = 0;  ///< of kernels that paint bands of rows
+};
+
+/// A launcher of emissions, see kernels/emission/launcher.h.
+struct VariantLauncher {
+  Stream& stream;
+  Variant variant = {};
+
+  Device device() const { return stream.device(); }
+  template <class F>
+  void map(std::string_view name, std::int64_t n, const F& f) const {
+    wellspring::map(stream, name, n, f);
+  }
+  template <class F>
+  void league(std::string_view name, std::int64_t n, TeamShape shape, F f) const {
+    if constexpr (kVaries<F>) {
+      if constexpr (requires { f.tiling; }) {
+        if (variant.band_pixels > 0) {
+          const std::int64_t rows = n / f.tiling.count();
+          f.tiling = Tiling::bands(f.batch.layout.shape(), variant.band_pixels);
+          n = rows * f.tiling.count();
+          shape.size = wellspring::detail::members_of(f.tiling);
+        }
+      }
+      if (variant.members > 0) shape.size = variant.members;
+      launch<0>(name, n, shape, f);
+    } else {
+      wellspring::league(stream, name, n, shape, f);
+    }
+  }
+  void zero(std::string_view name, void* data, std::size_t bytes) const {
+    stream.fill_zero(data, bytes, name);
+  }
+
+ private:
+  template <int blocks, class F>
+  void launch(std::string_view name, std::int64_t n, TeamShape shape, const F& f) const {
+    if constexpr (blocks <= kMostBlocks<F>) {
+      if (variant.blocks != blocks) return launch<blocks + 1>(name, n, shape, f);
+      if constexpr (blocks == 0) {
+        wellspring::league(stream, name, n, shape, f);
+      } else {
+        wellspring::league(stream, name, n, shape, Bounded<F, blocks>{f});
+      }
+    }
+  }
+};
+
+}  // namespace wellspring::bench
