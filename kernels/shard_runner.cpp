@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <omp.h>
 #include <stdexcept>
@@ -27,19 +29,30 @@ class WorkList final : public WorkRecorder {
   std::vector<std::function<void()>> work_;
 };
 
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 /// lists: by shard, then by thread.
-void run_lists(const std::vector<std::vector<WorkList>>& lists) {
+void run_lists(const std::vector<std::vector<WorkList>>& lists, ActiveThreads& active) {
   std::exception_ptr failure;
-  const auto threads = static_cast<int>(lists.front().size());
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  const auto shards = static_cast<int>(lists.size());
+  const int threads = std::min(active.count(), static_cast<int>(lists.front().size()));
+  const double begin = now_seconds();
+  double fastest = std::numeric_limits<double>::infinity();
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) reduction(min : fastest)
   for (std::size_t i = 0; i < lists.size(); ++i) {
+    const double list_begin = now_seconds();
     try {
       lists[i][static_cast<std::size_t>(omp_get_thread_num())].run();
     } catch (...) {
 #pragma omp critical(wellspring_shard_failure)
       if (!failure) failure = std::current_exception();
     }
+    fastest = std::min(fastest, now_seconds() - list_begin);
   }
+  // A list that was not held up is the measure of all others, which are as long within a row.
+  active.report(fastest * ((shards + threads - 1) / threads), now_seconds() - begin);
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -71,7 +84,8 @@ void ShardRunner::enqueue(Stream& to, std::string_view name, Crew crew,
       record({shard, thread}, alone_);
     }
   }
-  to.run(NodeKind::kernel, name, [lists] { run_lists(*lists); });
+  to.run(NodeKind::kernel, name,
+         [lists, active = to.active_threads()] { run_lists(*lists, *active); });
 }
 
 void add_partial_sums(Stream& stream, std::string_view name, std::vector<PartialSums> sums) {
@@ -82,14 +96,15 @@ void add_partial_sums(Stream& stream, std::string_view name, std::vector<Partial
   std::vector<Block> blocks;
   for (std::size_t i = 0; i < sums.size(); ++i)
     for (std::int64_t first = 0; first < sums[i].n; first += kBlock) blocks.push_back({i, first});
-  stream.run(NodeKind::kernel, name,
-             [sums = std::move(sums), blocks = std::move(blocks), threads = stream.threads()] {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-               for (std::size_t b = 0; b < blocks.size(); ++b) {
-                 const PartialSums& sum = sums[blocks[b].sum];
-                 add_block(sum, blocks[b].first, std::min(kBlock, sum.n - blocks[b].first));
-               }
-             });
+  stream.run(
+      NodeKind::kernel, name,
+      [sums = std::move(sums), blocks = std::move(blocks), active = stream.active_threads()] {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(active->count())
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+          const PartialSums& sum = sums[blocks[b].sum];
+          add_block(sum, blocks[b].first, std::min(kBlock, sum.n - blocks[b].first));
+        }
+      });
 }
 
 }  // namespace wellspring

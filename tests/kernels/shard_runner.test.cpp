@@ -67,6 +67,37 @@ TEST(ShardRunner, IsOneNodeOfARecordedStep) {
   EXPECT_EQ(runs, (std::array{2, 2, 2}));
 }
 
+// A recorded step asks each time how many threads work, and what it computes is the same.
+TEST(ShardRunner, ARecordedStepFollowsItsThreads) {
+  Stream stream(Device::cpu(), 3);
+  ShardRunner runner;
+  std::array<float, 7> results{};
+  std::array<int, 3> lists_of{};
+  const std::vector<float> parts = {1e8f, 4, 4};
+  float sum = 0;
+  const auto graph = StepGraph::record(stream, [&](Stream& to) {
+    runner.enqueue(to, "test", {7, 3}, [&](ShardRunner::Place place, Stream& alone) {
+      alone.run(NodeKind::kernel, "step", [&, place] {
+        results[place.shard] += 1.0f / static_cast<float>(place.shard + 3);
+#pragma omp atomic
+        ++lists_of[place.thread];
+      });
+    });
+    add_partial_sums(to, "sum", {{{&parts[0], &parts[1], &parts[2]}, &sum, 1, false}});
+  });
+  graph->launch(stream);
+  const auto first = results;
+  const float first_sum = sum;
+  ActiveThreads& active = *stream.active_threads();
+  while (active.count() > 1) active.report(0, ActiveThreads::kWindow);
+  results = {};
+  lists_of = {};
+  graph->launch(stream);
+  EXPECT_EQ(lists_of, (std::array{7, 0, 0}));
+  EXPECT_EQ(results, first);
+  EXPECT_EQ(sum, first_sum);
+}
+
 TEST(ShardRunner, AFailureReachesTheCallerAfterAllOthersHaveRun) {
   Stream stream(Device::cpu(), 2);
   ShardRunner runner;

@@ -28,12 +28,8 @@ struct Matrix {
 // Of the points 0, 1, -1, 1/2, -2 and infinity: an output y_i = sum_j d_(i+j) g_j is
 // A^T [(G g) * (B^T d)], G and A evaluating polynomials at the points and B^T being the transposed
 // inverse of evaluating one of degree 5.
-constexpr Matrix<6, 3> kG = {{{1, 0, 0},
-                              {1, 1, 1},
-                              {1, -1, 1},
-                              {1, 0.5f, 0.25f},
-                              {1, -2, 4},
-                              {0, 0, 1}}};
+constexpr Matrix<6, 3> kG = {
+    {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 0.5f, 0.25f}, {1, -2, 4}, {0, 0, 1}}};
 constexpr Matrix<4, 6> kAT = {{{1, 1, 1, 1, 1, 0},
                                {0, 1, -1, 0.5f, -2, 0},
                                {0, 1, 1, 0.25f, 4, 0},
@@ -162,8 +158,7 @@ inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdi
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v)
-      _mm512_storeu_ps(out + r * kPanel + v * kVector, sum[r][v]);
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(out + r * kPanel + v * kVector, sum[r][v]);
 }
 
 /// rows[i] [16] = column i of what rows were.
@@ -250,8 +245,8 @@ void write_group(const WinogradImages& images, int channels, std::int64_t group,
     const int rows = images.height - place.top < 4 ? images.height - place.top : 4;
     const int columns = images.width - place.left < 4 ? images.width - place.left : 4;
     for (int c = 0; c < kPanel; c += kVector) {
-      const __m512 bias = end.bias != nullptr ? _mm512_loadu_ps(end.bias + first + c)
-                                              : _mm512_setzero_ps();
+      const __m512 bias =
+          end.bias != nullptr ? _mm512_loadu_ps(end.bias + first + c) : _mm512_setzero_ps();
       // A NaN passes through both: max_ps gives the second operand where one is none.
       const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
       __m512 points[kPoints], result[16];
@@ -260,8 +255,10 @@ void write_group(const WinogradImages& images, int channels, std::int64_t group,
         points[p] = _mm512_loadu_ps(m + p * stride + t * kPanel + c);
       both_sides<kAT, 4, kSide>(points, result);
       for (int i = 0; i < rows; ++i) {
-        float* line = y + ((place.image * images.height + place.top + i) * images.width +
-                           place.left) * channels + first + c;
+        float* line =
+            y +
+            ((place.image * images.height + place.top + i) * images.width + place.left) * channels +
+            first + c;
         for (int j = 0; j < columns; ++j)
           _mm512_storeu_ps(line + std::ptrdiff_t{j} * channels,
                            _mm512_max_ps(least, _mm512_add_ps(result[i * 4 + j], bias)));
@@ -272,11 +269,13 @@ void write_group(const WinogradImages& images, int channels, std::int64_t group,
 
 /// A panel of an image from the transformed tiles of another with `depth` channels and transformed
 /// weights u [36][depth][panel].
-void write_panel(const WinogradImages& images, int depth, const float* tiles, const float* u,
-                 int channels, int first, WinogradEnd end, float* y, float* m) {
-  const std::ptrdiff_t from = point_stride(images.group(), depth), to = point_stride(images.group(), kPanel);
-  for (std::int64_t group = 0; group < images.groups(); ++group) {
-    const float* v = tiles + static_cast<std::size_t>(group) * winograd_tiles(images, depth);
+void write_panel(const WinogradImages& images, int depth, TileGroups groups, const float* tiles,
+                 const float* u, int channels, int first, WinogradEnd end, float* y, float* m) {
+  const std::ptrdiff_t from = point_stride(images.group(), depth),
+                       to = point_stride(images.group(), kPanel);
+  for (std::int64_t group = groups.first; group < groups.end; ++group) {
+    const float* v =
+        tiles + static_cast<std::size_t>(group - groups.first) * winograd_tiles(images, depth);
     for (int p = 0; p < kPoints; ++p)
       for (int t = 0; t < images.group(); t += 8)
         multiply<false>(depth, v + p * from + std::ptrdiff_t{t} * depth, depth, 1,
@@ -312,19 +311,19 @@ void winograd_gradient(const WinogradImages& images, int channels, const float* 
 }
 
 void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
-                      const float* tiles, const float* w, int panel, WinogradEnd end, float* y,
-                      float* scratch) {
+                      TileGroups groups, const float* tiles, const float* w, int panel,
+                      WinogradEnd end, float* y, float* scratch) {
   float* u = scratch + winograd_tiles(images, kPanel);
   transform_weights(in_channels, w, panel * kPanel, u);
-  write_panel(images, in_channels, tiles, u, out_channels, panel * kPanel, end, y, scratch);
+  write_panel(images, in_channels, groups, tiles, u, out_channels, panel * kPanel, end, y, scratch);
 }
 
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
-                            const float* tiles, const float* w, int panel, float* dx,
-                            float* scratch) {
+                            TileGroups groups, const float* tiles, const float* w, int panel,
+                            float* dx, float* scratch) {
   float* u = scratch + winograd_tiles(images, kPanel);
   transform_turned_weights(in_channels, out_channels, w, panel * kPanel, u);
-  write_panel(images, out_channels, tiles, u, in_channels, panel * kPanel, {}, dx, scratch);
+  write_panel(images, out_channels, groups, tiles, u, in_channels, panel * kPanel, {}, dx, scratch);
 }
 
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
@@ -375,10 +374,10 @@ std::size_t winograd_scratch(const WinogradImages&, int, int) {
 }
 void winograd_input(const WinogradImages&, int, const float*, std::int64_t, float*) {}
 void winograd_gradient(const WinogradImages&, int, const float*, std::int64_t, float*) {}
-void winograd_forward(const WinogradImages&, int, int, const float*, const float*, int,
+void winograd_forward(const WinogradImages&, int, int, TileGroups, const float*, const float*, int,
                       WinogradEnd, float*, float*) {}
-void winograd_backward_data(const WinogradImages&, int, int, const float*, const float*, int,
-                            float*, float*) {}
+void winograd_backward_data(const WinogradImages&, int, int, TileGroups, const float*, const float*,
+                            int, float*, float*) {}
 void winograd_backward_weights(const WinogradImages&, int, int, const float*, const float*, int,
                                float*, float*) {}
 

@@ -55,14 +55,18 @@ struct WinogradEnd {
   const float* bias = nullptr;  ///< [out channels], or null
   bool relu = false;
 };
-/// A panel of y from the transformed x of all groups. `scratch` is aligned to 64.
+/// Groups [first, end) whose transformed tiles lie in memory.
+struct TileGroups {
+  std::int64_t first = 0, end = 1;
+};
+/// A panel of y, as far as the groups go, from the transformed x. `scratch` is aligned to 64.
 void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
-                      const float* tiles, const float* w, int panel, WinogradEnd end, float* y,
-                      float* scratch);
-/// A panel of dx from the transformed dy of all groups, as of winograd_input.
+                      TileGroups groups, const float* tiles, const float* w, int panel,
+                      WinogradEnd end, float* y, float* scratch);
+/// A panel of dx, as far as the groups go, from dy transformed by winograd_input.
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
-                            const float* tiles, const float* w, int panel, float* dx,
-                            float* scratch);
+                            TileGroups groups, const float* tiles, const float* w, int panel,
+                            float* dx, float* scratch);
 /// A panel of in channels of dw from x and the transformed dy of all groups, as of
 /// winograd_gradient. dw [out, 3, 3, in] is overwritten.
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
