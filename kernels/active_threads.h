@@ -15,7 +15,7 @@ class ActiveThreads {
   /// Seconds of loops that are judged as a whole: several turns of the system's scheduler, which
   /// last some 3 ms, and more than what interrupts an idle machine now and then.
   static constexpr double kWindow = 0.05;
-  /// Windows from a halving to the next attempt with more.
+  /// Windows from one trial to the next.
   static constexpr int kPatience = 40;
 
   explicit ActiveThreads(int most) : most_(most), count_(most) {}
@@ -24,14 +24,18 @@ class ActiveThreads {
   int count() const { return count_; }
 
   /// A loop took `elapsed` seconds where it would have taken `expected`, had no thread stood still.
-  /// Where loops take more than twice what is expected, half of the threads are as fast: half of
-  /// them go on, and twice as many after a while.
+  /// Where loops take more than twice what is expected, half of the threads might be as fast, and
+  /// where some rest, more might be faster: for a window that is tried, and it stays if it is so.
   void report(double expected, double elapsed);
 
  private:
+  void try_with(int count, double speed);
+
   int most_, count_;
-  int rest_ = 0;  ///< windows to the next attempt
   double expected_ = 0, elapsed_ = 0;
+  int rest_ = 0;      ///< windows to the next trial
+  int before_ = 0;    ///< threads before the trial that goes on; 0: none does
+  double speed_ = 0;  ///< what they did: as many undisturbed threads do as much
 };
 
 }  // namespace wellspring
