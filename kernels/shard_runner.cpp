@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <omp.h>
 #include <stdexcept>
@@ -29,30 +27,19 @@ class WorkList final : public WorkRecorder {
   std::vector<std::function<void()>> work_;
 };
 
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 /// lists: by shard, then by thread.
-void run_lists(const std::vector<std::vector<WorkList>>& lists, ActiveThreads& active) {
+void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threads) {
   std::exception_ptr failure;
-  const auto shards = static_cast<int>(lists.size());
-  const int threads = std::min(active.count(), static_cast<int>(lists.front().size()));
-  const double begin = now_seconds();
-  double fastest = std::numeric_limits<double>::infinity();
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) reduction(min : fastest)
+  const int threads = std::min(active_threads, static_cast<int>(lists.front().size()));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::size_t i = 0; i < lists.size(); ++i) {
-    const double list_begin = now_seconds();
     try {
       lists[i][static_cast<std::size_t>(omp_get_thread_num())].run();
     } catch (...) {
 #pragma omp critical(wellspring_shard_failure)
       if (!failure) failure = std::current_exception();
     }
-    fastest = std::min(fastest, now_seconds() - list_begin);
   }
-  // A list that was not held up is the measure of all others, which are as long within a row.
-  active.report(fastest * ((shards + threads - 1) / threads), now_seconds() - begin);
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -85,7 +72,7 @@ void ShardRunner::enqueue(Stream& to, std::string_view name, Crew crew,
     }
   }
   to.run(NodeKind::kernel, name,
-         [lists, active = to.active_threads()] { run_lists(*lists, *active); });
+         [lists, active = to.active_threads()] { run_lists(*lists, active->count()); });
 }
 
 void add_partial_sums(Stream& stream, std::string_view name, std::vector<PartialSums> sums) {

@@ -7,88 +7,113 @@
 namespace wellspring {
 namespace {
 
-/// Windows of loops of a millisecond, each of which takes `slowdown` times what is expected of as
-/// many threads as work.
-void loops(ActiveThreads& active, const std::function<double(int)>& slowdown, int windows) {
-  for (int window = 0; window < windows; ++window) {
-    const double now = slowdown(active.count());
-    for (double time = 0; time < ActiveThreads::kWindow; time += 1e-3)
-      active.report(1e-3 / now, 1e-3);
+/// A machine on which a step takes as long as `seconds` says of so many threads, and cores are lost
+/// so many times a second.
+struct Machine {
+  std::function<double(int)> seconds;
+  double lost_a_second = 0;
+};
+
+class ActiveThreadsTest : public ::testing::Test {
+ protected:
+  /// Steps of so many windows, or a few more than that.
+  void run(ActiveThreads& active, const Machine& machine, int windows) {
+    for (int window = 0; window < windows; ++window)
+      for (double time = 0; time < ActiveThreads::kWindow;) {
+        const double seconds = machine.seconds(active.count());
+        lost_ += machine.lost_a_second * seconds;
+        time += seconds;
+        active.step(seconds);
+      }
   }
-}
-constexpr int kTrial = 2 + ActiveThreads::kPatience;  ///< its window, the rest, and one that judges
+  ActiveThreads of(int most) {
+    return ActiveThreads(most, [this] { return static_cast<long>(lost_); });
+  }
 
-double idle(int) {
-  return 1.2;
+  static constexpr int kTrial = ActiveThreads::kPatience + 2;  ///< windows from one to the next
+  double lost_ = 1000;
+};
+
+double fair(int threads) {
+  return 1e-3 / threads;
 }
-/// One of six cores is held, and steps are short: five threads never wait.
-double one_core_held(int threads) {
-  return threads > 5 ? 8 : 1.2;
+/// One of six cores is held, and steps are short.
+double one_held(int threads) {
+  return threads > 5 ? 2e-3 : fair(threads);
+}
+double all_but_one_held(int threads) {
+  return threads > 1 ? 1e-3 * threads : 1e-3;
 }
 
-TEST(ActiveThreads, AllWorkWhereNobodyHoldsACore) {
-  ActiveThreads active(6);
-  for (int window = 0; window < 200; ++window) {
-    loops(
-        active, window < 100 ? idle : [](int) { return 1.9; }, 1);
+TEST_F(ActiveThreadsTest, AllWorkWhereNobodyHoldsACore) {
+  ActiveThreads active = of(6);
+  for (int window = 0; window < 100; ++window) {
+    run(active, {fair, ActiveThreads::kHeld - 10}, 1);
     EXPECT_EQ(active.count(), 6);
   }
   EXPECT_EQ(active.most(), 6);
 }
 
-TEST(ActiveThreads, HalfGoOnWhereTheyAreFaster) {
-  ActiveThreads active(6);
-  loops(active, one_core_held, 1);
+TEST_F(ActiveThreadsTest, HalfGoOnWhereTheyAreFaster) {
+  ActiveThreads active = of(6);
+  run(active, {one_held, 150}, 2);
   EXPECT_EQ(active.count(), 3);
-  // All six are tried once in a while, for a window.
+  // No core is lost now, and once in a while all six are tried again.
   int with_all = 0;
   for (int window = 0; window < 10 * kTrial; ++window) {
-    loops(active, one_core_held, 1);
+    run(active, {one_held, 0}, 1);
     if (active.count() == 6)
       ++with_all;
     else
       EXPECT_EQ(active.count(), 3);
   }
-  EXPECT_EQ(with_all, 10);
+  EXPECT_NEAR(with_all, 10, 1);
 }
 
-TEST(ActiveThreads, OneIsEnoughWhereAllCoresButOneAreHeld) {
-  ActiveThreads active(6);
-  const auto held = [](int threads) { return threads > 1 ? 5.0 * threads * threads : 1; };
-  loops(active, held, 1 + 2 * kTrial);
+TEST_F(ActiveThreadsTest, OneIsEnoughWhereAllOtherCoresAreHeld) {
+  ActiveThreads active = of(6);
+  run(active, {all_but_one_held, 150}, 3 * kTrial);
   EXPECT_EQ(active.count(), 1);
 }
 
-// Where every core is held alike, half of the threads are as slow as all of them.
-TEST(ActiveThreads, AllGoOnWhereHalfAreNotFaster) {
-  ActiveThreads active(4);
+// Where every core is held alike, or steps are long, half of the threads are slower.
+TEST_F(ActiveThreadsTest, AllGoOnWhereHalfAreNotFaster) {
+  ActiveThreads active = of(4);
   int with_half = 0;
   for (int window = 0; window < 10 * kTrial; ++window) {
-    loops(
-        active, [](int) { return 2.2; }, 1);
+    run(active, {fair, 1000}, 1);
     if (active.count() < 4) ++with_half;
   }
-  EXPECT_EQ(active.count(), 4);
-  EXPECT_EQ(with_half, 10);
+  EXPECT_NEAR(with_half, 10, 1);
 }
 
-TEST(ActiveThreads, AllComeBackWhenTheCoreIsFree) {
-  ActiveThreads active(4);
-  const auto held = [](int threads) { return threads > 1 ? 5.0 * threads * threads : 1; };
-  loops(active, held, 3 * kTrial);
+TEST_F(ActiveThreadsTest, AllComeBackWhenTheCoreIsFree) {
+  ActiveThreads active = of(4);
+  run(active, {all_but_one_held, 150}, 3 * kTrial);
   ASSERT_EQ(active.count(), 1);
-  loops(active, idle, 3 * kTrial);
+  run(active, {fair, 0}, 3 * kTrial);
   EXPECT_EQ(active.count(), 4);
 }
 
-// What interrupts a machine now and then is far shorter than a window.
-TEST(ActiveThreads, OneLongLoopIsNoReason) {
-  ActiveThreads active(2);
-  for (int i = 0; i < 20; ++i) {
-    active.report(1e-4, ActiveThreads::kWindow / 4);
-    loops(active, idle, 1);
+// A step longer than a window is one; what it loses counts by the second, too.
+TEST_F(ActiveThreadsTest, LongStepsAreJudgedByTheirTime) {
+  ActiveThreads active = of(2);
+  for (int step = 0; step < 100; ++step) {
+    run(active, {[](int threads) { return 2.0 / threads; }, ActiveThreads::kHeld - 10}, 1);
     EXPECT_EQ(active.count(), 2);
   }
+}
+
+TEST_F(ActiveThreadsTest, OneThreadIsLeftAlone) {
+  ActiveThreads active(1, []() -> long { throw 0; });
+  run(active, {fair, 1000}, 100);
+  EXPECT_EQ(active.count(), 1);
+}
+
+TEST(LostCores, OnlyGrow) {
+  const long before = lost_cores();
+  EXPECT_GE(before, 0);
+  EXPECT_GE(lost_cores(), before);
 }
 
 }  // namespace
