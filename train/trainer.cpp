@@ -313,8 +313,7 @@ void Trainer::Impl::advance() {
   const auto begin = Clock::now();
   runner_.run(stream_, step);
   if (device_.is_cpu()) stream_.active_threads()->step(seconds_since(begin));
-  mixture_.after_step(stream_, step);
-  ++step;
+  mixture_.after_step(stream_, step++);
 }
 
 void Trainer::Impl::train_until(std::uint64_t last) {

@@ -2,10 +2,10 @@
 // of a pair of channels in place of 144. Called by kernels/ops/cpu/winograd_conv2d.cpp; host only.
 //
 // Source: A. Lavin, S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016,
-// section 4; the points 0, 1, -1, 1/2, -2 are those of B. Barabasz et al., "Error analysis and
-// improving the accuracy of Winograd convolution for deep neural networks", ACM TOMS 46(4), 2020,
-// table 3. An image is cut into tiles of 4x4 outputs. With d the 6x6 inputs of a tile, g a kernel
-// and matrices B, G, A of the points,
+// section 4; the points 0, 1, -1, 1/2, -2 round less than their 2 in place of 1/2 (B. Barabasz et
+// al., "Error analysis and improving the accuracy of Winograd convolution for deep neural
+// networks", ACM Transactions on Mathematical Software 46(4), 2020). An image is cut into tiles of
+// 4x4 outputs. With d the 6x6 inputs of a tile, g a kernel and matrices B, G, A of the points,
 //
 //   forward      y  = A^T [sum over in channels  (G g G^T) * (B^T d B)] A
 //   data         dx = the same of dy with the kernels turned by 180 degrees, channels exchanged
