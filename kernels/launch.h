@@ -111,7 +111,7 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
   }
 #endif
   stream.run(NodeKind::kernel, name,
-             [n, threads = stream.threads(), f] { host::run_map(n, threads, f); });
+             [n, active = stream.active_threads(), f] { host::run_map(n, active->count(), f); });
 }
 
 template <class F>
@@ -126,8 +126,9 @@ void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape sha
                                &block, sizeof block);
   }
 #endif
-  stream.run(NodeKind::kernel, name,
-             [n, threads = stream.threads(), shape, f] { host::run_league(n, threads, shape, f); });
+  stream.run(NodeKind::kernel, name, [n, active = stream.active_threads(), shape, f] {
+    host::run_league(n, active->count(), shape, f);
+  });
 }
 
 }  // namespace wellspring

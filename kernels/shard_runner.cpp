@@ -28,9 +28,9 @@ class WorkList final : public WorkRecorder {
 };
 
 /// lists: by shard, then by thread.
-void run_lists(const std::vector<std::vector<WorkList>>& lists) {
+void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threads) {
   std::exception_ptr failure;
-  const auto threads = static_cast<int>(lists.front().size());
+  const int threads = std::min(active_threads, static_cast<int>(lists.front().size()));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::size_t i = 0; i < lists.size(); ++i) {
     try {
@@ -71,7 +71,8 @@ void ShardRunner::enqueue(Stream& to, std::string_view name, Crew crew,
       record({shard, thread}, alone_);
     }
   }
-  to.run(NodeKind::kernel, name, [lists] { run_lists(*lists); });
+  to.run(NodeKind::kernel, name,
+         [lists, active = to.active_threads()] { run_lists(*lists, active->count()); });
 }
 
 void add_partial_sums(Stream& stream, std::string_view name, std::vector<PartialSums> sums) {
@@ -82,14 +83,15 @@ void add_partial_sums(Stream& stream, std::string_view name, std::vector<Partial
   std::vector<Block> blocks;
   for (std::size_t i = 0; i < sums.size(); ++i)
     for (std::int64_t first = 0; first < sums[i].n; first += kBlock) blocks.push_back({i, first});
-  stream.run(NodeKind::kernel, name,
-             [sums = std::move(sums), blocks = std::move(blocks), threads = stream.threads()] {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-               for (std::size_t b = 0; b < blocks.size(); ++b) {
-                 const PartialSums& sum = sums[blocks[b].sum];
-                 add_block(sum, blocks[b].first, std::min(kBlock, sum.n - blocks[b].first));
-               }
-             });
+  stream.run(
+      NodeKind::kernel, name,
+      [sums = std::move(sums), blocks = std::move(blocks), active = stream.active_threads()] {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(active->count())
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+          const PartialSums& sum = sums[blocks[b].sum];
+          add_block(sum, blocks[b].first, std::min(kBlock, sum.n - blocks[b].first));
+        }
+      });
 }
 
 }  // namespace wellspring

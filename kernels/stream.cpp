@@ -57,7 +57,7 @@ cudaMemcpyKind memcpy_kind(CopyDirection direction) {
 // As many as OpenMP will give: oneDNN divides its work among as many threads as it was told of, and
 // waits for ever for those that are missing.
 Stream::Stream(Device device, int threads)
-    : device_(device), threads_(compute_threads(threads).count) {
+    : device_(device), active_(std::make_shared<ActiveThreads>(compute_threads(threads).count)) {
   if (device_.is_cpu()) return;
   static_cast<void>(Device::parse(device_.to_string()));  // refuses a GPU that is not there
 #if WELLSPRING_CUDA

@@ -4,6 +4,7 @@
 // the calling thread (with OpenMP inside), or, while a StepGraph records, keeps it as a closure.
 #pragma once
 
+#include "kernels/active_threads.h"
 #include "kernels/device.h"
 
 #include <cstddef>
@@ -45,7 +46,9 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   Device device() const { return device_; }
-  int threads() const { return threads_; }
+  int threads() const { return active_->most(); }
+  /// How many of them work now: asked by each parallel loop when it runs, also one recorded.
+  const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
   /// The cudaStream_t, as void*; nullptr on the CPU.
   void* native() const { return native_; }
 
@@ -73,7 +76,7 @@ class Stream {
 
  private:
   Device device_;
-  int threads_;
+  std::shared_ptr<ActiveThreads> active_;
   void* native_ = nullptr;
   WorkRecorder* recorder_ = nullptr;
   mutable std::map<std::type_index, std::shared_ptr<void>> libraries_;

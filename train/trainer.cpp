@@ -310,9 +310,10 @@ void Trainer::Impl::advance() {
   } catch (const Error& error) {
     fail_data(error);
   }
+  const auto begin = Clock::now();
   runner_.run(stream_, step);
-  mixture_.after_step(stream_, step);
-  ++step;
+  if (device_.is_cpu()) stream_.active_threads()->step(seconds_since(begin));
+  mixture_.after_step(stream_, step++);
 }
 
 void Trainer::Impl::train_until(std::uint64_t last) {

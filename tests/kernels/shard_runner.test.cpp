@@ -67,6 +67,39 @@ TEST(ShardRunner, IsOneNodeOfARecordedStep) {
   EXPECT_EQ(runs, (std::array{2, 2, 2}));
 }
 
+// A recorded step asks each time how many threads work, and what it computes is the same.
+TEST(ShardRunner, ARecordedStepFollowsItsThreads) {
+  Stream stream(Device::cpu(), 3);
+  ShardRunner runner;
+  std::array<float, 7> results{};
+  std::array<int, 3> lists_of{};
+  const std::vector<float> parts = {1e8f, 4, 4};
+  float sum = 0;
+  const auto graph = StepGraph::record(stream, [&](Stream& to) {
+    runner.enqueue(to, "test", {7, 3}, [&](ShardRunner::Place place, Stream& alone) {
+      alone.run(NodeKind::kernel, "step", [&, place] {
+        results[place.shard] += 1.0f / static_cast<float>(place.shard + 3);
+#pragma omp atomic
+        ++lists_of[place.thread];
+      });
+    });
+    add_partial_sums(to, "sum", {{{&parts[0], &parts[1], &parts[2]}, &sum, 1, false}});
+  });
+  graph->launch(stream);
+  const auto first = results;
+  const float first_sum = sum;
+  // A machine that loses cores all the time: half of the threads are tried.
+  *stream.active_threads() = ActiveThreads(3, [lost = 0L]() mutable { return lost += 1000; });
+  stream.active_threads()->step(1);
+  ASSERT_EQ(stream.active_threads()->count(), 2);
+  results = {};
+  lists_of = {};
+  graph->launch(stream);
+  EXPECT_EQ(lists_of[0] + lists_of[1], 7);
+  EXPECT_EQ(results, first);
+  EXPECT_EQ(sum, first_sum);
+}
+
 TEST(ShardRunner, AFailureReachesTheCallerAfterAllOthersHaveRun) {
   Stream stream(Device::cpu(), 2);
   ShardRunner runner;

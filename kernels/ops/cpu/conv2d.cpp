@@ -1,6 +1,7 @@
 #include "kernels/ops/cpu/conv2d.h"
 
 #include "kernels/ops/cpu/linear_passes.h"
+#include "kernels/ops/cpu/winograd_conv2d.h"
 
 namespace wellspring::ops::cpu {
 namespace {
@@ -94,6 +95,7 @@ BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const P
 
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream) {
   require_f32(spec.to_string(), spec.compute, DType::f32);
+  if (auto faster = plan_winograd_conv2d(spec, stream)) return faster;
   return with_onednn_errors(spec.to_string(), [&] {
     return std::make_unique<OneDnnLayer<Conv2d, Problem>>(spec, stream);
   });

@@ -1,0 +1,386 @@
+// Compiled for AVX-512 whatever the rest of the program is compiled for. So that no function of
+// this file can be taken for one of another, it instantiates no library template.
+#include "kernels/ops/cpu/winograd.h"
+
+#if defined(__AVX512F__)
+
+#include <immintrin.h>
+
+namespace wellspring::ops::cpu {
+namespace {
+
+constexpr int kVector = 16;  // floats
+constexpr int kPanel = kWinogradPanel;
+constexpr int kSide = 6, kPoints = kSide * kSide;  // of a tile of inputs
+
+/// [rows][columns], known to the compiler, which leaves out what is multiplied by 0.
+template <int kRows, int kColumns>
+struct Matrix {
+  float at[kRows][kColumns];
+  constexpr Matrix<kColumns, kRows> transposed() const {
+    Matrix<kColumns, kRows> result{};
+    for (int r = 0; r < kRows; ++r)
+      for (int c = 0; c < kColumns; ++c) result.at[c][r] = at[r][c];
+    return result;
+  }
+};
+
+// Of the points 0, 1, -1, 1/2, -2 and infinity: an output y_i = sum_j d_(i+j) g_j is
+// A^T [(G g) * (B^T d)], G and A evaluating polynomials at the points and B^T being the transposed
+// inverse of evaluating one of degree 5.
+constexpr Matrix<6, 3> kG = {
+    {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 0.5f, 0.25f}, {1, -2, 4}, {0, 0, 1}}};
+constexpr Matrix<4, 6> kAT = {{{1, 1, 1, 1, 1, 0},
+                               {0, 1, -1, 0.5f, -2, 0},
+                               {0, 1, 1, 0.25f, 4, 0},
+                               {0, 1, -1, 0.125f, -8, 1}}};
+constexpr float k3 = 1.0f / 3, k6 = 1.0f / 6, k15 = 1.0f / 15, k30 = 1.0f / 30;
+constexpr Matrix<6, 6> kBT = {{{1, -1.5f, -2, 1.5f, 1, 0},
+                               {0, -k3, k6, 5 * k6, k3, 0},
+                               {0, -k3, 5 * k6, -k6, -k3, 0},
+                               {0, 32 * k15, 16 * k15, -32 * k15, -16 * k15, 0},
+                               {0, k30, -k15, -k30, k15, 0},
+                               {0, 1, -1.5f, -2, 1.5f, 1}}};
+constexpr Matrix<6, 4> kA = kAT.transposed();
+constexpr Matrix<3, 6> kGT = kG.transposed();
+
+/// out[r * out_stride] = sum over c of M[r][c] in[c * in_stride].
+template <auto M, int kRows, int kColumns>
+inline void times(const __m512* in, int in_stride, __m512* out, int out_stride) {
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+    __m512 sum = _mm512_setzero_ps();
+    bool first = true;
+#pragma GCC unroll 6
+    for (int c = 0; c < kColumns; ++c) {
+      const float factor = M.at[r][c];
+      if (factor == 0) continue;
+      const __m512 value = in[c * in_stride];
+      if (first)
+        sum = factor == 1 ? value : _mm512_mul_ps(value, _mm512_set1_ps(factor));
+      else if (factor == 1)
+        sum = _mm512_add_ps(sum, value);
+      else if (factor == -1)
+        sum = _mm512_sub_ps(sum, value);
+      else
+        sum = _mm512_fmadd_ps(value, _mm512_set1_ps(factor), sum);
+      first = false;
+    }
+    out[r * out_stride] = sum;
+  }
+}
+
+/// M in M^T, of one vector of channels: in [columns][columns], out [rows][rows].
+template <auto M, int kRows, int kColumns>
+inline void both_sides(const __m512* in, __m512* out) {
+  __m512 half[kRows * kColumns];
+#pragma GCC unroll 6
+  for (int c = 0; c < kColumns; ++c)
+    times<M, kRows, kColumns>(in + c, kColumns, half + c, kColumns);
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r)
+    times<M, kRows, kColumns>(half + r * kColumns, 1, out + r * kRows, 1);
+}
+
+/// Floats from one point's matrix [rows][columns] to the next: a vector more than it has, so that
+/// the 36 do not fall on the same lines of a cache.
+constexpr std::ptrdiff_t point_stride(int rows, int columns) {
+  return std::ptrdiff_t{rows} * columns + kVector;
+}
+
+/// Where tile `index` of all begins.
+struct TilePlace {
+  TilePlace(const WinogradImages& images, std::int64_t index) {
+    const std::int64_t line = index / images.tiles_across();
+    left = 4 * static_cast<int>(index % images.tiles_across());
+    top = 4 * static_cast<int>(line % images.tiles_down());
+    image = line / images.tiles_down();
+  }
+  std::int64_t image;
+  int top, left;
+};
+
+/// M patch M^T of channels [first, first + count) for the tiles of one group, the patch of a tile
+/// beginning `before` pixels in front of it. Pixels beyond the edge are 0.
+template <auto M, int kPatch>
+void transform_group(const WinogradImages& images, int channels, int before, const float* x,
+                     std::int64_t group, int first, int count, float* tiles) {
+  alignas(64) static constexpr float kZeros[kVector] = {};
+  const std::ptrdiff_t stride = point_stride(images.group(), count);
+  for (int t = 0; t < images.group(); ++t) {
+    float* to = tiles + std::ptrdiff_t{t} * count;
+    const std::int64_t index = group * images.group() + t;
+    const TilePlace place(images, index);
+    const float* from[kPatch * kPatch];  // null beyond the edge
+    for (int i = 0; i < kPatch; ++i)
+      for (int j = 0; j < kPatch; ++j) {
+        const int row = place.top - before + i, column = place.left - before + j;
+        const bool inside = index < images.tiles() && row >= 0 && row < images.height &&
+                            column >= 0 && column < images.width;
+        from[i * kPatch + j] =
+            inside ? x + ((place.image * images.height + row) * images.width + column) * channels +
+                         first
+                   : nullptr;
+      }
+    for (int c = 0; c < count; c += kVector) {
+      __m512 patch[kPatch * kPatch], result[kPoints];
+#pragma GCC unroll 36
+      for (int p = 0; p < kPatch * kPatch; ++p)
+        patch[p] = _mm512_loadu_ps(from[p] != nullptr ? from[p] + c : kZeros);
+      both_sides<M, kSide, kPatch>(patch, result);
+#pragma GCC unroll 36
+      for (int p = 0; p < kPoints; ++p) _mm512_storeu_ps(to + p * stride + c, result[p]);
+    }
+  }
+}
+
+/// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column],
+/// added to what is there where kAdd.
+template <bool kAdd>
+inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
+                     const float* b, float* out) {
+  constexpr int kRows = 8, kVectors = kPanel / kVector;
+  __m512 sum[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+      sum[r][v] = kAdd ? _mm512_loadu_ps(out + r * kPanel + v * kVector) : _mm512_setzero_ps();
+  for (int k = 0; k < depth; ++k, a += a_step, b += kPanel) {
+    const __m512 left = _mm512_loadu_ps(b), right = _mm512_loadu_ps(b + kVector);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 factor = _mm512_set1_ps(a[r * a_row]);
+      sum[r][0] = _mm512_fmadd_ps(factor, left, sum[r][0]);
+      sum[r][1] = _mm512_fmadd_ps(factor, right, sum[r][1]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(out + r * kPanel + v * kVector, sum[r][v]);
+}
+
+/// rows[i] [16] = column i of what rows were.
+void transpose(__m512* rows) {
+  __m512 pairs[16], fours[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+    pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const auto low = [&](int p) { return _mm512_castps_pd(pairs[4 * i + p]); };
+    fours[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(low(0), low(2)));
+    fours[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low(0), low(2)));
+    fours[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(low(1), low(3)));
+    fours[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(low(1), low(3)));
+  }
+  // fours[4 i + c]: rows 4 i to 4 i + 3 of column c, and of columns c + 4, c + 8, c + 12.
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512 even01 = _mm512_shuffle_f32x4(fours[c], fours[4 + c], 0x88),
+                 odd01 = _mm512_shuffle_f32x4(fours[c], fours[4 + c], 0xdd),
+                 even23 = _mm512_shuffle_f32x4(fours[8 + c], fours[12 + c], 0x88),
+                 odd23 = _mm512_shuffle_f32x4(fours[8 + c], fours[12 + c], 0xdd);
+    rows[c] = _mm512_shuffle_f32x4(even01, even23, 0x88);
+    rows[c + 8] = _mm512_shuffle_f32x4(even01, even23, 0xdd);
+    rows[c + 4] = _mm512_shuffle_f32x4(odd01, odd23, 0x88);
+    rows[c + 12] = _mm512_shuffle_f32x4(odd01, odd23, 0xdd);
+  }
+}
+
+/// The transformed weights of out channels [first, first + panel): u [36][in][panel].
+void transform_weights(int in, const float* w, int first, float* u) {
+  const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(in, kPanel);
+  for (int k = 0; k < kPanel; k += kVector)
+    for (int c = 0; c < in; c += kVector) {
+      __m512 taps[kVector * 9];  // [in channel][tap]
+      for (int tap = 0; tap < 9; ++tap) {
+        __m512 rows[kVector];
+#pragma GCC unroll 16
+        for (int i = 0; i < kVector; ++i)
+          rows[i] = _mm512_loadu_ps(w + (first + k + i) * kernel + tap * in + c);
+        transpose(rows);
+#pragma GCC unroll 16
+        for (int i = 0; i < kVector; ++i) taps[i * 9 + tap] = rows[i];
+      }
+      for (int i = 0; i < kVector; ++i) {
+        __m512 result[kPoints];
+        both_sides<kG, kSide, 3>(taps + i * 9, result);
+#pragma GCC unroll 36
+        for (int p = 0; p < kPoints; ++p)
+          _mm512_storeu_ps(u + p * stride + (c + i) * kPanel + k, result[p]);
+      }
+    }
+}
+
+/// The same of kernels turned by 180 degrees, for in channels [first, first + panel): u
+/// [36][out][panel].
+void transform_turned_weights(int in, int out, const float* w, int first, float* u) {
+  const std::ptrdiff_t stride = point_stride(out, kPanel);
+  for (int k = 0; k < out; ++k)
+    for (int c = 0; c < kPanel; c += kVector) {
+      __m512 taps[9], result[kPoints];
+#pragma GCC unroll 9
+      for (int tap = 0; tap < 9; ++tap)
+        taps[8 - tap] = _mm512_loadu_ps(w + (std::ptrdiff_t{k} * 9 + tap) * in + first + c);
+      both_sides<kG, kSide, 3>(taps, result);
+#pragma GCC unroll 36
+      for (int p = 0; p < kPoints; ++p)
+        _mm512_storeu_ps(u + p * stride + k * kPanel + c, result[p]);
+    }
+}
+
+/// Channels [first, first + panel) of y, which has `channels`, from the products of one group: m
+/// [36][group][panel].
+void write_group(const WinogradImages& images, int channels, std::int64_t group, const float* m,
+                 int first, WinogradEnd end, float* y) {
+  const std::ptrdiff_t stride = point_stride(images.group(), kPanel);
+  for (int t = 0; t < images.group(); ++t) {
+    const std::int64_t index = group * images.group() + t;
+    if (index >= images.tiles()) return;
+    const TilePlace place(images, index);
+    const int rows = images.height - place.top < 4 ? images.height - place.top : 4;
+    const int columns = images.width - place.left < 4 ? images.width - place.left : 4;
+    for (int c = 0; c < kPanel; c += kVector) {
+      const __m512 bias =
+          end.bias != nullptr ? _mm512_loadu_ps(end.bias + first + c) : _mm512_setzero_ps();
+      // A NaN passes through both: max_ps gives the second operand where one is none.
+      const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
+      __m512 points[kPoints], result[16];
+#pragma GCC unroll 36
+      for (int p = 0; p < kPoints; ++p)
+        points[p] = _mm512_loadu_ps(m + p * stride + t * kPanel + c);
+      both_sides<kAT, 4, kSide>(points, result);
+      for (int i = 0; i < rows; ++i) {
+        float* line =
+            y +
+            ((place.image * images.height + place.top + i) * images.width + place.left) * channels +
+            first + c;
+        for (int j = 0; j < columns; ++j)
+          _mm512_storeu_ps(line + std::ptrdiff_t{j} * channels,
+                           _mm512_max_ps(least, _mm512_add_ps(result[i * 4 + j], bias)));
+      }
+    }
+  }
+}
+
+/// A panel of an image from the transformed tiles of another with `depth` channels and transformed
+/// weights u [36][depth][panel].
+void write_panel(const WinogradImages& images, int depth, TileGroups groups, const float* tiles,
+                 const float* u, int channels, int first, WinogradEnd end, float* y, float* m) {
+  const std::ptrdiff_t from = point_stride(images.group(), depth),
+                       to = point_stride(images.group(), kPanel);
+  for (std::int64_t group = groups.first; group < groups.end; ++group) {
+    const float* v =
+        tiles + static_cast<std::size_t>(group - groups.first) * winograd_tiles(images, depth);
+    for (int p = 0; p < kPoints; ++p)
+      for (int t = 0; t < images.group(); t += 8)
+        multiply<false>(depth, v + p * from + std::ptrdiff_t{t} * depth, depth, 1,
+                        u + p * point_stride(depth, kPanel), m + p * to + t * kPanel);
+    write_group(images, channels, group, m, first, end, y);
+  }
+}
+
+}  // namespace
+
+bool winograd_available() {
+  return __builtin_cpu_supports("avx512f") != 0;
+}
+
+std::size_t winograd_tiles(const WinogradImages& images, int channels) {
+  return static_cast<std::size_t>(kPoints * point_stride(images.group(), channels));
+}
+
+std::size_t winograd_scratch(const WinogradImages& images, int in_channels, int out_channels) {
+  const int most = in_channels > out_channels ? in_channels : out_channels;
+  return winograd_tiles(images, kPanel) +
+         static_cast<std::size_t>(kPoints * point_stride(most, kPanel));
+}
+
+void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
+                    float* tiles) {
+  transform_group<kBT, 6>(images, channels, 1, x, group, 0, channels, tiles);
+}
+
+void winograd_gradient(const WinogradImages& images, int channels, const float* dy,
+                       std::int64_t group, float* tiles) {
+  transform_group<kA, 4>(images, channels, 0, dy, group, 0, channels, tiles);
+}
+
+void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
+                      TileGroups groups, const float* tiles, const float* w, int panel,
+                      WinogradEnd end, float* y, float* scratch) {
+  float* u = scratch + winograd_tiles(images, kPanel);
+  transform_weights(in_channels, w, panel * kPanel, u);
+  write_panel(images, in_channels, groups, tiles, u, out_channels, panel * kPanel, end, y, scratch);
+}
+
+void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
+                            TileGroups groups, const float* tiles, const float* w, int panel,
+                            float* dx, float* scratch) {
+  float* u = scratch + winograd_tiles(images, kPanel);
+  transform_turned_weights(in_channels, out_channels, w, panel * kPanel, u);
+  write_panel(images, out_channels, groups, tiles, u, in_channels, panel * kPanel, {}, dx, scratch);
+}
+
+void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
+                               const float* x, const float* tiles, int panel, float* dw,
+                               float* scratch) {
+  const int first = panel * kPanel, group_tiles = images.group();
+  const std::ptrdiff_t from = point_stride(images.group(), out_channels);
+  const std::ptrdiff_t beside = point_stride(images.group(), kPanel);
+  const std::ptrdiff_t sums = point_stride(out_channels, kPanel);
+  float *v = scratch, *du = scratch + winograd_tiles(images, kPanel);  // [36][out][panel]
+  for (std::int64_t group = 0; group < images.groups(); ++group) {
+    const float* d = tiles + static_cast<std::size_t>(group) * winograd_tiles(images, out_channels);
+    transform_group<kBT, 6>(images, in_channels, 1, x, group, first, kPanel, v);
+    for (int p = 0; p < kPoints; ++p)
+      for (int k = 0; k < out_channels; k += 8) {
+        const auto add = group == 0 ? &multiply<false> : &multiply<true>;
+        add(group_tiles, d + p * from + k, 1, out_channels, v + p * beside,
+            du + p * sums + std::ptrdiff_t{k} * kPanel);
+      }
+  }
+  for (int k = 0; k < out_channels; ++k)
+    for (int c = 0; c < kPanel; c += kVector) {
+      __m512 points[kPoints], taps[9];
+#pragma GCC unroll 36
+      for (int p = 0; p < kPoints; ++p)
+        points[p] = _mm512_loadu_ps(du + p * sums + std::ptrdiff_t{k} * kPanel + c);
+      both_sides<kGT, 3, kSide>(points, taps);
+#pragma GCC unroll 9
+      for (int tap = 0; tap < 9; ++tap)
+        _mm512_storeu_ps(dw + (std::ptrdiff_t{k} * 9 + tap) * in_channels + first + c, taps[tap]);
+    }
+}
+
+}  // namespace wellspring::ops::cpu
+
+#else
+
+namespace wellspring::ops::cpu {
+
+bool winograd_available() {
+  return false;
+}
+std::size_t winograd_tiles(const WinogradImages&, int) {
+  return 0;
+}
+std::size_t winograd_scratch(const WinogradImages&, int, int) {
+  return 0;
+}
+void winograd_input(const WinogradImages&, int, const float*, std::int64_t, float*) {}
+void winograd_gradient(const WinogradImages&, int, const float*, std::int64_t, float*) {}
+void winograd_forward(const WinogradImages&, int, int, TileGroups, const float*, const float*, int,
+                      WinogradEnd, float*, float*) {}
+void winograd_backward_data(const WinogradImages&, int, int, TileGroups, const float*, const float*,
+                            int, float*, float*) {}
+void winograd_backward_weights(const WinogradImages&, int, int, const float*, const float*, int,
+                               float*, float*) {}
+
+}  // namespace wellspring::ops::cpu
+
+#endif

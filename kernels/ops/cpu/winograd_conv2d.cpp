@@ -1,0 +1,150 @@
+#include "kernels/ops/cpu/winograd_conv2d.h"
+
+#include "core/error.h"
+#include "kernels/ops/column_sum.h"
+#include "kernels/ops/cpu/onednn.h"
+#include "kernels/ops/cpu/winograd.h"
+
+#include <algorithm>
+#include <omp.h>
+
+namespace wellspring::ops::cpu {
+namespace {
+
+/// As many groups at a time as transform to this: about a core's second-level cache.
+constexpr std::size_t kTileBytes = std::size_t{1} << 20;
+
+/// Each pass transforms the tiles of one tensor, group by group, and then makes its result panel by
+/// panel; forward and to the data some groups at a time. No sum is shared by two threads, so its
+/// bits do not depend on how many there are.
+class WinogradConv2d final : public Conv2d {
+ public:
+  WinogradConv2d(const Conv2dSpec& spec, const WinogradImages& images, const Stream& stream)
+      : spec_(spec),
+        images_(images),
+        threads_(stream.threads()),
+        scratch_floats_(winograd_scratch(images, spec.in_channels, spec.out_channels)) {
+    const auto tile_floats = [&](std::int64_t groups, int channels) {
+      return static_cast<std::size_t>(groups) * winograd_tiles(images, channels);
+    };
+    WorkspaceLayout layout;
+    tiles_ = layout.take(sizeof(float) *
+                         std::max({tile_floats(groups_at_once(spec.in_channels), spec.in_channels),
+                                   tile_floats(images.groups(), spec.out_channels)}));
+    partials_ = layout.take(spec.bias ? column_sum_partials(sums()) * sizeof(float) : 0);
+    scratch_ = layout.take(scratch_floats_ * sizeof(float) * static_cast<std::size_t>(threads_));
+    workspace_bytes_ = layout.bytes();
+  }
+
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+
+  void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
+               Workspace workspace) override {
+    WS_EXPECT(workspace.bytes >= workspace_bytes_);
+    const WinogradEnd end{spec_.bias ? bias : nullptr, spec_.activation == Activation::relu};
+    stream.run(NodeKind::kernel, "conv2d forward", [=, this] {
+      in_parts(spec_.in_channels, [&](TileGroups groups) {
+        transform(winograd_input, spec_.in_channels, x, groups, workspace);
+        each_panel(spec_.out_channels, workspace, [&](int panel, float* scratch) {
+          winograd_forward(images_, spec_.in_channels, spec_.out_channels, groups, tiles(workspace),
+                           static_cast<const float*>(w), panel, end, static_cast<float*>(y),
+                           scratch);
+        });
+      });
+    });
+  }
+
+  void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
+                     Workspace workspace) override {
+    WS_EXPECT(workspace.bytes >= workspace_bytes_);
+    stream.run(NodeKind::kernel, "conv2d backward data", [=, this] {
+      in_parts(spec_.out_channels, [&](TileGroups groups) {
+        transform(winograd_input, spec_.out_channels, dy, groups, workspace);
+        each_panel(spec_.in_channels, workspace, [&](int panel, float* scratch) {
+          winograd_backward_data(images_, spec_.in_channels, spec_.out_channels, groups,
+                                 tiles(workspace), static_cast<const float*>(w), panel,
+                                 static_cast<float*>(dx), scratch);
+        });
+      });
+    });
+  }
+
+  void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
+                        Workspace workspace) override {
+    WS_EXPECT(workspace.bytes >= workspace_bytes_);
+    stream.run(NodeKind::kernel, "conv2d backward weights", [=, this] {
+      transform(winograd_gradient, spec_.out_channels, dy, {0, images_.groups()}, workspace);
+      each_panel(spec_.in_channels, workspace, [&](int panel, float* scratch) {
+        winograd_backward_weights(images_, spec_.in_channels, spec_.out_channels,
+                                  static_cast<const float*>(x), tiles(workspace), panel,
+                                  static_cast<float*>(dw), scratch);
+      });
+    });
+    if (spec_.bias && dbias != nullptr)
+      column_sum(stream, sums(), dy, static_cast<float*>(at(workspace, partials_)), dbias);
+  }
+
+ private:
+  using Transform = void (*)(const WinogradImages&, int, const float*, std::int64_t, float*);
+
+  ColumnSumSpec sums() const {
+    return {spec_.batch * spec_.in_height * spec_.in_width, spec_.out_channels};
+  }
+  float* tiles(Workspace workspace) const { return static_cast<float*>(at(workspace, tiles_)); }
+
+  std::int64_t groups_at_once(int channels) const {
+    const std::size_t bytes = winograd_tiles(images_, channels) * sizeof(float);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(kTileBytes / bytes), 1,
+                                    images_.groups());
+  }
+  template <class Body>
+  void in_parts(int channels, const Body& body) const {
+    const std::int64_t each = groups_at_once(channels), all = images_.groups();
+    for (std::int64_t first = 0; first < all; first += each)
+      body(TileGroups{first, std::min(first + each, all)});
+  }
+
+  void transform(Transform of_group, int channels, const void* image, TileGroups groups,
+                 Workspace workspace) const {
+    const std::size_t stride = winograd_tiles(images_, channels);
+    float* const to = tiles(workspace);
+#pragma omp parallel for schedule(static) num_threads(threads_)
+    for (std::int64_t group = groups.first; group < groups.end; ++group)
+      of_group(images_, channels, static_cast<const float*>(image), group,
+               to + static_cast<std::size_t>(group - groups.first) * stride);
+  }
+
+  /// body(panel, scratch of the thread)
+  template <class Body>
+  void each_panel(int channels, Workspace workspace, const Body& body) const {
+    auto* const scratch = static_cast<float*>(at(workspace, scratch_));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_)
+    for (int panel = 0; panel < channels / kWinogradPanel; ++panel)
+      body(panel, scratch + static_cast<std::size_t>(omp_get_thread_num()) * scratch_floats_);
+  }
+
+  Conv2dSpec spec_;
+  WinogradImages images_;
+  int threads_;
+  std::size_t scratch_floats_;  ///< of a thread
+  // Offsets in the workspace.
+  std::size_t tiles_ = 0, partials_ = 0, scratch_ = 0;
+  std::size_t workspace_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Conv2d> plan_winograd_conv2d(const Conv2dSpec& spec, const Stream& stream) {
+  const WinogradImages images{spec.batch, spec.in_height, spec.in_width};
+  const std::int64_t pixels = spec.batch * spec.in_height * spec.in_width;
+  // A tile of 36 multiplications stands for 144, or for fewer at an edge; and transforming the
+  // weights, once a pass, has to be little beside 16 tiles.
+  const bool fits = spec.compute == DType::f32 && spec.kernel == 3 && spec.stride == 1 &&
+                    spec.padding == 1 && spec.in_channels % kWinogradPanel == 0 &&
+                    spec.out_channels % kWinogradPanel == 0 && 8 * images.tiles() <= pixels &&
+                    images.tiles() >= 16;
+  if (!fits || !winograd_available()) return nullptr;
+  return std::make_unique<WinogradConv2d>(spec, images, stream);
+}
+
+}  // namespace wellspring::ops::cpu
