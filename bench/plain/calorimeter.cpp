@@ -71,15 +71,14 @@ Shower draw_shower(const SampleRng& rng) {
 }
 
 Lateral lateral_at(const Shower& shower, double depth) {
-  const double moliere = 10 / kDensity * 21.2 * kA / (2.66 * kZ) *
-                         std::pow(kLength * kZ / kA, -0.1);
+  const double moliere =
+      10 / kDensity * 21.2 * kA / (2.66 * kZ) * std::pow(kLength * kZ / kA, -0.1);
   const double y = std::log(shower.energy);
   const double tau = depth * (shower.alpha - 1) / (shower.t * shower.alpha) * shower.mean_alpha /
                      (shower.mean_alpha - 1);
   const double core = (0.0251 + 0.00319 * y) + (0.1162 - 0.000381 * kZ) * tau;
-  const double tail =
-      (0.659 - 0.00309 * kZ) * (std::exp(-2.59 * (tau - 0.645)) +
-                                std::exp((0.3585 + 0.0421 * y) * (tau - 0.645)));
+  const double tail = (0.659 - 0.00309 * kZ) * (std::exp(-2.59 * (tau - 0.645)) +
+                                                std::exp((0.3585 + 0.0421 * y) * (tau - 0.645)));
   const double u = (0.401 + 0.00187 * kZ - tau) / (1.313 - 0.0686 * y);
   const double share = (2.632 - 0.00094 * kZ) * std::exp(u - std::exp(u));
   const auto squared = [&](double r, double low, double high) {
@@ -94,7 +93,8 @@ void draw(const SampleRng& rng, std::span<float> x, const Fill& fill) {
   const Shower shower = draw_shower(rng);
   // Shares of energy are single precision's.
   const auto units_until = [&](double depth) {
-    return std::floor(0x1p40 * static_cast<double>(static_cast<float>(shower.profile.until(depth))));
+    return std::floor(0x1p40 *
+                      static_cast<double>(static_cast<float>(shower.profile.until(depth))));
   };
   std::vector<double> cells(kLayers * kRings);
   std::uint32_t spot = 0;
@@ -106,8 +106,8 @@ void draw(const SampleRng& rng, std::span<float> x, const Fill& fill) {
       const Lateral lateral = lateral_at(shower, (front + back) / 2);
       const double share = shower.of_spots.until(back) - shower.of_spots.until(front);
       const auto spots = static_cast<std::uint32_t>(std::max(1.0, shower.spots * share + 0.5));
-      fill(lateral, units, spots, spot, std::span(cells).subspan(
-          static_cast<std::size_t>(kRings * layer), kRings));
+      fill(lateral, units, spots, spot,
+           std::span(cells).subspan(static_cast<std::size_t>(kRings * layer), kRings));
       spot += spots;
     }
   }
@@ -116,29 +116,31 @@ void draw(const SampleRng& rng, std::span<float> x, const Fill& fill) {
 }
 
 void draw_spots(const SampleRng& rng, std::span<float> x) {
-  draw(rng, x, [&](const Lateral& lateral, double units, std::uint32_t spots, std::uint32_t first,
-                   std::span<double> rings) {
-    const auto of_all = static_cast<std::uint64_t>(units);
-    for (std::uint32_t i = 0; i < spots; ++i) {
-      const Philox4 w = rng.block(Purpose::texture, first + i);
-      const bool core = static_cast<double>(unit_float(w.word[0])) < lateral.core_share;
-      const auto v = static_cast<double>(unit_float(w.word[1]));
-      const double r = std::sqrt((core ? lateral.core : lateral.tail) * v / (1 - v));
-      const auto ring = static_cast<std::size_t>(r / kRingWidth);
-      if (ring >= rings.size()) continue;
-      rings[ring] += static_cast<double>(of_all / spots + (i < of_all % spots ? 1 : 0));
-    }
-  });
+  draw(rng, x,
+       [&](const Lateral& lateral, double units, std::uint32_t spots, std::uint32_t first,
+           std::span<double> rings) {
+         const auto of_all = static_cast<std::uint64_t>(units);
+         for (std::uint32_t i = 0; i < spots; ++i) {
+           const Philox4 w = rng.block(Purpose::texture, first + i);
+           const bool core = static_cast<double>(unit_float(w.word[0])) < lateral.core_share;
+           const auto v = static_cast<double>(unit_float(w.word[1]));
+           const double r = std::sqrt((core ? lateral.core : lateral.tail) * v / (1 - v));
+           const auto ring = static_cast<std::size_t>(r / kRingWidth);
+           if (ring >= rings.size()) continue;
+           rings[ring] += static_cast<double>(of_all / spots + (i < of_all % spots ? 1 : 0));
+         }
+       });
 }
 
 void draw_mean(const SampleRng& rng, std::span<float> x) {
-  draw(rng, x, [](const Lateral& lateral, double units, std::uint32_t, std::uint32_t,
-                  std::span<double> rings) {
-    for (std::size_t i = 0; i < rings.size(); ++i) {
-      const double inner = kRingWidth * static_cast<double>(i), outer = inner + kRingWidth;
-      rings[i] += units * (lateral.within(outer * outer) - lateral.within(inner * inner));
-    }
-  });
+  draw(rng, x,
+       [](const Lateral& lateral, double units, std::uint32_t, std::uint32_t,
+          std::span<double> rings) {
+         for (std::size_t i = 0; i < rings.size(); ++i) {
+           const double inner = kRingWidth * static_cast<double>(i), outer = inner + kRingWidth;
+           rings[i] += units * (lateral.within(outer * outer) - lateral.within(inner * inner));
+         }
+       });
 }
 
 template <class Draw>

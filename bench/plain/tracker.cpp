@@ -20,18 +20,16 @@ struct Surface {
   int volume, layer;  ///< volume 0 measures nothing; of a ring those at +z
 
   bool ring() const { return low > 0; }
-  double area() const {
-    return ring() ? kPi * (high * high - low * low) : 4 * kPi * place * high;
-  }
+  double area() const { return ring() ? kPi * (high * high - low * low) : 4 * kPi * place * high; }
 };
 
 std::vector<Surface> cylinders() {
-  return {{19, 0, 3000, 0.8 / 352.8, 0, 0},  {32, 0, 471.5, kPixels, 8, 2},
-          {72, 0, 471.5, kPixels, 8, 4},     {116, 0, 471.5, kPixels, 8, 6},
-          {172, 0, 471.5, kPixels, 8, 8},    {200, 0, 2800, 1.8 / 352.8, 0, 0},
-          {260, 0, 1084, kStrips, 13, 2},    {360, 0, 1084, kStrips, 13, 4},
-          {500, 0, 1084, kStrips, 13, 6},    {660, 0, 1084, kStrips, 13, 8},
-          {820, 0, 1084, kStrips, 17, 2},    {1020, 0, 1084, kStrips, 17, 4}};
+  return {{19, 0, 3000, 0.8 / 352.8, 0, 0}, {32, 0, 471.5, kPixels, 8, 2},
+          {72, 0, 471.5, kPixels, 8, 4},    {116, 0, 471.5, kPixels, 8, 6},
+          {172, 0, 471.5, kPixels, 8, 8},   {200, 0, 2800, 1.8 / 352.8, 0, 0},
+          {260, 0, 1084, kStrips, 13, 2},   {360, 0, 1084, kStrips, 13, 4},
+          {500, 0, 1084, kStrips, 13, 6},   {660, 0, 1084, kStrips, 13, 8},
+          {820, 0, 1084, kStrips, 17, 2},   {1020, 0, 1084, kStrips, 17, 4}};
 }
 
 /// Of one side, by distance and radius.
@@ -128,8 +126,8 @@ void measure(const Helix& at, const Surface& surface, bool forward, const Philox
     hits.push_back(hit_at(grown * at.x - f * at.y, grown * at.y + f * at.x, at.z, where));
   } else {
     const double shrunk = 1 / std::sqrt(1 + f * f);
-    hits.push_back(hit_at(shrunk * (at.x - f * at.y), shrunk * (at.y + f * at.x),
-                          at.z + across * g2, where));
+    hits.push_back(
+        hit_at(shrunk * (at.x - f * at.y), shrunk * (at.y + f * at.x), at.z + across * g2, where));
   }
 }
 
@@ -206,11 +204,12 @@ void add_noise(const SampleRng& rng, const Surface& surface, std::uint32_t numbe
     sum -= std::log(static_cast<double>(unit_float_open(w.word[0])));
     if (sum >= mean) return;
     const double phi = 2 * kPi * sum / mean, u = static_cast<double>(unit_float(w.word[1]));
-    const double r = surface.ring() ? std::sqrt(std::lerp(surface.low * surface.low,
-                                                          surface.high * surface.high, u))
-                                    : surface.place;
-    const double z = surface.ring() ? (forward ? surface.place : -surface.place)
-                                    : surface.high * (2 * u - 1);
+    const double r =
+        surface.ring()
+            ? std::sqrt(std::lerp(surface.low * surface.low, surface.high * surface.high, u))
+            : surface.place;
+    const double z =
+        surface.ring() ? (forward ? surface.place : -surface.place) : surface.high * (2 * u - 1);
     hits.push_back(hit_at(r * std::cos(phi), r * std::sin(phi), z, numbers(surface, forward)));
   }
 }
@@ -229,7 +228,8 @@ void draw_hits(const Detector& detector, const SampleRng& rng, std::span<float> 
     ++layer;
   }
   for (const bool forward : {true, false}) {
-    for (const Surface& s : detector.rings) add_noise(rng, s, layer++, forward, s.area() / area, hits);
+    for (const Surface& s : detector.rings)
+      add_noise(rng, s, layer++, forward, s.area() / area, hits);
   }
   std::ranges::fill(x, 0.0f);
   for (std::size_t i = 0; i < hits.size() && 5 * i < x.size(); ++i)
@@ -239,7 +239,10 @@ void draw_hits(const Detector& detector, const SampleRng& rng, std::span<float> 
 }  // namespace
 
 PlainLoop plain_tracks() {
-  return {"", "tracks", {}, 1,
+  return {"",
+          "tracks",
+          {},
+          1,
           [detector = Detector()](std::uint64_t seed, std::uint64_t sample, std::span<float> x) {
             draw_hits(detector, {named_key(seed, "tracks"), sample}, x);
           }};
