@@ -86,8 +86,7 @@ class PulseFiles : public ::testing::Test {
 };
 
 /// What the generator made, as files have it: by time, which is whole nanoseconds.
-void expect_pulses(const Emitted& read, const Emitted& made, const Emitted& in_ns,
-                   float per_time) {
+void expect_pulses(const Emitted& read, const Emitted& made, const Emitted& in_ns, float per_time) {
   ASSERT_EQ(read.source->layout(), made.source->layout());
   const auto items = static_cast<std::size_t>(made.source->layout().items);
   std::vector<float> wanted(made.batch->x().size());
@@ -149,8 +148,8 @@ TEST_F(PulseFiles, OfAnybodyAreItemsOfTheirEvents) {
 }
 
 TEST_F(PulseFiles, WhatIsMissingOrDoesNotFitIsRefused) {
-  for (const char* name : {"time", "sensor_id", "charge", "auxiliary", "last_pulse_index",
-                           "sensor_geometry"}) {
+  for (const char* name :
+       {"time", "sensor_id", "charge", "auxiliary", "last_pulse_index", "sensor_geometry"}) {
     Table table;
     table.without = name;
     expect_parts(refused(table), {fmt::format("'{}' is not in the file", name),
