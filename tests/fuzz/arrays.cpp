@@ -22,11 +22,26 @@ using namespace wellspring;
 
 namespace {
 
-constexpr std::array<const char*, 20> kNames = {
-    "x",           "offsets",           "label",            "globals",         "latents",
-    "target",      "weight",            "metadata",         "showers",         "incident_energies",
-    "jet_features", "particle_features", "first_pulse_index", "last_pulse_index", "time",
-    "sensor_id",   "charge",            "auxiliary",        "sensor_geometry", "azimuth"};
+constexpr std::array<const char*, 20> kNames = {"x",
+                                                "offsets",
+                                                "label",
+                                                "globals",
+                                                "latents",
+                                                "target",
+                                                "weight",
+                                                "metadata",
+                                                "showers",
+                                                "incident_energies",
+                                                "jet_features",
+                                                "particle_features",
+                                                "first_pulse_index",
+                                                "last_pulse_index",
+                                                "time",
+                                                "sensor_id",
+                                                "charge",
+                                                "auxiliary",
+                                                "sensor_geometry",
+                                                "azimuth"};
 
 constexpr std::array<const char*, 14> kTypes = {"<f4", "<i8", "<i4", "|u1", "<f8", "|b1", "<f2",
                                                 "<i2", "<u4", "|i1", "<u2", ">f4", ">i8", "<u8"};
