@@ -53,6 +53,7 @@ void print_parameters(const std::vector<ParamRow>& rows) {
     fmt::print("  {}  {}, {}{}\n      {}\n", paint(Colour::bold, row.name), type_name(row.type),
                standard, range, row.help);
     if (!row.source.empty()) fmt::print("      source: {}\n", row.source);
+    if (!row.effect.empty()) fmt::print("      only with {}\n", row.effect);
     for (const ParamPreset& preset : row.presets) {
       fmt::print("      {}  {}\n          {}\n", paint(Colour::bold, preset.name), preset.help,
                  preset.to_string());

@@ -32,6 +32,7 @@ Json to_json(const ParamRow& row) {
   object["choices"] = row.choices;
   object["help"] = row.help;
   object["source"] = row.source;
+  if (!row.effect.empty()) object["effect"] = row.effect;
   for (const ParamPreset& preset : row.presets) object["presets"].push_back(to_json(preset));
   return object;
 }

@@ -380,20 +380,21 @@ bool Hdf5File::has(std::string_view name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
 }
 
+void Hdf5File::refuse_damaged(const std::string& name) const {
+  refuse(name, "cannot be read", last_reason(), "the file is damaged: make or copy it again");
+}
+
 detail::Hdf5Handle Hdf5File::open_dataset(const std::string& name) const {
-  const auto damaged = [&] {
-    refuse(name, "cannot be read", last_reason(), "the file is damaged: make or copy it again");
-  };
   if (!has(name)) {
     fail(ErrorKind::data, {fmt::format("{}: '{}' is not in the file", path_.string(), name), "",
                            name_advice(name, names_)});
   }
   H5L_info_t link;
-  if (H5Lget_info(hdf5_.id(), name.c_str(), &link, H5P_DEFAULT) < 0) damaged();
+  if (H5Lget_info(hdf5_.id(), name.c_str(), &link, H5P_DEFAULT) < 0) refuse_damaged(name);
   if (link.type != H5L_TYPE_HARD)
     refuse(name, "is a link", "links are not followed", "copy what it leads to into this file");
   detail::Hdf5Handle object(H5Oopen(hdf5_.id(), name.c_str(), H5P_DEFAULT));
-  if (!object) damaged();
+  if (!object) refuse_damaged(name);
   if (H5Iget_type(object.id()) != H5I_DATASET)
     refuse(name, "is no array", "it is a group or a type", "name an array");
   return object;
@@ -422,12 +423,12 @@ std::size_t cache_bytes(const detail::Hdf5Handle& creation, const std::vector<st
 Hdf5Array Hdf5File::array(const std::string& name) const {
   const Session session;
   const detail::Hdf5Handle found = open_dataset(name);
-  const detail::Hdf5Handle type(H5Dget_type(found.id())), space(H5Dget_space(found.id())),
+  detail::Hdf5Handle type(H5Dget_type(found.id())), space(H5Dget_space(found.id())),
       creation(H5Dget_create_plist(found.id()));
-  const auto damaged = [&] {
-    refuse(name, "cannot be read", last_reason(), "the file is damaged: make or copy it again");
-  };
-  if (!type || !space || !creation) damaged();
+  // Whole numbers with names: h5py writes True and False so.
+  if (type && H5Tget_class(type.id()) == H5T_ENUM)
+    type = detail::Hdf5Handle(H5Tget_super(type.id()));
+  if (!type || !space || !creation) refuse_damaged(name);
   const H5T_class_t kind = H5Tget_class(type.id());
   const std::size_t element = H5Tget_size(type.id());
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || element == 0 || element > 8)
@@ -440,24 +441,24 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   array.bits_ = static_cast<int>(8 * element);
   array.signed_ = kind == H5T_FLOAT || H5Tget_sign(type.id()) != H5T_SGN_NONE;
   const int rank = H5Sget_simple_extent_ndims(space.id());
-  if (rank < 0) damaged();
+  if (rank < 0) refuse_damaged(name);
   if (rank == 0 || H5Sget_simple_extent_type(space.id()) != H5S_SIMPLE)
     refuse(name, "is one number", "an array has at least one dimension", "store [rows, ...]");
   std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
-  if (H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr) < 0) damaged();
+  if (H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr) < 0) refuse_damaged(name);
 
   if (H5Pget_layout(creation.id()) == H5D_VIRTUAL || H5Pget_external_count(creation.id()) > 0)
     refuse(name, "lies in other files", "nothing but the file itself is read",
            "copy the array into this file");
   const int filters = H5Pget_nfilters(creation.id());
-  if (filters < 0) damaged();
+  if (filters < 0) refuse_damaged(name);
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0, config = 0;
     std::size_t values = 0;
     char text[64] = "";
     const H5Z_filter_t filter = H5Pget_filter2(creation.id(), static_cast<unsigned>(i), &flags,
                                                &values, nullptr, sizeof text, text, &config);
-    if (filter < 0) damaged();
+    if (filter < 0) refuse_damaged(name);
     if (H5Zfilter_avail(filter) > 0) continue;
     refuse(name, fmt::format("is compressed by filter {} ({})", filter, printable(text)),
            "the HDF5 library here has no such filter, and loads none",
@@ -481,7 +482,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   constexpr std::size_t kSlots = 12421;  // a prime, some hundred for each chunk of a row
   H5Pset_chunk_cache(access.id(), kSlots, cache_bytes(creation, array.shape_, element), 1.0);
   array.dataset_ = detail::Hdf5Handle(H5Dopen2(hdf5_.id(), name.c_str(), access.id()));
-  if (!array.dataset_) damaged();
+  if (!array.dataset_) refuse_damaged(name);
   return array;
 }
 

@@ -136,7 +136,8 @@ class Hdf5File {
   /// Names of what the root holds, sorted.
   const std::vector<std::string>& names() const { return names_; }
   bool has(std::string_view name) const;
-  /// An array of numbers with at least one dimension. Errors (data): it is not there (with the
+  /// An array of numbers with at least one dimension; also of whole numbers with names, as h5py
+  /// writes True and False. Errors (data): it is not there (with the
   /// nearest name), no such array, compressed by a filter that is not deflate, shuffle, fletcher32,
   /// szip, nbit or scale-offset, more data than the file can hold.
   Hdf5Array array(const std::string& name) const;
@@ -146,6 +147,7 @@ class Hdf5File {
  private:
   [[noreturn]] void refuse(const std::string& name, const std::string& problem,
                            const std::string& why, const std::string& advice) const;
+  [[noreturn]] void refuse_damaged(const std::string& name) const;
   detail::Hdf5Handle open_dataset(const std::string& name) const;
 
   std::filesystem::path path_;

@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/npy_numbers.h"
 #include "core/text.h"
 #include "core/unicode.h"
 
@@ -22,20 +23,8 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
 
-struct Descriptor {
-  ElementType type;
-  std::string_view text;
-};
-constexpr std::array<Descriptor, 5> kDescriptors = {{{ElementType::u8, "|u1"},
-                                                     {ElementType::i32, "<i4"},
-                                                     {ElementType::i64, "<i8"},
-                                                     {ElementType::f32, "<f4"},
-                                                     {ElementType::f64, "<f8"}}};
-
-std::string_view descriptor_of(ElementType type) {
-  for (const Descriptor& entry : kDescriptors) {
-    if (entry.type == type) return entry.text;
-  }
+std::string descriptor_of(ElementType type) {
+  if (const auto numbers = npy_numbers(type)) return numbers->descriptor();
   fail(ErrorKind::data, {fmt::format("NumPy has no type {}", element_name(type)), "",
                          "convert the array to F32 first"});
 }
@@ -46,8 +35,10 @@ void check_size(const ArraySpec& spec, Bytes data) {
   }
 }
 
-[[noreturn]] void fail_npy(const std::string& name, const std::string& why) {
-  fail(ErrorKind::data, {fmt::format("{}: not a NumPy array that can be read here", name), why});
+[[noreturn]] void fail_npy(const std::string& name, const std::string& why,
+                           const std::string& advice = "") {
+  fail(ErrorKind::data,
+       {fmt::format("{}: not a NumPy array that can be read here", name), why, advice});
 }
 
 /// The text after "'key':" in the header's Python dictionary, up to and with `end`.
@@ -423,26 +414,34 @@ RawHeader raw_header(Bytes file, const std::string& name) {
   return {text_of(file.subspan(kBeforeHeader, header_size)), kBeforeHeader + header_size};
 }
 
+struct StoredHeader {
+  NpyHeader header;
+  NpyNumbers numbers;
+};
+
+/// `quoted`: a descriptor as the header has it, "'<f4'".
+NpyNumbers numbers_of(std::string_view quoted, const std::string& name) {
+  if (quoted.size() > 2 && quoted.front() == '\'' && quoted.back() == '\'') {
+    if (const auto numbers = npy_numbers(quoted.substr(1, quoted.size() - 2))) return *numbers;
+  }
+  fail_npy(name, fmt::format("its type is {}", quoted),
+           "store whole or real numbers: x.astype('int64'), x.astype('float32')");
+}
+
 /// `file`: as raw_header; `size`: of the whole file.
-NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name) {
+StoredHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name) {
   const auto [header, data_offset] = raw_header(file, name);
-  NpyHeader result;
-  ArraySpec& spec = result.spec;
-  result.data_offset = data_offset;
+  const std::string_view descriptor = header_value(header, "descr", ',', name);
+  StoredHeader result{{}, numbers_of(descriptor.substr(0, descriptor.size() - 1), name)};
+  ArraySpec& spec = result.header.spec;
+  spec.type = result.numbers.type;
+  result.header.data_offset = data_offset;
   spec.shape = parse_shape(header_value(header, "shape", ')', name), name);
   if (header_value(header, "fortran_order", ',', name) != "False,") {
-    fail_npy(name, "it is in Fortran order");
+    fail_npy(name, "it is in Fortran order", "store it in C order: numpy.ascontiguousarray(x)");
   }
-  std::string_view descriptor = header_value(header, "descr", ',', name);
-  const auto found = std::find_if(kDescriptors.begin(), kDescriptors.end(), [&](const auto& entry) {
-    return descriptor == fmt::format("'{}',", entry.text);
-  });
-  if (found == kDescriptors.end()) {
-    fail_npy(name, fmt::format("its type is {}", descriptor.substr(0, descriptor.size() - 1)));
-  }
-  spec.type = found->type;
   // The product of the extents may overflow: each factor is checked against what is there.
-  std::uint64_t bytes = element_size(spec.type);
+  std::uint64_t bytes = result.numbers.bytes;
   for (const std::int64_t extent : spec.shape) {
     const auto factor = static_cast<std::uint64_t>(extent);
     if (factor != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / factor) {
@@ -450,9 +449,9 @@ NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& na
     }
     bytes *= factor;
   }
-  if (bytes != size - result.data_offset) {
+  if (bytes != size - data_offset) {
     fail_npy(name, fmt::format("it has {} of data, its shape wants {}",
-                               counted(size - result.data_offset, "byte"), bytes));
+                               counted(size - data_offset, "byte"), bytes));
   }
   return result;
 }
@@ -463,13 +462,20 @@ NpyHeader read_npy_header(const InputFile& file) {
   constexpr std::uint64_t kLongest = kBeforeHeader + 0xFFFF;
   std::vector<std::byte> begin(std::min(file.size(), kLongest));
   file.read(0, begin);
-  return parse_npy_header(begin, file.size(), file.path().string());
+  const std::string name = file.path().string();
+  const StoredHeader found = parse_npy_header(begin, file.size(), name);
+  if (!found.numbers.is_plain())
+    fail_npy(name,
+             fmt::format("its type is '{}', and parts of it are read as they are",
+                         found.numbers.descriptor()),
+             fmt::format("convert it: x.astype('{}')", descriptor_of(found.header.spec.type)));
+  return found.header;
 }
 
 NpyArray parse_npy(Bytes file, const std::string& name) {
-  const NpyHeader header = parse_npy_header(file, file.size(), name);
-  const Bytes data = file.subspan(header.data_offset);
-  return {header.spec, {data.begin(), data.end()}};
+  const StoredHeader found = parse_npy_header(file, file.size(), name);
+  const Bytes data = file.subspan(found.header.data_offset);
+  return {found.header.spec, found.numbers.converted(data)};
 }
 
 NpyArray read_npy(const std::filesystem::path& path) {
@@ -500,7 +506,8 @@ std::vector<std::byte> read_member(const std::filesystem::path& path, const std:
     }
     fail(ErrorKind::data, {where + " is not in the archive", "", name_advice(name, names)});
   }
-  if (entry->method != 0) fail_npy(where, "it is compressed");
+  if (entry->method != 0)
+    fail_npy(where, "it is compressed", "store it by numpy.savez, not numpy.savez_compressed");
   const auto local = read_at(file, entry->offset, kLocalHeaderSize);
   if (number_at<std::uint32_t>(local, 0) != kLocalHeader) fail_zip(file, "a member is damaged");
   const std::uint64_t skip =

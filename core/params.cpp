@@ -326,25 +326,46 @@ void rethrow_at(const Place& place, std::span<const ParamSetting> settings, cons
   fail(ErrorKind::config, {place.prefix() + error.what()});
 }
 
+namespace {
+
+/// `given`: the settings that set the row itself, by row.
+void expect_effect(const BoundTable& table, void* target,
+                   std::span<const ParamSetting* const> given) {
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const auto& [row, put, get, reset, matters] = table.rows[i];
+    if (!matters || matters(target) || param_text(row, get(target)) == row.default_text) continue;
+    if (given[i] != nullptr)
+      fail(ErrorKind::config,
+           {fmt::format("{}{} = {} has no effect in {}", given[i]->place.prefix(), row.name,
+                        trim(given[i]->value), table.section),
+            fmt::format("it belongs to {}", row.effect),
+            fmt::format("leave {} out, or ask for {}", row.name, row.effect)});
+    reset(target);
+  }
+}
+
+}  // namespace
+
 void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
                    const Place& place) {
   for (const ParamSetting& setting : settings) {
     if (asks_for_preset(table, setting)) apply_preset(table, target, setting);
   }
   const std::vector<BoundRow>& rows = table.rows;
-  std::vector<bool> given(rows.size(), false);
+  std::vector<const ParamSetting*> given(rows.size(), nullptr);
   for (const ParamSetting& setting : settings) {
     if (asks_for_preset(table, setting)) continue;
     const BoundRow& bound = find_row(table, setting.name, setting.place);
     bound.put(target, parse_param(bound.row, setting.value, setting.place));
-    given[static_cast<std::size_t>(&bound - rows.data())] = true;
+    given[static_cast<std::size_t>(&bound - rows.data())] = &setting;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].row.required || given[i]) continue;
+    if (!rows[i].row.required || given[i] != nullptr) continue;
     fail(ErrorKind::config,
          {fmt::format("{}'{}' is missing in {}", place.prefix(), rows[i].row.name, table.section),
           rows[i].row.help});
   }
+  expect_effect(table, target, given);
 }
 
 }  // namespace detail

@@ -70,6 +70,7 @@ struct ParamRow {
   std::string help;                  ///< one line
   std::string source;                ///< where the constant or formula comes from; "" for our own
   bool required = false;             ///< no default: must be given
+  std::string effect;                ///< where it has one: "label: temperature"; "" everywhere
   bool may_change = false;           ///< samples and weights do not depend on it: a resumed run may
                                      ///< have another value
   std::vector<ParamPreset> presets;  ///< of the row for `preset`
@@ -90,6 +91,8 @@ struct BoundRow {
   ParamRow row;
   std::function<void(void*, const ParamValue&)> put;
   std::function<ParamValue(const void*)> get;
+  std::function<void(void*)> reset;               ///< to its default
+  std::function<bool(const void*)> matters = {};  ///< whether it has an effect; empty: always
 };
 
 /// Text to value, with every check. Errors (config).
@@ -116,7 +119,8 @@ void set_param(const BoundTable& table, void* target, const ParamSetting& settin
 [[noreturn]] void rethrow_at(const Place& place, std::span<const ParamSetting> settings,
                              const Error& error);
 /// Sets what is listed, a preset first (a later setting of the same name wins), and insists on
-/// required rows.
+/// required rows. What is listed and has no effect is refused, what a preset has so is left at its
+/// default.
 void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
                    const Place& place);
 
@@ -159,6 +163,9 @@ class ParamTable {
                      std::string source = "");
   /// Marks the last row as one that has no default and must be given.
   ParamTable& required();
+  /// Says where the last row has an effect, and that in words, as somebody would set it: "label:
+  /// temperature". A mode counts, not a number that happens to be 0: a scan may reach that.
+  ParamTable& only_where(bool (*matters)(const Struct&), std::string effect);
   /// Marks the last row as one that neither samples nor weights depend on.
   ParamTable& may_change();
   /// Names settings, each as somebody would write it, of rows that stand above. `help` says where
@@ -175,7 +182,8 @@ class ParamTable {
     detail::set_param(table_, &target, {name, text, place});
   }
   /// The struct with its defaults and these settings. Errors as `set`, and (config) where a
-  /// required parameter is missing; `place` is where the settings as a whole were written.
+  /// required parameter is missing, and where one that has no effect beside the others is not its
+  /// default; `place` is where the settings as a whole were written.
   Struct read(std::span<const ParamSetting> settings, const Place& place = {}) const {
     Struct values{};
     detail::read_settings(table_, &values, settings, place);

@@ -35,6 +35,11 @@ inline ParamRow make_row(std::string name, ParamType type, Bounds bounds, std::s
   return row;
 }
 
+template <class Struct, class Member>
+std::function<void(void*)> resetter(Member Struct::*member) {
+  return [member](void* target) { static_cast<Struct*>(target)->*member = Struct{}.*member; };
+}
+
 }  // namespace detail
 
 template <class Struct>
@@ -53,7 +58,8 @@ ParamTable<Struct>& ParamTable<Struct>::add(ParamRow row, Member Struct::*member
                       } else {
                         return static_cast<Value>(held);
                       }
-                    }});
+                    },
+                    .reset = detail::resetter(member)});
 }
 
 template <class Struct>
@@ -145,7 +151,8 @@ ParamTable<Struct>& ParamTable<Struct>::integer_list(std::string name,
                       const std::vector<Integer>& held =
                           static_cast<const Struct*>(target)->*member;
                       return List(held.begin(), held.end());
-                    }});
+                    },
+                    .reset = detail::resetter(member)});
 }
 
 template <class Struct>
@@ -182,13 +189,25 @@ ParamTable<Struct>& ParamTable<Struct>::choice(std::string name, Enum Struct::*m
                       if (found == values.end())
                         throw std::logic_error("an enumerator has no name");
                       return static_cast<std::int64_t>(found - values.begin());
-                    }});
+                    },
+                    .reset = detail::resetter(member)});
 }
 
 template <class Struct>
 ParamTable<Struct>& ParamTable<Struct>::required() {
   table_.rows.back().row.required = true;
   table_.rows.back().row.default_text.clear();
+  return *this;
+}
+
+template <class Struct>
+ParamTable<Struct>& ParamTable<Struct>::only_where(bool (*matters)(const Struct&),
+                                                   std::string effect) {
+  detail::BoundRow& last = table_.rows.back();
+  last.row.effect = std::move(effect);
+  last.matters = [matters](const void* values) {
+    return matters(*static_cast<const Struct*>(values));
+  };
   return *this;
 }
 

@@ -17,16 +17,28 @@ std::int64_t RowLayout::bytes() const {
   return stored_numbers(sample) * static_cast<std::int64_t>(element_size(type));
 }
 
-const std::vector<LatentInfo>& Dataset::latents() const {
-  static const std::vector<LatentInfo> none;
+namespace {
+template <class Info>
+const std::vector<Info>& no_columns() {
+  static const std::vector<Info> none;
   return none;
+}
+}  // namespace
+
+const std::vector<ValueInfo>& Dataset::features() const {
+  return no_columns<ValueInfo>();
+}
+const std::vector<ValueInfo>& Dataset::globals() const {
+  return no_columns<ValueInfo>();
+}
+const std::vector<LatentInfo>& Dataset::latents() const {
+  return no_columns<LatentInfo>();
 }
 
 void Dataset::read_latents(std::int64_t /*row*/, float* /*out*/) const {}
 
 const std::vector<ValueInfo>& Dataset::targets() const {
-  static const std::vector<ValueInfo> none;
-  return none;
+  return no_columns<ValueInfo>();
 }
 
 void Dataset::read_targets(std::int64_t /*row*/, float* /*out*/) const {}

@@ -46,6 +46,10 @@ class Dataset {
   /// Label i means classes()[i].
   virtual const std::vector<std::string>& classes() const = 0;
   virtual std::int32_t label(std::int64_t row) const = 0;
+  /// The features of an event or an item, and what a set has as a whole, by name; empty where
+  /// nobody says.
+  virtual const std::vector<ValueInfo>& features() const;
+  virtual const std::vector<ValueInfo>& globals() const;
   /// What is known of each row beside its label, for regressions: its column of latents. Of events
   /// and sets.
   virtual const std::vector<LatentInfo>& latents() const;

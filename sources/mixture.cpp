@@ -29,6 +29,16 @@ void expect_text(const Source& source) {
   }
 }
 
+std::string layout_advice(const SampleLayout& a, const SampleLayout& b) {
+  if (a.kind != b.kind) return "mix images with images, events with events, and sets with sets";
+  if (a.kind == SampleKind::image)
+    return "give all of them one size (data.size, or resize: on a source of images) and as many "
+           "channels";
+  if (a.kind == SampleKind::event) return "give all of them the same features, in one order";
+  return "give all of them as many items (items: of a generator or a file) and the same features "
+         "and globals; files without globals have globals: ''";
+}
+
 }  // namespace
 
 void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place) {
@@ -53,8 +63,7 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Plac
                       place.prefix(), name, to_string(source->layout()), first.name(),
                       to_string(first.layout())),
           "one network reads them all, row by row",
-          "give all of them one size (data.size, or resize: on a source of images) and as many "
-          "channels"});
+          layout_advice(source->layout(), first.layout())});
   }
   if (!std::isfinite(entry.weight) || entry.weight < 0) {
     fail(ErrorKind::config,

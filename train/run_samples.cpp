@@ -28,6 +28,8 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
     origin.info.name = source.name();
     origin.info.layout = source.layout();
     if (const Dataset* const rows = source.rows()) {
+      origin.info.features = rows->features();
+      origin.info.globals = rows->globals();
       origin.info.latents = rows->latents();
       origin.info.targets = rows->targets();
     }

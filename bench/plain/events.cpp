@@ -64,34 +64,101 @@ void draw_moons(const SampleRng& rng, std::span<float> x) {
   x[1] = radius * std::sin(angle) + (t2 - t1) / std::numbers::sqrt2_v<float>;
 }
 
-/// Four massless bodies of 500 GeV.
-void draw_phase_space(const SampleRng& rng, std::span<float> x) {
+using Momentum = std::array<double, 4>;  ///< energy and momentum
+
+std::array<double, 3> direction(std::uint32_t height, std::uint32_t turn) {
+  const double cosine = 2 * static_cast<double>(unit_float(height)) - 1;
+  const double sine = std::sqrt((1 - cosine) * (1 + cosine));
+  const double phi = 2 * std::numbers::pi * static_cast<double>(unit_float(turn));
+  return {sine * std::cos(phi), sine * std::sin(phi), cosine};
+}
+
+/// Massless bodies of 500 GeV, at rest together.
+template <std::size_t Bodies>
+std::array<Momentum, Bodies> draw_phase_space(const SampleRng& rng) {
   constexpr double kEnergy = 500;
-  std::array<std::array<double, 4>, 4> q{};
-  std::array<double, 4> sum{};
-  for (std::uint32_t body = 0; body < 4; ++body) {
+  std::array<Momentum, Bodies> q{};
+  Momentum sum{};
+  for (std::uint32_t body = 0; body < Bodies; ++body) {
     const Philox4 w = rng.block(Purpose::texture, body);
-    const double cosine = 2 * static_cast<double>(unit_float(w.word[0])) - 1;
-    const double sine = std::sqrt((1 - cosine) * (1 + cosine));
-    const double phi = 2 * std::numbers::pi * static_cast<double>(unit_float(w.word[1]));
+    const auto [nx, ny, nz] = direction(w.word[0], w.word[1]);
     const double energy = -std::log(static_cast<double>(unit_float_open(w.word[2])) *
                                     static_cast<double>(unit_float_open(w.word[3])));
-    q[body] = {energy, energy * sine * std::cos(phi), energy * sine * std::sin(phi),
-               energy * cosine};
+    q[body] = {energy, energy * nx, energy * ny, energy * nz};
     for (std::size_t i = 0; i < 4; ++i) sum[i] += q[body][i];
   }
   const double mass =
       std::sqrt(sum[0] * sum[0] - sum[1] * sum[1] - sum[2] * sum[2] - sum[3] * sum[3]);
   const double gamma = sum[0] / mass, scale = kEnergy / mass;
   const std::array<double, 3> b = {-sum[1] / mass, -sum[2] / mass, -sum[3] / mass};
-  for (std::size_t body = 0; body < 4; ++body) {
-    const auto& p = q[body];
-    const double along = b[0] * p[1] + b[1] * p[2] + b[2] * p[3];
-    x[4 * body] = static_cast<float>(scale * (gamma * p[0] + along));
-    for (std::size_t i = 0; i < 3; ++i) {
-      x[4 * body + 1 + i] =
-          static_cast<float>(scale * (p[1 + i] + b[i] * (p[0] + along / (1 + gamma))));
+  for (Momentum& p : q) {
+    const double along = b[0] * p[1] + b[1] * p[2] + b[2] * p[3], energy = p[0];
+    p[0] = scale * (gamma * energy + along);
+    for (std::size_t i = 0; i < 3; ++i)
+      p[1 + i] = scale * (p[1 + i] + b[i] * (energy + along / (1 + gamma)));
+  }
+  return q;
+}
+
+void write(const Momentum& p, std::span<float> x) {
+  for (std::size_t i = 0; i < 4; ++i) x[i] = static_cast<float>(p[i]);
+}
+
+void draw_massless(const SampleRng& rng, std::span<float> x) {
+  const auto bodies = draw_phase_space<4>(rng);
+  for (std::size_t i = 0; i < bodies.size(); ++i) write(bodies[i], x.subspan(4 * i));
+}
+
+double energy_of(const Momentum& p, double mass) {
+  return std::sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3] + mass * mass);
+}
+
+/// Both products of what has `mass`.
+std::pair<Momentum, Momentum> decayed(const SampleRng& rng, std::uint32_t number,
+                                      const Momentum& mother, double mass, double m1, double m2) {
+  const Philox4 w = rng.block(Purpose::scene, 1 + 129 * number);
+  const auto way = direction(w.word[0], w.word[1]);
+  const double p =
+      std::sqrt((mass - m1 - m2) * (mass + m1 + m2) * (mass - m1 + m2) * (mass + m1 - m2)) /
+      (2 * mass);
+  double along = 0;
+  for (std::size_t i = 0; i < 3; ++i) along += p * way[i] * mother[1 + i];
+  const double share = (along / (mother[0] + mass) + std::sqrt(p * p + m1 * m1)) / mass;
+  Momentum first, second;
+  for (std::size_t i = 0; i < 3; ++i) {
+    first[1 + i] = p * way[i] + share * mother[1 + i];
+    second[1 + i] = mother[1 + i] - first[1 + i];
+  }
+  first[0] = energy_of(first, m1);
+  second[0] = energy_of(second, m2);
+  return {first, second};
+}
+
+/// Two tops, each to a b and a W, which decays into two quarks.
+void draw_top_pair(const SampleRng& rng, std::span<float> x) {
+  constexpr double kEnergy = 500, kTop = 172.5, kBottom = 4.78, kW = 80.377;
+  auto tops = draw_phase_space<2>(rng);
+  double scale = std::sqrt(1 - std::pow(2 * kTop / kEnergy, 2));
+  for (int step = 0; step < 8; ++step) {
+    double over = -kEnergy, slope = 0;
+    for (const Momentum& top : tops) {
+      const double energy = std::hypot(kTop, scale * top[0]);
+      over += energy;
+      slope += scale * top[0] * top[0] / energy;
     }
+    scale -= over / slope;
+  }
+  std::uint32_t decays = 0;
+  for (Momentum& top : tops) {
+    for (std::size_t i = 1; i < 4; ++i) top[i] *= scale;
+    top[0] = energy_of(top, kTop);
+    const auto [b, w] = decayed(rng, decays, top, kTop, kBottom, kW);
+    const auto [up, down] = decayed(rng, decays + 1, w, kW, 0, 0);
+    for (const Momentum& p : {b, up, down}) {
+      write(p, x);
+      x = x.subspan(4);
+    }
+    decays += 2;
   }
 }
 
@@ -120,7 +187,10 @@ PlainLoop plain_two_moons() {
   return loop("two_moons", "sbi", {{"task", "two_moons"}}, draw_moons);
 }
 PlainLoop plain_rambo() {
-  return loop("", "rambo", {}, draw_phase_space);
+  return loop("", "rambo", {}, draw_massless);
+}
+PlainLoop plain_top_pair() {
+  return loop("top_pair_decays", "rambo", {{"preset", "top_pair_decays"}}, draw_top_pair);
 }
 
 }  // namespace wellspring::bench

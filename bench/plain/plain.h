@@ -41,13 +41,18 @@ PlainLoop plain_gaussian_linear();
 PlainLoop plain_two_moons();
 PlainLoop plain_lotka_volterra();
 PlainLoop plain_lorenz();
+PlainLoop plain_bodies();
 PlainLoop plain_rambo();
+PlainLoop plain_top_pair();
 PlainLoop plain_ising(int side, int rounds);
 PlainLoop plain_pde(int side);
 PlainLoop plain_xy(int side, int rounds, int mirrors);
 PlainLoop plain_ginkgo();
 PlainLoop plain_lund_shower();
 PlainLoop plain_nu_telescope();
+PlainLoop plain_calo_spots();
+PlainLoop plain_calo_mean();
+PlainLoop plain_tracks();
 
 /// Three equal channels.
 inline void set_grey(std::span<float> x, std::size_t pixel, float value) {

@@ -154,6 +154,14 @@ Settings ds23(const std::string& geometry) {
 }  // namespace
 
 const ParamTable<CaloGflash::Params>& CaloGflash::table() {
+  constexpr auto kContinuous = [](const Params& p) { return p.energies.empty(); };
+  constexpr auto kSandwich = [](const Params& p) { return p.medium == Structure::sampling; };
+  constexpr auto kSandwichSpots = [](const Params& p) {
+    return p.medium == Structure::sampling && p.mode != Mode::mean;
+  };
+  constexpr auto kFree = [](const Params& p) { return p.geometry == Geometry::cylinder; };
+  constexpr auto kPions = [](const Params& p) { return has_pion(p); };
+  constexpr auto kPionSpots = [](const Params& p) { return has_pion(p) && p.mode != Mode::mean; };
   static const auto rows =
       ParamTable<Params>("calo_gflash")
           .text_list("particles", &Params::particles,
@@ -167,17 +175,22 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                      "equally likely energies, 16 at most; [] for a continuous law")
           .real("energy_low", &Params::energy_low, {1e-3, kHighestEnergy}, "GeV",
                 "smallest energy where no list is given")
+          .only_where(kContinuous, "energies: []")
           .real("energy_high", &Params::energy_high, {1e-3, kHighestEnergy}, "GeV",
                 "largest; log-uniform between the two")
+          .only_where(kContinuous, "energies: []")
           .choice("medium", &Params::medium,
                   {{"homogeneous", Structure::homogeneous}, {"sampling", Structure::sampling}},
                   "one material, or a sandwich of thin layers of two")
           .choice("material", &Params::material, gflash::materials(),
                   "the one material, or the passive one")
           .choice("active", &Params::active, gflash::materials(), "of a sandwich: what is read out")
+          .only_where(kSandwich, "medium: sampling")
           .real("passive_mm", &Params::passive_mm, {0.01, 1000}, "mm",
                 "thickness of the passive layers of a sandwich")
+          .only_where(kSandwich, "medium: sampling")
           .real("active_mm", &Params::active_mm, {0.01, 1000}, "mm", "of the active ones")
+          .only_where(kSandwich, "medium: sampling")
           .choice("geometry", &Params::geometry,
                   {{"cylinder", Geometry::cylinder},
                    {"ds1-photon", Geometry::ds1_photon},
@@ -186,18 +199,25 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                    {"ds3", Geometry::ds3}},
                   "the cells: a free cylinder, or those of the CaloChallenge", kChallenge)
           .integer("layers", &Params::layers, {1, kMostCaloLayers}, "", "of a free cylinder")
+          .only_where(kFree, "geometry: cylinder")
           .real("layer_depth", &Params::layer_depth, {0.01, 100}, "radiation lengths",
                 "thickness of each")
+          .only_where(kFree, "geometry: cylinder")
           .real("front", &Params::front, {0, 20}, "radiation lengths",
                 "material before the first layer of a free cylinder: its energy leaks")
+          .only_where(kFree, "geometry: cylinder")
           .integer("rings", &Params::rings, {1, kMostCaloEdges - 1}, "", "of each layer")
+          .only_where(kFree, "geometry: cylinder")
           .real("ring_width", &Params::ring_width, {0.01, 1000}, "mm", "width of each ring")
+          .only_where(kFree, "geometry: cylinder")
           .integer("sectors", &Params::sectors, {1, 1024}, "", "in azimuth")
+          .only_where(kFree, "geometry: cylinder")
           .real("slice", &Params::slice, {0.05, 10}, "radiation lengths",
                 "longest part of a layer with one lateral profile")
           .real("spot_resolution", &Params::spot_resolution, {0.01, 1}, "GeV^0.5",
                 "of a sandwich: its relative resolution at 1 GeV, which sets the number of spots",
                 kPaper)
+          .only_where(kSandwichSpots, "medium: sampling and a mode of spots")
           .real("sampling_term", &Params::sampling_term, {0, 2}, "GeV^0.5",
                 "a in sigma / E = a / sqrt(E); 0: none")
           .real("constant_term", &Params::constant_term, {0, 0.5}, "",
@@ -209,25 +229,36 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                   "of x and of energies among the latents")
           .real("hadron_shape", &Params::hadron_shape, {0.01, 10}, "",
                 "shape of a pion's profiles at 1 GeV", kBock)
+          .only_where(kPions, "particles with pion")
           .real("hadron_shape_slope", &Params::hadron_shape_slope, {0, 2}, "",
                 "and its change with ln E", kBock)
+          .only_where(kPions, "particles with pion")
           .real("hadron_em_rate", &Params::hadron_em_rate, {0.01, 2}, "1 / radiation length",
                 "rate of the electromagnetic profile of a pion", kBock)
+          .only_where(kPions, "particles with pion")
           .real("hadron_rate", &Params::hadron_rate, {0.01, 10}, "1 / interaction length",
                 "rate of the hadronic profile at 1 GeV", kBock)
+          .only_where(kPions, "particles with pion")
           .real("hadron_rate_slope", &Params::hadron_rate_slope, {-1, 1}, "",
                 "and its change with ln E", kBock)
+          .only_where(kPions, "particles with pion")
           .real("hadron_k", &Params::hadron_k, {0.5, 0.99}, "",
                 "the mean electromagnetic fraction is 1 - (E / E0)^(k - 1)", kWigmans)
+          .only_where(kPions, "particles with pion")
           .real("hadron_scale", &Params::hadron_scale, {0.01, 100}, "GeV", "E0", kWigmans)
+          .only_where(kPions, "particles with pion")
           .real("hadron_em_sigma", &Params::hadron_em_sigma, {0, 1}, "",
                 "spread of the electromagnetic fraction, which stays within [0, 1]")
+          .only_where(kPions, "particles with pion")
           .real("hadron_response", &Params::hadron_response, {0.01, 1}, "",
                 "h / e: the share of hadronic energy that is seen")
+          .only_where(kPions, "particles with pion")
           .real("hadron_radius", &Params::hadron_radius, {0.001, 5}, "interaction lengths",
                 "within which half of the hadronic energy lies")
+          .only_where(kPions, "particles with pion")
           .real("hadron_spots", &Params::hadron_spots, {0.01, 1e4}, "1 / GeV",
                 "spots of the hadronic part")
+          .only_where(kPionSpots, "particles with pion and a mode of spots")
           .preset("ds1-photon", ds1("ds1-photon", "photon"),
                   "data set 1 of the CaloChallenge: rings, sectors, energies; Pb in liquid argon")
           .preset("ds1-pion", ds1("ds1-pion", "pion"), "the same for charged pions")

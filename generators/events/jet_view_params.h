@@ -14,6 +14,7 @@ namespace wellspring::jets {
 /// The rows of `Params` members output, pixels, pixel and norm.
 template <class Params>
 ParamTable<Params>& add_view_rows(ParamTable<Params>& table) {
+  constexpr auto kImage = [](const Params& p) { return p.output == Output::image; };
   return table
       .choice("output", &Params::output,
               {{"constituents", Output::constituents},
@@ -23,11 +24,14 @@ ParamTable<Params>& add_view_rows(ParamTable<Params>& table) {
               "phi, or 16 numbers of the jet's substructure")
       .integer("pixels", &Params::pixels, {5, 65}, "pixels", "side of an image",
                "25 and 33 are in use")
+      .only_where(kImage, "output: image")
       .real("pixel", &Params::pixel, {1e-3, 1}, "", "side of a pixel in eta and phi")
+      .only_where(kImage, "output: image")
       .choice("norm", &Params::norm,
               {{"sum", Norm::sum}, {"square", Norm::square}, {"none", Norm::none}},
               "of an image. sum: a pixel is a share of the jet's transverse momentum; square: "
-              "squares of pixels add up to 1; none: transverse momentum");
+              "squares of pixels add up to 1; none: transverse momentum")
+      .only_where(kImage, "output: image");
 }
 
 /// Layout of a sample; items, features and globals are those of a set.

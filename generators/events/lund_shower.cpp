@@ -133,6 +133,7 @@ std::vector<BestResult> best_results(const LundShower::Params& params) {
 
 ParamTable<LundShower::Params> own_rows() {
   using Params = LundShower::Params;
+  constexpr auto kSets = [](const Params& p) { return p.output == jets::Output::constituents; };
   return ParamTable<Params>("lund_shower")
       .text_list("classes", &Params::classes,
                  "what begins the jet, a class each: some of quark, gluon, W, top")
@@ -153,9 +154,11 @@ ParamTable<LundShower::Params> own_rows() {
       .choice("columns", &Params::columns,
               {{"momenta", LundShower::Columns::momenta}, {"lund", LundShower::Columns::lund}},
               "of constituents: momenta, or also where in the Lund plane each was emitted")
+      .only_where(kSets, "output: constituents")
       .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in momenta of x and globals")
       .integer("items", &Params::items, {3, lund::kMostPartons}, "",
-               "most constituents kept of a set, those of most transverse momentum");
+               "most constituents kept of a set, those of most transverse momentum")
+      .only_where(kSets, "output: constituents");
 }
 
 }  // namespace

@@ -179,6 +179,7 @@ std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
 }  // namespace
 
 const ParamTable<NuTelescope::Params>& NuTelescope::table() {
+  constexpr auto kCascades = [](const Params& p) { return p.hypotheses != Hypotheses::track; };
   static const auto rows =
       ParamTable<Params>("nu_telescope")
           .choice("output", &Params::output,
@@ -228,10 +229,14 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
           .real("track_gain", &Params::track_gain, {0, 1}, "1/GeV",
                 "light of a muon's losses for each GeV of its energy, over that of the bare track",
                 "5.3 m/GeV of losses of 3.3e-4 a metre; not checked")
+          .only_where([](const Params& p) { return p.hypotheses != Hypotheses::cascade; },
+                      "hypotheses with tracks")
           .real("cascade_length", &Params::cascade_length, {0, 100}, "m/GeV",
                 "length of track that has the light of a cascade of 1 GeV", "not checked")
+          .only_where(kCascades, "hypotheses with cascades")
           .real("cascade_forward", &Params::cascade_forward, {0, 1}, "",
                 "a of a cascade's light, 1 + a cos(angle to its direction)", kToy)
+          .only_where(kCascades, "hypotheses with cascades")
           .real("area", &Params::area, {0, 1}, "m^2",
                 "of a module, times its efficiency, mean over directions", kToy)
           .real("attenuation", &Params::attenuation, {1, 1000}, "m",
@@ -254,6 +259,8 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
           .real("unit", &Params::unit, {1e-3, 1e5}, "m", "what 1 means in positions in x")
           .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "and in times")
           .integer("items", &Params::items, {1, kMostItems}, "", "most pulses kept")
+          .only_where([](const Params& p) { return p.output != Output::features; },
+                      "output: pulses or truth")
           .preset("icecube",
                   {{"output", "truth"},
                    {"energy_high", "1e6"},

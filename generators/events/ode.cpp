@@ -188,7 +188,7 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
-/// Errors (config): n_body cannot be followed in these steps, or has no such parameter.
+/// Error (config): n_body cannot be followed in these steps.
 void check_cluster(const Ode::Params& params) {
   const double step = longest_step(params), softening = params.softening;
   const double longest = std::pow(softening, 1.5) / kStepsOfSwing;
@@ -202,16 +202,15 @@ void check_cluster(const Ode::Params& params) {
               shortest(1 / kStepsOfSwing) + " at most",
           "take " + shorter + "softening = " + shortest(least) + " at least"});
   }
-  if (params.spread != 1) {
-    fail(ErrorKind::config,
-         {"ode: spread = " + shortest(params.spread) + " has no meaning for system = n_body",
-          "its bodies come from Plummer's sphere, which has no width to choose", "leave it at 1"});
-  }
 }
 
 }  // namespace
 
 const ParamTable<Ode::Params>& Ode::table() {
+  constexpr auto kDrawn = [](const Params& p) { return p.system != System::n_body; };
+  constexpr auto kBodies = [](const Params& p) {
+    return p.system == System::three_bodies || p.system == System::n_body;
+  };
   static const auto rows =
       ParamTable<Params>("ode")
           .choice("system", &Params::system,
@@ -231,12 +230,15 @@ const ParamTable<Ode::Params>& Ode::table() {
                 "own")
           .real("spread", &Params::spread, {0, 1}, "",
                 "width of the laws of all latents, in that of the system; 0: its middle alone")
+          .only_where(kDrawn, "any system but n_body")
           .real("noise", &Params::noise, {0, 1000}, "",
                 "standard deviation of a normal error that each feature has")
           .real("softening", &Params::softening, {0, 1}, "",
                 "of the gravity of bodies: the length below which it no longer grows")
+          .only_where(kBodies, "system: three_bodies or n_body")
           .integer("bodies", &Params::bodies, {2, EqualBodies<float>::kMost}, "",
                    "how many n_body follows, each with the same share of the mass 1")
+          .only_where([](const Params& p) { return p.system == System::n_body; }, "system: n_body")
           .preset(
               "figure_eight", {{"system", "three_bodies"}, {"spread", "0"}, {"softening", "0"}},
               "three equal masses on one curve (Chenciner and Montgomery, Ann. Math. 152 (2000))");

@@ -46,6 +46,7 @@ void expect_order(const char* low_name, double low, const char* high_name, doubl
 }  // namespace
 
 const ParamTable<Tracks::Params>& Tracks::table() {
+  constexpr auto kScatters = [](const Params& p) { return p.scattering == Scattering::highland; };
   static const auto rows =
       ParamTable<Params>("tracks")
           .choice(
@@ -75,14 +76,17 @@ const ParamTable<Tracks::Params>& Tracks::table() {
           .real("mass", &Params::mass, {0, 10}, "GeV",
                 "of every particle, for its scattering; the charge is +-1, equally often",
                 "charged pion: Particle Data Group")
+          .only_where(kScatters, "scattering: highland")
           .real("field", &Params::field, {0, 4}, "T", "magnetic field, along z everywhere")
           .choice("scattering", &Params::scattering,
                   {{"highland", Scattering::highland}, {"off", Scattering::off}},
                   "multiple scattering at every surface", "Particle Data Group 2024, eq. 34.16")
           .real("pixel_thickness", &Params::pixel_thickness, {0, 0.2}, "",
                 "of a pixel layer, in radiation lengths", "1.15 mm of silicon")
+          .only_where(kScatters, "scattering: highland")
           .real("strip_thickness", &Params::strip_thickness, {0, 0.2}, "",
                 "of a strip layer, in radiation lengths", "1.25 mm of silicon")
+          .only_where(kScatters, "scattering: highland")
           .real("pixel_along", &Params::pixel_along, {0, 50}, "mm",
                 "standard deviation of a pixel measurement in r phi", "50 um / sqrt 12")
           .real("pixel_across", &Params::pixel_across, {0, 50}, "mm",

@@ -10,6 +10,7 @@
 namespace wellspring {
 
 const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
+  constexpr auto kFilled = [](const Params& p) { return !p.fill.empty(); };
   static const auto rows =
       ParamTable<Params>("dead_leaves")
           .choice("kind", &Params::kind,
@@ -43,14 +44,19 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
                      "empty: each leaf has a colour")
           .integer("fills", &Params::fills, {1, 65536}, "",
                    "how many fills there are: the first samples of that generator")
+          .only_where(kFilled, "a fill")
           .integer("fill_side", &Params::fill_side, {2, 1024}, "pixels",
                    "side of a fill, which is mirrored beyond its borders")
+          .only_where(kFilled, "a fill")
           .integer("fill_seed", &Params::fill_seed, {0}, "",
                    "of the fills; the same ones under every seed of samples")
+          .only_where(kFilled, "a fill")
           .real("fill_scale_low", &Params::fill_scale_low, {0.125, 64}, "pixels",
                 "least side of a fill's pixel in the image")
+          .only_where(kFilled, "a fill")
           .real("fill_scale_high", &Params::fill_scale_high, {0.125, 64}, "pixels",
-                "greatest; between the two the logarithm is uniform");
+                "greatest; between the two the logarithm is uniform")
+          .only_where(kFilled, "a fill");
   return rows;
 }
 

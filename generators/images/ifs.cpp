@@ -49,6 +49,9 @@ Settings one_parameter(std::string categories) {
 }  // namespace
 
 const ParamTable<Ifs::Params>& Ifs::table() {
+  constexpr auto kFractalDb = [](const Params& p) { return p.mode == Mode::fractaldb; };
+  constexpr auto kSvd = [](const Params& p) { return p.mode == Mode::svd; };
+  constexpr auto kOneParameter = [](const Params& p) { return p.mode == Mode::one_parameter; };
   static const auto rows =
       ParamTable<Params>("ifs")
           .choice("mode", &Params::mode,
@@ -65,13 +68,17 @@ const ParamTable<Ifs::Params>& Ifs::table() {
           .real("rate", &Params::rate, {0.01, 0.25}, "share of pixels",
                 "filling rate that a class needs, of 512x512 pixels by 100,000 points",
                 "FractalDB: 0.2")
+          .only_where(kFractalDb, "mode: fractaldb")
           .real("weight_step", &Params::weight_step, {0, 0.5}, "",
                 "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
                 "FractalDB: 0.4 (0.1 where its program is not told)")
+          .only_where(kFractalDb, "mode: fractaldb")
           .flag("keep_degenerate", &Params::keep_degenerate,
                 "keep variations that diverge or leave almost nothing to see", "FractalDB: true")
+          .only_where(kFractalDb, "mode: fractaldb")
           .real("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
                 "filling rate below which a variation counts as degenerate")
+          .only_where(kFractalDb, "mode: fractaldb")
           .integer("patches", &Params::patches, {0, 1000000}, "",
                    "drawings of each variation: their points and patches; 0: fresh every sample",
                    "FractalDB: 10, whose points are the same in all")
@@ -96,34 +103,44 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                    "steps of each walker that are not drawn")
           .integer("maps_low", &Params::maps_low, {2, 7}, "", "mode svd: least number of maps",
                    "Anderson and Farrell: 2")
+          .only_where(kSvd, "mode: svd")
           .integer("maps_high", &Params::maps_high, {2, 7}, "", "mode svd: largest number of maps",
                    "Anderson and Farrell: 4")
+          .only_where(kSvd, "mode: svd")
           .integer("jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
                    "mode svd: variations of a class in which one map is multiplied by 0.8 to 1.1",
                    "Anderson and Farrell: another one every sample")
+          .only_where(kSvd, "mode: svd")
           .real("shift", &Params::shift, {0, 1}, "box side",
                 "mode svd: the window's centre is up to this far from that of the points' box",
                 "Anderson and Farrell: 0.2")
+          .only_where(kSvd, "mode: svd")
           .real("zoom_low", &Params::zoom_low, {0.1, 10}, "box side",
                 "mode svd: smallest side of the window", "Anderson and Farrell: 0.5")
+          .only_where(kSvd, "mode: svd")
           .real("zoom_high", &Params::zoom_high, {0.1, 10}, "box side",
                 "mode svd: largest side of the window", "Anderson and Farrell: 2")
+          .only_where(kSvd, "mode: svd")
           .choice("background", &Params::background,
                   {{"plasma", Background::plasma}, {"black", Background::black}},
                   "mode svd: what no point covers", "Anderson and Farrell: plasma")
+          .only_where(kSvd, "mode: svd")
           .real(
               "sigma", &Params::sigma, {3, 5}, "",
               "mode one_parameter: weighted sum s1 + 2 s2 of the system's singular values, +- 0.1",
               "1p-frac: 4.0 (3.5 where its program is not told)")
+          .only_where(kOneParameter, "mode: one_parameter")
           .real("perturbation", &Params::perturbation, {0, 0.5}, "",
                 "mode one_parameter: D; a class multiplies each coefficient by U(1 - D, 1 + D)",
                 "1p-frac: 0.1")
+          .only_where(kOneParameter, "mode: one_parameter")
           .choice(
               "search", &Params::search,
               {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
               "mode fractaldb: whose systems; own: each class by itself; official: those of the "
               "published search under NumPy's seed `category_seed`",
               "FractalDB-1k: official, its seed 1")
+          .only_where(kFractalDb, "mode: fractaldb")
           .preset("fractaldb-60", fractaldb("60"), kAsPublished)
           .preset("fractaldb-1k", fractaldb("1000"), kAsPublished)
           .preset("fractaldb-10k", fractaldb("10000"), kAsPublished)
@@ -143,14 +160,6 @@ Ifs::Ifs(const Params& params)
                          const std::string& advice) {
     fail(ErrorKind::config, {"ifs: " + what, why, advice});
   };
-  if (params.mode != Mode::fractaldb && params.keep_degenerate) {
-    refuse("keep_degenerate is true, but degenerate variations are of mode fractaldb alone",
-           "other modes make none", "set it to false");
-  }
-  if (params.mode != Mode::fractaldb && params.search == ifs::Search::official) {
-    refuse("search is official, but published systems are of mode fractaldb alone",
-           "of other modes none were published as numbers", "set it to own");
-  }
   constexpr std::int64_t kLargestSeed = std::numeric_limits<std::uint32_t>::max();
   if (params.search == ifs::Search::official && params.category_seed > kLargestSeed) {
     refuse(fmt::format("category_seed is {} beside search official", params.category_seed),

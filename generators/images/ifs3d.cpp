@@ -28,8 +28,10 @@ const ParamTable<Ifs3d::Params>& Ifs3d::table() {
           .real("jitter", &Params::jitter, {0, 15}, "degrees",
                 "views: twelve; by how much an angle differs from its place",
                 "the published program's pi, meant as radians")
+          .only_where([](const Params& p) { return p.views == Views::twelve; }, "views: twelve")
           .real("elevation", &Params::elevation, {0, 90}, "degrees",
                 "views: random; largest angle above or below the horizon")
+          .only_where([](const Params& p) { return p.views == Views::random; }, "views: random")
           .choice("palette", &Params::palette,
                   {{"white", Palette::white}, {"depth", Palette::depth}},
                   "white points, or the nearer the brighter", "both: white")

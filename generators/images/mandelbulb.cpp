@@ -12,6 +12,7 @@ namespace wellspring {
 const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
   static const char* const kChiche = "Chiche et al., CVPR 2024";
   constexpr int kLeast = mandelbulb::kLeastPower, kMost = mandelbulb::kMostPower;
+  constexpr auto kLit = [](const Params& p) { return p.palette != Palette::depth; };
   static const auto rows =
       ParamTable<Params>("mandelbulb")
           .choice("form", &Params::form,
@@ -25,6 +26,8 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
                    kChiche)
           .integer("rules", &Params::rules, {1, kRules}, "",
                    "how many of the published rules are used, in their order", kChiche)
+          .only_where([](const Params& p) { return p.form == Form::variations; },
+                      "form: variations")
           .integer("second_rules", &Params::second_rules, {0, kSecondRules}, "",
                    "0: one formula; else two take turns, the second of any of the powers and this "
                    "many of the rules 32, 109, 222, 434; a class is both",
@@ -36,9 +39,11 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
                   "of the solid's axes",
                   "fixed: Chiche et al., CVPR 2024")
           .flag("shadow", &Params::shadow, "whether the solid casts shadows on itself")
+          .only_where(kLit, "palette: colour or grey")
           .choice("background", &Params::background,
                   {{"white", Background::white}, {"black", Background::black}},
                   "colour of what is behind", "white: Chiche et al., CVPR 2024")
+          .only_where(kLit, "palette: colour or grey")
           .choice("palette", &Params::palette,
                   {{"colour", Palette::colour}, {"grey", Palette::grey}, {"depth", Palette::depth}},
                   "three colours of each sample's own, mixed; the same in grey; or how near a "

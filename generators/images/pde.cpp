@@ -10,6 +10,13 @@
 namespace wellspring {
 
 const ParamTable<Pde::Params>& Pde::table() {
+  constexpr auto kSpreads = [](const Params& p) { return p.equation != Equation::wave; };
+  constexpr auto kCarries = [](const Params& p) {
+    return p.equation == Equation::mixed || p.equation == Equation::advection;
+  };
+  constexpr auto kWaves = [](const Params& p) {
+    return p.equation == Equation::mixed || p.equation == Equation::wave;
+  };
   static const auto rows =
       ParamTable<Params>("pde")
           .choice("equation", &Params::equation,
@@ -31,14 +38,19 @@ const ParamTable<Pde::Params>& Pde::table() {
           .real("time_high", &Params::time_high, {1e-6, 1e4}, "time", "longest; drawn uniformly")
           .real("diffusivity_low", &Params::diffusivity_low, {1e-9, 10}, "1 / time",
                 "least kappa, in squares of the side")
+          .only_where(kSpreads, "equation: mixed, heat or advection")
           .real("diffusivity_high", &Params::diffusivity_high, {1e-9, 10}, "1 / time",
                 "greatest; its logarithm is drawn uniformly")
+          .only_where(kSpreads, "equation: mixed, heat or advection")
           .real("velocity", &Params::velocity, {0, 1e3}, "1 / time",
                 "greatest component of v, in sides; each is drawn uniformly, with either sign")
+          .only_where(kCarries, "equation: mixed or advection")
           .real("speed_low", &Params::speed_low, {0, 1e3}, "1 / time",
                 "least speed c of waves, in sides")
+          .only_where(kWaves, "equation: mixed or wave")
           .real("speed_high", &Params::speed_high, {1e-6, 1e3}, "1 / time",
                 "greatest; drawn uniformly")
+          .only_where(kWaves, "equation: mixed or wave")
           .integer("steps", &Params::steps, {0, kMostSteps}, "",
                    "of the scheme, whatever the time; 0: so many that all samples are stable")
           .choice("show", &Params::show, {{"pair", Show::pair}, {"last", Show::last}},

@@ -68,7 +68,8 @@ struct Shapes {
                     "Gradient and stripes mix by 3 w^2 - 2 w^3 of a triangle wave w in [0, 1], "
                     "grain by a uniform number per pixel")
             .real("texture_strength", &Params::texture_strength, {0, 1}, "",
-                  "largest share of the second colour in the background");
+                  "largest share of the second colour in the background")
+            .only_where([](const Params& p) { return p.texture != Texture::none; }, "a texture");
     return rows;
   }
 

@@ -61,7 +61,9 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                   "uniform in all",
               source)
       .integer("bins", static_cast<int Params::*>(&Params::bins), {1, 64}, "",
-               "equal ranges of temperature, the classes of label: temperature");
+               "equal ranges of temperature, the classes of label: temperature")
+      .only_where([](const Params& p) { return p.label == Label::temperature; },
+                  "label: temperature");
 }
 
 /// Errors (config), which name the generator: an odd side, temperatures that are no range, or that

@@ -59,6 +59,7 @@ struct Sprites {
                     "that the last shows what the first does; distinct: 40 of 41 of a turn, no two "
                     "of which are alike for any shape",
                     kMatthey)
+            .only_where([](const Params& p) { return p.mode == Mode::dsprites; }, "mode: dsprites")
             .choice("edges", &Params::edges, {{"smooth", Edges::smooth}, {"hard", Edges::hard}},
                     "smooth: by the covered share of a pixel; hard: a pixel is what its centre is",
                     "hard: as published, dSprites")

@@ -59,15 +59,27 @@ std::string ArrayRows::size_advice(int /*size*/) const {
   return "resize the images before they are stored";
 }
 
+BadNumber bad_number(double stored) {
+  if (!std::isfinite(stored))
+    return {fmt::format("{}", stored), "a network that has seen it never recovers"};
+  return {fmt::format("{:g}", stored), "numbers are kept as f32, which ends at 3.4e38"};
+}
+
+double ArrayRows::stored_number(std::int64_t /*row*/, std::int64_t /*i*/, float value) const {
+  return value;
+}
+
 void ArrayRows::require_finite(std::int64_t row, const float* values) const {
   for (std::int64_t i = 0; i < layout_.sample.elements(); ++i) {
     if (std::isfinite(values[i])) continue;
-    const bool set = layout_.sample.kind == SampleKind::set;
-    const std::int64_t features = layout_.sample.features;
-    fail(ErrorKind::data,
-         {fmt::format("{}: {}feature {} is {}", location(row),
-                      set ? fmt::format("item {}, ", i / features) : "", i % features, values[i]),
-          "a network that has seen it never recovers", "leave the row out, or replace the value"});
+    const std::int64_t item = i / layout_.sample.features, feature = i % layout_.sample.features;
+    std::string what = layout_.sample.kind == SampleKind::set ? fmt::format("item {}, ", item) : "";
+    what += fmt::format("feature {}", feature);
+    if (!features().empty())
+      what += fmt::format(" ({})", features()[static_cast<std::size_t>(feature)].name);
+    const BadNumber number = bad_number(stored_number(row, i, values[i]));
+    fail(ErrorKind::data, {fmt::format("{}: {} is {}", location(row), what, number.text),
+                           number.why, "leave the row out, or replace the value"});
   }
 }
 

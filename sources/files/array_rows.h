@@ -17,6 +17,12 @@ inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;    ///< of a 
 inline constexpr std::int64_t kMostFeatures = std::int64_t{1} << 17;  ///< of an event
 std::optional<RowLayout> row_layout_of(ElementType type, const std::vector<std::int64_t>& shape);
 
+/// What is wrong with a stored number that is not finite as f32, and why: for messages.
+struct BadNumber {
+  std::string text, why;
+};
+BadNumber bad_number(double stored);
+
 /// How the classes of an array of labels are called.
 struct ClassNaming {
   std::int64_t classes = 0;          ///< 0: as many as there are names, or the largest label + 1
@@ -49,10 +55,12 @@ class ArrayRows : public Dataset {
   const std::filesystem::path& path() const { return path_; }
   /// The row of the array that row `row` of the set is.
   std::int64_t stored(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)]; }
-  /// Error (data) with row and feature where a number of the row is none.
+  /// Error (data) with row and feature where a number of the row is none, or too large.
   void require_finite(std::int64_t row, const float* values) const;
 
  private:
+  /// Number `i` of a row as it is stored, where `value` is what f32 makes of it.
+  virtual double stored_number(std::int64_t row, std::int64_t i, float value) const;
   void name_classes(const ClassNaming& naming, const std::vector<std::string>& known,
                     const std::string& source, std::int64_t largest);
 

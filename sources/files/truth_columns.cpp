@@ -3,6 +3,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "sources/files/array_rows.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,13 @@ Json list_in(const Json& object, const char* key) {
   return found != object.end() && found->is_array() ? *found : Json::array();
 }
 
+std::vector<ValueInfo> values_in(const Json& object, const char* key) {
+  std::vector<ValueInfo> values;
+  for (const Json& entry : list_in(object, key))
+    values.push_back({text_in(entry, "name"), text_in(entry, "unit")});
+  return values;
+}
+
 /// "a, b, c" as export writes attributes.
 std::vector<std::string> names_in(const std::optional<std::string>& text) {
   std::vector<std::string> names;
@@ -51,32 +59,42 @@ const std::vector<ValueInfo>& jet_columns() {
   return columns;
 }
 
-std::vector<ValueInfo> names_of(const NumberArray& array, std::size_t width) {
-  if (array.shape().size() == 1)
-    return {{array.name(), array.text_attribute("units").value_or("")}};
-  const std::vector<std::string> names = names_in(array.text_attribute("columns"));
-  const std::vector<std::string> units = names_in(array.text_attribute("units"));
-  if (names.size() != width && array.name() == kJetFeatures && width == jet_columns().size())
-    return jet_columns();
-  std::vector<ValueInfo> columns;
-  for (std::size_t k = 0; k < width; ++k) {
-    columns.push_back({names.size() == width ? names[k] : fmt::format("{}{}", array.name(), k),
-                       units.size() == 1       ? units[0]
-                       : units.size() == width ? units[k]
-                                               : ""});
+/// Of each of `width` columns; "" where nobody says.
+std::vector<std::string> units_of(const NumberArray& array, std::size_t width) {
+  std::vector<std::string> units = names_in(array.text_attribute("units"));
+  if (units.size() == 1) units.resize(width, units[0]);
+  if (units.size() != width) units.assign(width, "");
+  std::ranges::replace(units, "1", "");
+  return units;
+}
+
+std::vector<ValueInfo> names_of(const ArrayInput& file, const NumberArray& array,
+                                std::size_t width) {
+  std::vector<ValueInfo> columns = named_columns(array, width);
+  if (!columns.empty()) return columns;
+  if (array.name() == kJetFeatures) {
+    if (width == jet_columns().size()) return jet_columns();
+    file.refuse(array,
+                fmt::format("JetNet has {} columns of it: pt, eta, mass, num_particles",
+                            jet_columns().size()),
+                "store these, or name the columns by an attribute: columns = 'pt, eta, ...'");
   }
+  const std::vector<std::string> units = units_of(array, width);
+  for (std::size_t k = 0; k < width; ++k)
+    columns.push_back({fmt::format("{}{}", array.name(), k), units[k]});
   return columns;
 }
 
-/// Columns that nobody has described, with the range of their values.
-std::vector<LatentInfo> describe(const NumberArray& array, const std::vector<float>& values,
-                                 std::size_t width) {
+/// Columns with the range of their values.
+std::vector<LatentInfo> describe(const std::vector<ValueInfo>& names,
+                                 const std::vector<float>& values) {
+  const std::size_t width = names.size();
   std::vector<LatentInfo> columns;
-  for (const ValueInfo& info : names_of(array, width)) {
+  for (const ValueInfo& info : names) {
     const std::size_t k = columns.size();
     LatentInfo column;
     column.name = info.name;
-    column.unit = info.unit == "1" ? "" : printable(info.unit);
+    column.unit = info.unit;
     column.low = column.high = values[k];
     for (std::size_t i = k; i < values.size(); i += width) {
       column.low = std::min(column.low, values[i]);
@@ -115,8 +133,9 @@ ExportedMeaning read_meaning(const ArrayInput& file) {
     latent.high = number_in(entry, "high").value_or(1);
     meaning.latents.push_back(std::move(latent));
   }
-  for (const Json& entry : list_in(sources[0], "targets"))
-    meaning.targets.push_back({text_in(entry, "name"), text_in(entry, "unit")});
+  meaning.features = values_in(sources[0], "features");
+  meaning.globals = values_in(sources[0], "globals");
+  meaning.targets = values_in(sources[0], "targets");
   return meaning;
 }
 
@@ -148,8 +167,18 @@ void TruthColumns::append(const TruthColumns& more, const ArrayInput& file) {
   values = std::move(both);
 }
 
+std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width) {
+  std::vector<std::string> names = names_in(array.text_attribute("columns"));
+  if (array.shape().size() == 1) names = {array.name()};
+  if (names.size() != width) return {};
+  const std::vector<std::string> units = units_of(array, width);
+  std::vector<ValueInfo> columns;
+  for (std::size_t k = 0; k < width; ++k) columns.push_back({names[k], units[k]});
+  return columns;
+}
+
 TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
-                          const std::string& what, const std::vector<LatentInfo>& known) {
+                          const std::string& what, const std::vector<ValueInfo>& known) {
   const NumberArray array = file.array(name);
   const std::vector<std::int64_t>& shape = array.shape();
   if (shape[0] != rows || shape.size() > 2 || (shape.size() == 2 && shape[1] == 0))
@@ -164,14 +193,26 @@ TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::
   TruthColumns truth;
   truth.values.resize(static_cast<std::size_t>(rows) * width);
   array.read(0, rows, truth.values.data());
-  truth.columns = known.empty() ? describe(array, truth.values, width) : known;
+  truth.columns = describe(known.empty() ? names_of(file, array, width) : known, truth.values);
   for (std::size_t i = 0; i < truth.values.size(); ++i) {
     if (std::isfinite(truth.values[i])) continue;
-    file.refuse(name,
-                fmt::format("of row {}: {} is {}", i / width, truth.columns[i % width].name,
-                            truth.values[i]),
-                "a network that has seen it never recovers", "leave the row out");
+    std::vector<double> stored(width);
+    array.read(static_cast<std::int64_t>(i / width), 1, stored.data());
+    const BadNumber number = bad_number(stored[i % width]);
+    file.refuse(
+        name,
+        fmt::format("of row {}: {} is {}", i / width, truth.columns[i % width].name, number.text),
+        number.why, "leave the row out, or replace the value");
   }
+  return truth;
+}
+
+TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
+                          const std::string& what, const std::vector<LatentInfo>& known) {
+  std::vector<ValueInfo> names;
+  for (const LatentInfo& column : known) names.push_back({column.name, column.unit});
+  TruthColumns truth = read_columns(file, name, rows, what, names);
+  if (!known.empty()) truth.columns = known;
   return truth;
 }
 

@@ -16,7 +16,7 @@ namespace wellspring {
 struct ExportedMeaning {
   std::vector<std::string> classes;
   std::vector<LatentInfo> latents;
-  std::vector<ValueInfo> targets;
+  std::vector<ValueInfo> features, globals, targets;
   int most_items = 0;  ///< room of a set; 0: not said
 };
 /// Error (data): metadata that are no JSON.
@@ -33,12 +33,18 @@ struct TruthColumns {
   void append(const TruthColumns& more, const ArrayInput& file);
 };
 
-/// The array `name`, [rows] or [rows, columns], of finite numbers. Columns are those that `known`
-/// describes; where it is empty they have the array's own name, those of its attribute `columns`,
-/// or NAME0, NAME1... (jet_features of four columns those of JetNet), and the range of their
-/// values. `what`: what has as many rows. Errors (data): not there, another shape, a number that is
-/// none.
+/// The names that the attribute `columns` of an array gives its `width` columns, with those of
+/// `units`; empty where there are not as many.
+std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width);
+
+/// The array `name`, [rows] or [rows, columns], of finite numbers. Columns are called as `known`
+/// has them; where it is empty they have the array's own name, those of its attribute `columns`, or
+/// NAME0, NAME1... (jet_features those of JetNet), and the range of their values. `what`: what has
+/// as many rows. Errors (data): not there, another shape, a number that is none, or too large.
 TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
-                          const std::string& what, const std::vector<LatentInfo>& known = {});
+                          const std::string& what, const std::vector<ValueInfo>& known = {});
+/// The same of columns whose ranges are known.
+TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
+                          const std::string& what, const std::vector<LatentInfo>& known);
 
 }  // namespace wellspring

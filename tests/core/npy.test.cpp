@@ -3,15 +3,18 @@
 #include "tests/support/error_testing.h"
 #include "tests/support/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
 namespace wellspring {
 namespace {
 
+using test::expect_parts;
 using test::message_of;
 using test::slurp;
 using test::spill;
@@ -93,6 +96,54 @@ TEST(Npy, ReadsBack) {
                std::logic_error);
 }
 
+// Bytes as numpy.save writes them.
+TEST(Npy, NumbersOfOtherTypesBecomeThoseThatHoldThem) {
+  const auto stored = [](const std::string& descriptor, std::size_t count, std::string bytes) {
+    std::string file = npy_header({ElementType::i32, {static_cast<std::int64_t>(count)}});
+    file.replace(file.find("<i4"), 3, descriptor);
+    return parse_npy(bytes_of(file + bytes), descriptor);
+  };
+  const auto expect = [&]<class T>(const std::string& descriptor, const std::string& bytes,
+                                   ElementType type, std::vector<T> wanted) {
+    const NpyArray array = stored(descriptor, wanted.size(), bytes);
+    EXPECT_EQ(array.spec.type, type) << descriptor;
+    EXPECT_TRUE(std::ranges::equal(array.as<T>(), wanted)) << descriptor;
+  };
+  using I32 = std::vector<std::int32_t>;
+  using I64 = std::vector<std::int64_t>;
+  const auto text = [](std::initializer_list<int> bytes) {
+    std::string all;
+    for (const int byte : bytes) all.push_back(static_cast<char>(byte));
+    return all;
+  };
+  expect("|b1", text({0, 1}), ElementType::i32, I32{0, 1});
+  expect("|i1", text({0x7f, 0x80}), ElementType::i32, I32{127, -128});
+  expect("<i2", text({0x34, 0x12, 0xff, 0xff}), ElementType::i32, I32{0x1234, -1});
+  expect(">i2", text({0x12, 0x34, 0xff, 0xfe}), ElementType::i32, I32{0x1234, -2});
+  expect("<u2", text({0xff, 0xff}), ElementType::i32, I32{65535});
+  expect(">u2", text({0xff, 0xfe}), ElementType::i32, I32{65534});
+  expect("<u4", text({0xfe, 0xff, 0xff, 0xff}), ElementType::i64, I64{0xfffffffe});
+  expect(">u4", text({0xff, 0xff, 0xff, 0xfe}), ElementType::i64, I64{0xfffffffe});
+  expect(">i4", text({1, 2, 3, 4}), ElementType::i32, I32{0x01020304});
+  expect(">i8", text({0xff, 2, 3, 4, 5, 6, 7, 8}), ElementType::i64, I64{-0xfdfcfbfaf9f8f8});
+  expect(">f4", text({0x3f, 0x80, 0, 0}), ElementType::f32, std::vector<float>{1});
+  expect(">f8", text({0xbf, 0xf8, 0, 0, 0, 0, 0, 0}), ElementType::f64, std::vector<double>{-1.5});
+  // IEEE 754-2019, 3.4: one, the largest, the least above 0, the least normal one, -0.1 rounded.
+  const std::vector<float> halves = {1, 65504, 0x1p-24f, 0x1p-14f, -0.0999755859375f, INFINITY};
+  expect("<f2", text({0, 0x3c, 0xff, 0x7b, 1, 0, 0, 4, 0x66, 0xae, 0, 0x7c}), ElementType::f32,
+         halves);
+  expect(">f2", text({0x3c, 0, 0x7b, 0xff, 0, 1, 4, 0, 0xae, 0x66, 0x7c, 0}), ElementType::f32,
+         halves);
+  EXPECT_TRUE(std::isnan(stored("<f2", 1, text({1, 0x7c})).as<float>()[0]));
+  // What is read in parts is read as it is.
+  const TemporaryFolder folder;
+  std::string file = npy_header({ElementType::f32, {1}}) + text({0x3f, 0x80, 0, 0});
+  file.replace(file.find("<f4"), 3, ">f4");
+  test::spill(folder / "a.npy", file);
+  expect_parts(message_of(ErrorKind::data, [&] { read_npy_header(InputFile(folder / "a.npy")); }),
+               {"its type is '>f4'", "x.astype('<f4')"});
+}
+
 TEST(Npy, DamagedFilesAreRefused) {
   const TemporaryFolder folder;
   write_npy(folder / "a.npy", {ElementType::i32, {2}}, bytes_of(kInts));
@@ -107,7 +158,9 @@ TEST(Npy, DamagedFilesAreRefused) {
     return message_of(ErrorKind::data, [&] { parse_npy(bytes_of(text), "a.npy"); });
   };
   EXPECT_NE(altered("False", "True ").find("Fortran order"), std::string::npos);
-  EXPECT_NE(altered("<i4", ">i4").find("its type is '>i4'"), std::string::npos);
+  for (const char* other : {"<c8", "<u8", "<f3", "xi4", "|i4", "<S4"})
+    EXPECT_NE(altered("<i4", other).find(fmt::format("its type is '{}'", other)),
+              std::string::npos);
   EXPECT_NE(altered("(2,)", "(3,)").find("8 bytes of data, its shape wants 12"), std::string::npos);
   EXPECT_NE(altered("(2,)", "(-2)").find("not made of sizes"), std::string::npos);
   EXPECT_NE(altered("(2,), ", "(2 2) ").find("not made of sizes"), std::string::npos);

@@ -283,6 +283,37 @@ TEST(ParamTable, APresetComesBeforeWhatIsWritten) {
       << "a table without presets";
 }
 
+// A row that belongs to one law: elsewhere it may be written as its default, as resolved
+// configurations do, and what a preset says of it is left out.
+TEST(ParamTable, WhatHasNoEffectIsRefused) {
+  static const auto rows =
+      ParamTable<Values>("noise")
+          .choice("law", &Values::law, {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}},
+                  "law of each value")
+          .real("sigma", &Values::sigma, {0, 1}, "", "of the Gaussian")
+          .only_where([](const Values& values) { return values.law == Law::gaussian; },
+                      "law: gaussian")
+          .real_list("milestones", &Values::milestones, {0, 1}, "", "of the uniform law")
+          .only_where([](const Values& values) { return values.law == Law::uniform; },
+                      "law: uniform")
+          .preset("wide", {{"sigma", "0.9"}, {"milestones", "[1]"}}, "for either law");
+  const auto read = [](std::vector<ParamSetting> settings) { return rows.read(settings); };
+  EXPECT_EQ(rows.rows()[2].effect, "law: gaussian");
+  EXPECT_EQ(read({{"sigma", "0.2"}}).sigma, 0.2f);
+  const auto refused = [&](std::vector<ParamSetting> settings) {
+    return message_of(ErrorKind::config, [&] { read(std::move(settings)); });
+  };
+  EXPECT_EQ(refused({{"sigma", "0.2", {"a.yaml", 3, 4}}, {"law", "uniform"}}),
+            "a.yaml:3:4: sigma = 0.2 has no effect in noise (it belongs to law: gaussian)\n"
+            "  leave sigma out, or ask for law: gaussian");
+  EXPECT_NE(refused({{"milestones", "[1]"}}).find("it belongs to law: uniform"), std::string::npos);
+  EXPECT_EQ(read({{"sigma", "0.10"}, {"law", "uniform"}}).sigma, 0.1f);
+  EXPECT_EQ(read({{"preset", "wide"}}).sigma, 0.9f);
+  EXPECT_EQ(read({{"preset", "wide"}}).milestones, Values{}.milestones);
+  EXPECT_EQ(read({{"preset", "wide"}, {"law", "uniform"}}).sigma, Values{}.sigma);
+  EXPECT_EQ(read({{"preset", "wide"}, {"law", "uniform"}}).milestones, std::vector<double>{1});
+}
+
 TEST(ParamTable, PresetsAreDescribedAndCheckedWhenTheyAreMade) {
   const std::vector<ParamRow> rows = lists_table().rows();
   EXPECT_EQ(rows[0].name, "preset");

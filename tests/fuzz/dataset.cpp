@@ -4,6 +4,7 @@
 
 #include "sources/files/format.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/read_rows.h"
 
 namespace wellspring {
 DatasetFormat cifar_format();
@@ -11,25 +12,6 @@ DatasetFormat npy_format();
 }  // namespace wellspring
 
 using namespace wellspring;
-
-namespace {
-
-/// Reads as training does: the facts of every row, and a row or two.
-void read_rows(const Dataset& set) {
-  const auto classes = static_cast<std::int32_t>(set.classes().size());
-  const auto reader = set.reader();
-  fuzz::expect(set.layout().bytes() > 0, "a row has bytes");
-  for (std::int64_t row = 0; row < set.size(); ++row) {
-    fuzz::expect(set.label(row) >= 0 && set.label(row) < classes, "a label names a class");
-    if (row >= 2) continue;
-    (void)set.location(row);
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(set.layout().bytes()));
-    reader->check(row);
-    reader->read(row, bytes.data());
-  }
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz::InputFolder ten, hundred, arrays;
@@ -43,19 +25,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if ((kind & 3) == 0) {
       ten.write("batches.meta.txt", second);
       const auto path = ten.write("data_batch_1.bin", first);
-      read_rows(*cifar_format().open({path, {}, {}, limit}));
+      fuzz::read_rows(*cifar_format().open({path, {}, {}, limit}));
     } else if ((kind & 3) == 1) {
       hundred.write("fine_label_names.txt", second);
       hundred.write("coarse_label_names.txt", second);
       hundred.write("train.bin", first);
-      read_rows(*cifar_format().open(
+      fuzz::read_rows(*cifar_format().open(
           {hundred.path(), {{"labels", kind & 8 ? "coarse" : "fine", {}}}, {}, limit}));
     } else {
       const auto path = arrays.write("x.npy", first);
       arrays.write("y.npy", second);
       std::vector<ParamSetting> settings = {{"labels", "y.npy", {}}};
       if (kind & 8) settings.push_back({"classes", "3", {}});
-      read_rows(*npy_format().open({path, settings, {}, limit}));
+      fuzz::read_rows(*npy_format().open({path, settings, {}, limit}));
     }
   });
   return 0;

@@ -137,6 +137,35 @@ class Hdf5(unittest.TestCase):
                 done = self.run_program("train", "run.yaml", f"out=run-{name}-{storage}")
                 self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_pulses_of_others_are_read(self):
+        """The tables of "Neutrinos in Deep Ice" as arrays, with booleans and small types as pandas would have them."""
+        random = np.random.default_rng(4)
+        counts = random.integers(0, 9, 30)
+        ends, pulses = counts.cumsum(), counts.sum()
+        geometry = random.normal(size=(50, 3))
+        sensors, charge = random.integers(0, 50, pulses), random.random(pulses).astype(np.float16)
+        time, auxiliary = random.integers(0, 70000, pulses), random.random(pulses) < 0.3
+        arrays = {
+            "time": time, "sensor_id": sensors.astype(np.int16), "charge": charge, "auxiliary": auxiliary,
+            "first_pulse_index": ends - counts, "last_pulse_index": ends - 1, "azimuth": np.arange(30) / 5,
+            "zenith": np.arange(30) / 10, "sensor_geometry": geometry.astype(">f8"),
+        }
+        np.savez(self.path / "pulses.npz", **arrays)
+        with h5py.File(self.path / "pulses.h5", "w") as file:
+            for name, values in arrays.items():
+                file[name] = values
+        items = np.column_stack([geometry[sensors], time, charge, auxiliary]).astype(np.float32)
+        for name in ("pulses.npz", "pulses.h5"):
+            text = CONFIG.format(path=self.path / name, keys="shuffle: false")
+            text = text.replace("name: mlp", "name: deepset, item_widths: [4]").replace("energy", "zenith")
+            (self.path / "run.yaml").write_text(text)
+            with np.load(self.export("back.npz", "run.yaml", "--count", "30")) as back:
+                np.testing.assert_array_equal(back["x"], items, name)
+                np.testing.assert_array_equal(np.diff(back["offsets"]), counts, name)
+                about = json.loads(str(back["metadata"]))["sources"][0]
+                self.assertEqual([latent["name"] for latent in about["latents"]], ["azimuth", "zenith"])
+                self.assertEqual([value["name"] for value in about["features"]], ["x", "y", "z", "time", "charge", "auxiliary"])
+
     def refusal(self, name):
         (self.path / "run.yaml").write_text(CONFIG.format(path=self.path / name, keys="shuffle: true"))
         done = self.run_program("config", "run.yaml")

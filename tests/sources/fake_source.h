@@ -40,7 +40,8 @@ class FakeSource final : public Source {
     std::uint64_t size = 0;
     int latents = 0;
     SampleShape shape = {1, 1, 1};
-    SampleKind kind = SampleKind::image;  ///< or an event of as many features as channels
+    SampleKind kind = SampleKind::image;  ///< or an event of as many features as channels,
+                                          ///< or a set of as many items as it is wide
   };
   FakeSource(std::string name, Traits traits) : name_(std::move(name)), traits_(std::move(traits)) {
     for (int i = 0; i < traits_.latents; ++i) latent_names_.push_back("latent" + std::to_string(i));
@@ -50,6 +51,8 @@ class FakeSource final : public Source {
   SampleLayout layout() const override {
     SampleLayout layout = SampleLayout::image(traits_.shape);
     if (traits_.kind == SampleKind::event) layout = SampleLayout::event(traits_.shape.channels);
+    if (traits_.kind == SampleKind::set)
+      layout = SampleLayout::set(traits_.shape.width, traits_.shape.channels);
     layout.latents = traits_.latents;
     return layout;
   }

@@ -185,6 +185,19 @@ TEST(MixtureErrors, Sources) {
                  mixture.add(fake("b", {.shape = {2, 2, 3}}), {}, place);
                }),
                {"2x2x3", "1x1x1", "resize"});
+  const auto beside = [&](FakeSource::Traits there, FakeSource::Traits here) {
+    Mixture two(1);
+    two.add(fake("there", std::move(there)), {});
+    return config_error([&] { two.add(fake("here", std::move(here)), {}, place); });
+  };
+  const FakeSource::Traits event = {.shape = {1, 1, 3}, .kind = SampleKind::event},
+                           set = {.shape = {1, 4, 3}, .kind = SampleKind::set};
+  expect_parts(beside({}, event), {"mix images with images"});
+  expect_parts(beside(event, set), {"sets with sets"});
+  expect_parts(beside(event, {.shape = {1, 1, 2}, .kind = SampleKind::event}),
+               {"the same features, in one order"});
+  expect_parts(beside(set, {.shape = {1, 5, 3}, .kind = SampleKind::set}),
+               {"as many items (items:", "globals"});
   expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = -1}, place); }),
                {"run.yaml:7:3", "weight -1"});
   expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = std::nan("")}, place); }),

@@ -359,6 +359,26 @@ TEST_F(RunSamplesTest, SetsAreExportedInPieces) {
   EXPECT_EQ(feed.overflow().samples, again.overflow().samples);
 }
 
+// What was exported, read as a data set and exported again: all columns are called as before.
+TEST_F(RunSamplesTest, ColumnsOfFilesKeepTheirNames) {
+  RunSamples made(config(kSets), {Split::train, 0, 16});
+  export_samples(made, folder_.path() / "jets.npz");
+  std::string files(kSets);
+  const std::string generator = "kind: generator, generator: ginkgo, params: {items: 12}";
+  files.replace(files.find(generator), generator.size(), "kind: files, path: jets.npz");
+  files.replace(files.find("eval:"), files.find("model:") - files.find("eval:"), "");
+  const RunSamples read(config(files.c_str()), {Split::train, 0, 16});
+  const SampleInfo &before = made.origins()[0].info, &after = read.origins()[0].info;
+  const auto equal = [](const auto& a, const auto& b) {
+    return std::ranges::equal(
+        a, b, [](const auto& x, const auto& y) { return x.name == y.name && x.unit == y.unit; });
+  };
+  EXPECT_GT(after.globals.size(), 0u);
+  EXPECT_TRUE(equal(after.features, before.features));
+  EXPECT_TRUE(equal(after.globals, before.globals));
+  EXPECT_TRUE(equal(after.latents, before.latents));
+}
+
 // Of a last batch, of which a part alone is made, nothing else is counted.
 TEST_F(RunSamplesTest, OverflowIsThatOfTheSamplesAlone) {
   RunSamples feed(config(kSets), {Split::train, 0, 37});

@@ -357,9 +357,9 @@ class CaloGflash(TruthTest):
     def test_pions_of_other_constants(self):
         settings = ["hadron_shape=0.9", "hadron_shape_slope=0.2", "hadron_em_rate=0.4", "hadron_rate=1.4",
                     "hadron_rate_slope=0.05", "hadron_k=0.7", "hadron_scale=0.8", "hadron_em_sigma=0.2",
-                    "hadron_response=0.5", "hadron_radius=0.4", "hadron_spots=9", "layers=30", "energies=[3, 7]"]
+                    "hadron_response=0.5", "hadron_radius=0.4", "layers=30", "energies=[3, 7]"]
         self.rebuild(8, "particles=[pion]", *settings, "mode=mean", seed=14)
-        self.rebuild(8, "particles=[pion]", *settings, "material=Fe", seed=15)
+        self.rebuild(8, "particles=[pion]", *settings, "hadron_spots=9", "material=Fe", seed=15)
 
     def test_read_out(self):
         # Noise: f32 near 3.4 MeV, far below SHARE of 1 GeV. Gamma numbers of cells of some MeV (k < 1) and some 100.

@@ -207,7 +207,7 @@ class MandelbulbTest(TruthTest):
         self.compare(2, 13, {}, seed=5, preset="mandelbulb-8")
 
     def test_palettes_backgrounds_and_light(self):
-        self.compare(4, 13, {"palette": "depth", "background": "black"}, seed=6)
+        self.compare(4, 13, {"palette": "depth"}, seed=6)
         self.compare(3, 13, {"palette": "grey", "background": "black", "shadow": "false"}, seed=6)
         self.compare(3, 13, {"light": "fixed", "latitude": 0, "second_rules": 2, "rules": 3}, seed=6)
 

@@ -1,5 +1,5 @@
 // Formats `hdf5` and `npz`: rows and truth as arrays of one file, as `export` writes them or as
-// those of the CaloChallenge and of JetNet lie.
+// those of the CaloChallenge, of JetNet and of IceCube lie.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Layout { automatic, columns, calochallenge, jetnet };
+enum class Layout { automatic, columns, calochallenge, jetnet, icecube };
 enum class Unit { mev, gev };
 
 struct ArraySettings {
@@ -33,12 +33,14 @@ struct ArraySettings {
   std::string class_names;
   Unit unit = Unit::mev;
   double energy_low = 0, energy_high = 0;
+  double length_unit = 1, time_unit = 1;
 };
 
 constexpr const char* kShowers = "showers";
 constexpr const char* kEnergies = "incident_energies";
 constexpr const char* kParticles = "particle_features";
 constexpr const char* kJets = "jet_features";
+constexpr const char* kPulses = "first_pulse_index";
 constexpr const char* kLatents = "latents";
 constexpr const char* kTarget = "target";
 
@@ -50,11 +52,12 @@ const ParamTable<ArraySettings>& array_table() {
                   {{"auto", Layout::automatic},
                    {"columns", Layout::columns},
                    {"calochallenge", Layout::calochallenge},
-                   {"jetnet", Layout::jetnet}},
+                   {"jetnet", Layout::jetnet},
+                   {"icecube", Layout::icecube}},
                   "columns: an array of rows, or of the items of sets; calochallenge: "
                   "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
-                  "auto: one of the last two where its arrays are there, but no x, and no array is "
-                  "named")
+                  "icecube: pulses, and where those of each event begin and end; auto: one of the "
+                  "last three where its arrays are there, but no x, and no array is named")
           .text("array", &ArraySettings::array,
                 "of columns: name of the array of rows, or of items")
           .text("offsets", &ArraySettings::offsets,
@@ -69,7 +72,9 @@ const ParamTable<ArraySettings>& array_table() {
           .text_list(
               "latents", &ArraySettings::latents,
               "arrays [rows] or [rows, columns] of numbers to learn in a regression, by name; "
-              "[]: latents as exported, of jetnet without those jet_features")
+              "[]: latents as exported; without those jet_features of jetnet, azimuth and zenith "
+              "of "
+              "icecube")
           .text("labels", &ArraySettings::labels,
                 "array of class indices, one a row; where it is not there all rows have one label")
           .integer("label", &ArraySettings::label, {0, kMostClasses}, "",
@@ -86,7 +91,10 @@ const ParamTable<ArraySettings>& array_table() {
               "of calochallenge: least incident energy, as the latent of a generator mixed with it "
               "has; 0: that of the file")
           .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
-                "and the largest; 0: that of the file");
+                "and the largest; 0: that of the file")
+          .real("length_unit", &ArraySettings::length_unit, {1e-3, 1e5}, "m",
+                "of icecube: what 1 means in x, y and z, `unit` of the generator it is mixed with")
+          .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns", "and in times");
   return table;
 }
 
@@ -104,6 +112,8 @@ class ArrayFileRows final : public ArrayRows {
     read_truth(settings, exported);
   }
 
+  const std::vector<ValueInfo>& features() const override { return features_; }
+  const std::vector<ValueInfo>& globals() const override { return global_names_; }
   const std::vector<LatentInfo>& latents() const override { return latents_.columns; }
   void read_latents(std::int64_t row, float* out) const override {
     latents_.read(stored(row), out);
@@ -114,6 +124,7 @@ class ArrayFileRows final : public ArrayRows {
   }
   std::string summary() const override {
     if (layout_ == Layout::jetnet) return ArrayRows::summary() + " (jetnet)";
+    if (layout_ == Layout::icecube) return ArrayRows::summary() + " (icecube)";
     return ArrayRows::summary() + (is_calo() ? " (calochallenge, in " + unit_name() + ")" : "");
   }
   std::unique_ptr<RowReader> reader() const override { return std::make_unique<Reader>(*this); }
@@ -145,9 +156,14 @@ class ArrayFileRows final : public ArrayRows {
   bool is_calo() const { return layout_ == Layout::calochallenge; }
   std::string unit_name() const { return per_mev_ == 1 ? "MeV" : "GeV"; }
   std::int64_t stored_rows() const { return sets_ ? sets_->rows() : values_->rows(); }
-  /// "'x' has 20 rows".
+  /// "'x' has 20 rows", and what would make them other ones.
   std::string rows_text() const {
-    return fmt::format("'{}' has {}", rows_name_, counted(stored_rows(), "row"));
+    std::string text = fmt::format("'{}' has {}", rows_name_, counted(stored_rows(), "row"));
+    const bool items = values_ && !is_calo() && layout().type == ElementType::f32;
+    if (items && !offsets_name_.empty())
+      text += fmt::format(", each a sample, since there is no array '{}' that makes sets of them",
+                          offsets_name_);
+    return text;
   }
 
   Layout layout_of(const ArraySettings& settings) const {
@@ -156,28 +172,42 @@ class ArrayFileRows final : public ArrayRows {
       return Layout::columns;
     if (file_->has(kShowers) && file_->has(kEnergies)) return Layout::calochallenge;
     if (file_->has(kParticles)) return Layout::jetnet;
+    if (file_->has(kPulses)) return Layout::icecube;
     fail(ErrorKind::data,
-         {fmt::format("{}: neither an array '{}' nor '{}' and '{}' nor '{}'", path().string(),
-                      settings.array, kEnergies, kShowers, kParticles),
+         {fmt::format("{}: neither an array '{}' nor '{}' and '{}' nor '{}' nor '{}'",
+                      path().string(), settings.array, kEnergies, kShowers, kParticles, kPulses),
           fmt::format("it has {}", file_->names().empty()
                                        ? "nothing"
                                        : fmt::format("'{}'", fmt::join(file_->names(), "', '"))),
-          "name the array of rows with array:; sets are read from files in the layouts columns and "
-          "jetnet"});
+          "name the array of rows with array:; sets are read from files in the layouts columns, "
+          "jetnet and icecube"});
   }
 
   void open_values(const ArraySettings& settings, const ExportedMeaning& exported) {
     rows_name_ = is_calo() ? kShowers : settings.array;
-    if (layout_ == Layout::jetnet) {
+    offsets_name_ = settings.offsets;
+    if (layout_ == Layout::icecube) {
+      rows_name_ = kPulses;
+      sets_ = open_pulses(*file_, {settings.length_unit, settings.time_unit});
+    } else if (layout_ == Layout::jetnet) {
       rows_name_ = kParticles;
       sets_ = open_masked_sets(*file_, kParticles);
     } else if (!is_calo() && is_there(settings.offsets, ArraySettings{}.offsets)) {
       rows_name_ = settings.offsets;
       sets_ = open_ragged_sets(*file_, settings.array, settings.offsets);
     }
-    if (sets_) return set_sets(settings, exported);
-    values_.emplace(file_->array(rows_name_));
-    is_calo() ? expect_showers() : set_columns();
+    if (sets_) {
+      set_sets(settings, exported);
+      features_ = sets_->names();
+    } else {
+      values_.emplace(file_->array(rows_name_));
+      is_calo() ? expect_showers() : set_columns();
+      if (layout().type == ElementType::f32)
+        features_ = named_columns(*values_, static_cast<std::size_t>(layout().sample.features));
+    }
+    const auto width = static_cast<std::size_t>(layout().sample.features);
+    if (layout_ == Layout::columns && exported.features.size() == width)
+      features_ = exported.features;
   }
 
   /// Whether to read the array `name`; error (data) where it is not there, though somebody named
@@ -190,7 +220,7 @@ class ArrayFileRows final : public ArrayRows {
 
   void set_sets(const ArraySettings& settings, const ExportedMeaning& exported) {
     std::int64_t items = settings.items;
-    if (items == 0 && layout_ == Layout::columns) items = exported.most_items;
+    if (items == 0 && layout_ != Layout::jetnet) items = exported.most_items;
     if (items == 0) items = std::max<std::int64_t>(1, sets_->most_items());
     if (items * sets_->features() > kMostFeatures) {
       file_->refuse(
@@ -203,10 +233,29 @@ class ArrayFileRows final : public ArrayRows {
     RowLayout layout{SampleLayout::set(static_cast<int>(items), sets_->features()),
                      ElementType::f32};
     if (is_there(settings.globals, ArraySettings{}.globals)) {
-      globals_ = read_columns(*file_, settings.globals, stored_rows(), rows_text());
+      const bool known = settings.globals == ArraySettings{}.globals;
+      globals_ = read_columns(*file_, settings.globals, stored_rows(), rows_text(),
+                              known ? exported.globals : std::vector<ValueInfo>{});
+      global_names_ = names_of(globals_);
       layout.sample.globals = static_cast<int>(globals_.columns.size());
     }
     set_layout(layout);
+  }
+
+  static std::vector<ValueInfo> names_of(const TruthColumns& truth) {
+    std::vector<ValueInfo> names;
+    for (const LatentInfo& column : truth.columns) names.push_back({column.name, column.unit});
+    return names;
+  }
+
+  double stored_number(std::int64_t row, std::int64_t i, float /*value*/) const override {
+    std::vector<double> numbers(static_cast<std::size_t>(layout().sample.elements()));
+    if (sets_) {
+      sets_->read(stored(row), layout().sample.items, numbers.data());
+    } else {
+      values_->read(stored(row), 1, numbers.data());
+    }
+    return numbers[static_cast<std::size_t>(i)];
   }
 
   /// As stored_numbers has them.
@@ -230,7 +279,8 @@ class ArrayFileRows final : public ArrayRows {
           values,
           fmt::format("rows are images, U8 [rows, height, width, 1 or 3] (or without the last), "
                       "up to {} pixels wide and high, or events, numbers [rows, features], up "
-                      "to {}",
+                      "to {}; the items of sets are [items of all, features] beside offsets "
+                      "[sets + 1]",
                       kMostPixels, kMostFeatures),
           "convert it; images that were exported are real numbers: (255 * x).round() as uint8");
     }
@@ -278,10 +328,8 @@ class ArrayFileRows final : public ArrayRows {
                       *file_);
     }
     if (is_calo() || !file_->has(kTarget)) return;
-    targets_ = read_columns(*file_, kTarget, stored_rows(), rows_text());
-    for (const LatentInfo& column : targets_.columns)
-      target_names_.push_back({column.name, column.unit});
-    if (exported.targets.size() == target_names_.size()) target_names_ = exported.targets;
+    targets_ = read_columns(*file_, kTarget, stored_rows(), rows_text(), exported.targets);
+    target_names_ = names_of(targets_);
   }
 
   std::vector<std::string> latent_arrays(const ArraySettings& settings,
@@ -289,7 +337,10 @@ class ArrayFileRows final : public ArrayRows {
     if (!settings.latents.empty() || is_calo()) return settings.latents;
     if (!exported.latents.empty() && file_->has(kLatents)) return {kLatents};
     if (layout_ == Layout::jetnet && file_->has(kJets)) return {kJets};
-    return {};
+    std::vector<std::string> names;
+    for (const char* name : {"azimuth", "zenith"})
+      if (layout_ == Layout::icecube && file_->has(name)) names.emplace_back(name);
+    return names;
   }
 
   /// Energies in the file are MeV; some files say so.
@@ -366,12 +417,13 @@ class ArrayFileRows final : public ArrayRows {
 
   std::unique_ptr<ArrayInput> file_;
   Layout layout_;
-  std::string rows_name_;  ///< of the array that has a row a sample
+  std::string rows_name_;     ///< of the array that has a row a sample
+  std::string offsets_name_;  ///< of the one that would make sets of items
   std::optional<NumberArray> values_;
   std::unique_ptr<StoredSets> sets_;  ///< in place of values
   double per_mev_ = 1;                ///< MeV in the unit of the rows
   TruthColumns globals_, latents_, targets_;
-  std::vector<ValueInfo> target_names_;
+  std::vector<ValueInfo> features_, global_names_, target_names_;
 };
 
 constexpr const char* kFiles =
@@ -384,7 +436,10 @@ constexpr const char* kFiles =
     "[rows, "
     "voxels], MeV; the latent is energy. jetnet: particle_features [rows, places, features and a "
     "mask], where items with mask 1 are taken in their order and those with 0 left out, and "
-    "jet_features [rows, 4], the latents pt, eta, mass and num_particles.";
+    "jet_features [rows, 4], the latents pt, eta, mass and num_particles. icecube: time, "
+    "sensor_id, charge and auxiliary [pulses], first_pulse_index and last_pulse_index [rows], both "
+    "included, azimuth and zenith [rows], and sensor_geometry [sensors, 3], m; an item is x, y and "
+    "z of the sensor, time, charge and auxiliary.";
 
 DatasetFormat format_of(const char* name, const char* summary, const std::string& more,
                         bool (*matches)(const fs::path&),
@@ -398,7 +453,7 @@ DatasetFormat hdf5_format() {
   return format_of(
       "hdf5",
       "HDF5 arrays: images (uint8), events or sets as export writes them, showers (CaloChallenge), "
-      "jets (JetNet)",
+      "jets (JetNet), pulses (IceCube)",
       " Compressed arrays are read a chunk at a time: streamed in any order they cost a chunk a "
       "row.",
       [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },

@@ -305,7 +305,7 @@ TEST(Ode, BodiesThatCannotBeFollowedAreRefused) {
   test::expect_parts(refusal({{"softening", "0", {}}}), {"take softening = 0.0252 at least"});
   test::expect_parts(refusal({{"step", "0.03", {}}, {"softening", "1", {}}}),
                      {"take 0.02 at most"});
-  test::expect_parts(refusal({{"spread", "0.5", {}}}), {"spread = 0.5", "leave it at 1"});
+  test::expect_parts(refusal({{"spread", "0.5", {}}}), {"spread = 0.5", "any system but n_body"});
 }
 
 }  // namespace

@@ -140,11 +140,6 @@ TEST(IfsOfficial, WhatNumPyCannotSeedAndOtherModesAreRefused) {
   params.category_seed = std::int64_t{1} << 32;
   test::expect_parts(test::message_of(ErrorKind::config, [&] { Ifs{params}; }),
                      {"category_seed is 4294967296", "4294967295 or less"});
-  params = {};
-  params.mode = Ifs::Mode::svd;
-  params.search = Search::official;
-  test::expect_parts(test::message_of(ErrorKind::config, [&] { Ifs{params}; }),
-                     {"search is official", "set it to own"});
 }
 
 }  // namespace

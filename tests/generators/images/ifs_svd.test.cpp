@@ -478,8 +478,12 @@ TEST(IfsSvd, ContradictionsAreRefused) {
     change(params);
     return test::message_of(ErrorKind::config, [&] { Ifs functor(params); });
   };
-  test::expect_parts(refused([](auto& p) { p.keep_degenerate = true; }),
-                     {"keep_degenerate", "mode fractaldb alone", "set it to false"});
+  test::expect_parts(
+      test::message_of(ErrorKind::config,
+                       [] {
+                         make_generator("ifs", 32, {{"mode", "svd"}, {"keep_degenerate", "true"}});
+                       }),
+      {"keep_degenerate = true has no effect in ifs", "mode: fractaldb"});
   test::expect_parts(refused([](auto& p) { p.maps_low = 5; }),
                      {"maps_low is larger than maps_high (5 > 4)", "4 or less"});
   test::expect_parts(refused([](auto& p) { p.zoom_low = 3; }),

@@ -7,12 +7,12 @@
 #include "core/npy.h"
 #include "generators/export.h"
 #include "sources/files/format.h"
-#include "sources/source_spec.h"
+#include "tests/sources/files/emitted_source.h"
 #include "tests/sources/files/hdf5_testing.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/host_batch.h"
 #include "tests/support/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,52 +27,17 @@ namespace {
 namespace fs = std::filesystem;
 using test::add;
 using test::expect_parts;
-using test::HostBatch;
+using test::file_source;
 using test::message_of;
+using Emitted = test::EmittedSource;
 using Settings = std::vector<ParamSetting>;
 
-constexpr std::int64_t kRows = 12;
+constexpr std::int64_t kRows = Emitted::kRows;
 const Settings kJets = {{"momentum_low", "100"}, {"momentum_high", "800"}, {"items", "16"}};
 
 SourceSpec generator_spec() {
-  SourceSpec spec;
-  spec.name = "jets";
-  spec.generator = "ginkgo";
-  spec.params = kJets;
-  spec.seed = 7;
-  return spec;
+  return test::generator_source("ginkgo", kJets);
 }
-
-SourceSpec file_spec(const fs::path& path, const Settings& settings = {},
-                     Storage storage = Storage::resident) {
-  SourceSpec spec;
-  spec.name = "full";
-  spec.kind = SourceKind::files;
-  spec.path = path.string();
-  spec.params = settings;
-  spec.storage = storage;
-  return spec;
-}
-
-/// A source with the batch that it fills: its samples [first, first + kRows).
-struct Emitted {
-  explicit Emitted(const SourceSpec& spec, std::uint64_t first = 0, DType dtype = DType::f32)
-      : source(make_source(spec, {})) {
-    source->plan(memory, Share::whole(kRows));
-    memory.commit();
-    source->load(stream);
-    batch = std::make_unique<HostBatch>(kRows, source->layout(), dtype);
-    std::vector<Slot> slots(kRows);
-    for (std::uint32_t row = 0; row < kRows; ++row) slots[row] = {first + row, first + row, 1, row};
-    source->emit_range(stream, slots.data(), 1, first, kRows, batch->view());
-  }
-  SetOverflow overflow() const { return *batch->view().overflow; }
-
-  MemoryPlan memory{Device::cpu()};
-  std::unique_ptr<Source> source;
-  Stream stream{Device::cpu(), 1};
-  std::unique_ptr<HostBatch> batch;
-};
 
 class StoredSetFiles : public ::testing::Test {
  protected:
@@ -120,13 +85,26 @@ class StoredSetFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
+// Of TrackML the truth of each hit lies among its features.
+TEST_F(StoredSetFiles, ExportedTracksAreThoseOfTheGeneratorByteForByte) {
+  const Settings tracks = {{"columns", "truth"}, {"items", "50"}};
+  for (const char* name : {"tracks.h5", "tracks.npz"}) {
+    GeneratorFeed feed(make_generator("tracks", 1, tracks), {7, 3, kRows}, {Device::cpu(), 5, 1});
+    export_samples(feed, path(name), {});
+    const Emitted made(test::generator_source("tracks", tracks), 3), read(file_source(path(name)));
+    EXPECT_EQ(read.source->layout(), made.source->layout());
+    EXPECT_TRUE(*read.batch == *made.batch) << name;
+    EXPECT_EQ(open(name)->features().at(5).name, "particle_id");
+  }
+}
+
 TEST_F(StoredSetFiles, ExportedSetsAreThoseOfTheGeneratorByteForByte) {
   for (const char* name : {"jets.h5", "jets.npz"}) {
     const fs::path file = exported(name, "columns");
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Emitted made(generator_spec(), 100, dtype);
       for (const Storage storage : {Storage::resident, Storage::streamed}) {
-        const Emitted read(file_spec(file, {}, storage), 0, dtype);
+        const Emitted read(file_source(file, {}, storage), 0, dtype);
         EXPECT_EQ(read.source->layout(), made.source->layout());
         EXPECT_EQ(read.source->classes(), made.source->classes());
         EXPECT_TRUE(*read.batch == *made.batch) << name;
@@ -150,7 +128,7 @@ TEST_F(StoredSetFiles, ExportedSetsAreThoseOfTheGeneratorByteForByte) {
 // The counts are those of the same jets with more room: no jet has more than 128 items.
 TEST_F(StoredSetFiles, ItemsWithoutRoomAreCounted) {
   const fs::path file = exported("jets.h5", "columns");
-  const Emitted whole(file_spec(file)), cut(file_spec(file, {{"items", "4"}}));
+  const Emitted whole(file_source(file)), cut(file_source(file, {{"items", "4"}}));
   std::uint64_t samples = 0, items = 0;
   const auto features = static_cast<std::size_t>(whole.source->layout().features);
   for (std::size_t row = 0; row < kRows; ++row) {
@@ -219,7 +197,7 @@ TEST_F(StoredSetFiles, JetNetsMaskSaysWhichItemsThereAre) {
 
 // What export writes as JetNet has it is worked out from the same jets in double precision.
 TEST_F(StoredSetFiles, ExportedJetsAreRead) {
-  const Emitted read(file_spec(exported("jets.h5")));
+  const Emitted read(file_source(exported("jets.h5")));
   const Emitted made(generator_spec(), 100);
   EXPECT_EQ(read.source->layout().features, 3);
   EXPECT_TRUE(std::ranges::equal(read.batch->count(), made.batch->count()));
@@ -303,6 +281,94 @@ TEST_F(StoredSetFiles, BadItemsAndTruthAreNamedByTheirPlace) {
   EXPECT_NO_THROW(open("wide.h5", {{"items", "131072"}}));
   expect_parts(refused("truth.h5", {{"items", "131072"}, {"globals", ""}}),
                {"up to 131072 items of 2 features", "keep the first 65536 or fewer with items:"});
+}
+
+// Names of columns come from the metadata or from attributes, and errors and exports have them.
+TEST_F(StoredSetFiles, ColumnsAreCalledAsTheFileSays) {
+  const auto names = [](const std::vector<ValueInfo>& columns) {
+    std::vector<std::string> all;
+    for (const ValueInfo& column : columns) all.push_back(column.name + " " + column.unit);
+    return all;
+  };
+  const SampleInfo info = make_generator("ginkgo", 1, kJets)->info();
+  for (const char* name : {"jets.h5", "jets.npz"}) {
+    exported(name, "columns");
+    EXPECT_EQ(names(open(name)->features()), names(info.features));
+    EXPECT_EQ(names(open(name)->globals()), names(info.globals));
+  }
+  exported("jets.h5");
+  EXPECT_EQ(names(open("jets.h5")->features()),
+            (std::vector<std::string>{"eta_rel ", "phi_rel ", "pt_rel "}));
+  write_jets("plain.h5");
+  EXPECT_EQ(names(open("plain.h5")->features()), names(open("jets.h5")->features()));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  items_[7] = nan;
+  write("named.h5", [&](Hdf5Writer& file) {
+    file.set(add(file, "x", ElementType::f32, {5, 2}, items_), "columns", "energy, angle");
+    add(file, "offsets", ElementType::i64, {2}, std::vector<std::int64_t>{0, 5});
+    file.set(add(file, "globals", ElementType::f32, {1, 2}, std::vector<float>{1, nan}), "columns",
+             "mass, charge");
+  });
+  expect_parts(refused("named.h5"), {"'globals' of row 0: charge is nan"});
+  expect_parts(refused("named.h5", {{"globals", ""}}), {"item 3, feature 1 (angle) is nan"});
+}
+
+TEST_F(StoredSetFiles, NumbersTooLargeForSinglePrecisionAreToldAsTheyAre) {
+  std::vector<double> large(10, 1.0);
+  large[7] = 1e300;
+  const auto file = [&](bool sets, bool truth) {
+    write("large.h5", [&](Hdf5Writer& to) {
+      add(to, "x", ElementType::f64, {5, 2}, truth ? std::vector<double>(10) : large);
+      if (sets) add(to, "offsets", ElementType::i64, {3}, std::vector<std::int64_t>{0, 2, 5});
+      if (truth) add(to, "mass", ElementType::f64, {5, 2}, large);
+    });
+    return refused("large.h5", {{"latents", truth ? "[mass]" : "[]"}});
+  };
+  expect_parts(file(true, false), {"row 1: item 1, feature 1 is 1e+300", "f32", "3.4e38"});
+  expect_parts(file(false, false), {"row 3: feature 1 is 1e+300", "f32"});
+  expect_parts(file(false, true), {"'mass' of row 3: mass1 is 1e+300", "f32"});
+  write("jets.h5", [&](Hdf5Writer& to) {
+    std::vector<double> places(12, 1.0);
+    places[8] = -1e300;
+    add(to, "particle_features", ElementType::f64, {1, 3, 4}, places);
+  });
+  expect_parts(refused("jets.h5"), {"row 0: item 2, feature 0 (eta_rel) is -1e+300"});
+}
+
+TEST_F(StoredSetFiles, FeaturesOfJetsAreTheFourOfJetNet) {
+  for (const std::int64_t width : {3, 5}) {
+    const auto jets = [&](const char* columns) {
+      write("jets.h5", [&](Hdf5Writer& file) {
+        add(file, "particle_features", ElementType::f32, {2, 1, 4},
+            std::vector<float>{.1f, .2f, 1, 1, .1f, .2f, 1, 1});
+        const auto array = add(file, "jet_features", ElementType::f32, {2, width},
+                               std::vector<float>(static_cast<std::size_t>(2 * width), 1));
+        if (*columns != '\0') file.set(array, "columns", columns);
+      });
+    };
+    jets("");
+    expect_parts(refused("jets.h5"),
+                 {fmt::format("'jet_features' is an array of F32 [2, {}]", width),
+                  "pt, eta, mass, num_particles", "by an attribute"});
+    jets(width == 3 ? "pt, eta, mass" : "type, pt, eta, mass, num_particles");
+    EXPECT_EQ(open("jets.h5")->latents().size(), static_cast<std::size_t>(width));
+  }
+}
+
+TEST_F(StoredSetFiles, RowsThatOughtToBeItemsAreExplained) {
+  write("flat.h5", [&](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {5, 2}, items_);
+    add(file, "label", ElementType::i32, {3}, std::vector<std::int32_t>{0, 1, 0});
+  });
+  expect_parts(refused("flat.h5"),
+               {"'label' is an array of I32 [3]", "'x' has 5 rows, each a sample",
+                "no array 'offsets' that makes sets of them"});
+  write("padded.h5", [&](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {1, 5, 2}, items_);
+  });
+  expect_parts(refused("padded.h5"),
+               {"'x' is an array of F32 [1, 5, 2]",
+                "sets are [items of all, features] beside offsets [sets + 1]"});
 }
 
 TEST_F(StoredSetFiles, ArchivesThatAreDamagedAreRefused) {
