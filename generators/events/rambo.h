@@ -178,7 +178,7 @@ struct Rambo {
     constexpr int N = Run::kEvents;
     int bodies[N];
     float energy[N];
-    Momenta<N> momenta;
+    Momenta<N> momenta{};
     const auto scene = run.blocks(Purpose::scene, 0);
     in_lanes<N>([&](int i) WS_INLINED {
       const Philox4 random = scene.of(i);
@@ -283,7 +283,7 @@ struct Rambo {
   template <int N>
   WS_INLINE void draw_until_kept(const SampleRng& rng, int n, float energy, int i,
                                  Momenta<N>& momenta) const {
-    Momenta<1> one;
+    Momenta<1> one{};
     for (std::uint32_t turn = 0;; ++turn) {
       massless<1>(
           [&](std::uint32_t draw) { return consecutive_blocks<1>(rng, Purpose::texture, draw); },
