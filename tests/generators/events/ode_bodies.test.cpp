@@ -32,7 +32,7 @@ Cluster after(const Gravity& gravity, Cluster u, double time, int steps) {
   return u;
 }
 Cluster turned_back(Cluster u) {
-  for (double& v : u.v.v) v = -v;
+  for (auto& v : u.v.v) v[0] = -v[0];
   return u;
 }
 double distance(const State& a, const State& b) {
@@ -48,7 +48,7 @@ Gravity of_bodies(int bodies, double softening) {
   return {bodies, 1.0 / bodies, softening * softening};
 }
 Cluster resting(int bodies) {
-  return {{3 * bodies, {}}, {3 * bodies, {}}};
+  return {{{}, 3 * bodies}, {{}, 3 * bodies}};
 }
 Cluster drawn(int bodies, std::uint64_t sample) {
   Cluster u = resting(bodies);
