@@ -12,6 +12,8 @@
 namespace wellspring {
 
 struct NBody : Ode {
+  static constexpr LaunchBound kEventBound = {128, 4};
+
   explicit NBody(const Params& params) : Ode(params) {}
 
   /// Equal masses, 1 together; latents as describe() names them.

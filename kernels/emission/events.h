@@ -16,8 +16,10 @@
 //     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
-// `Row` is a RowWriter. Where a team makes a row, its members write different features, and all of
-// them call set_count with the same number; rank 0's truth counts.
+// A functor of many registers may state what its kernel is compiled for (launch_bound.h),
+// kEventBound, where a thread makes events. `Row` is a RowWriter. Where a team makes a row, its
+// members write different features, and all of them call set_count with the same number; rank 0's
+// truth counts.
 #pragma once
 
 #include "kernels/dtype.h"
@@ -26,6 +28,7 @@
 #include "kernels/emission/launcher.h"
 #include "kernels/emission/sample.h"
 #include "kernels/emission/set_count.h"
+#include "kernels/launch_bound.h"
 #include "kernels/macros.h"
 #include "kernels/memory_plan.h"
 
@@ -64,12 +67,23 @@ template <ScattersEvents F>
 struct EventCellOf<F> {
   using type = typename F::EventCell;
 };
+
+/// The usual one, or F::kEventBound.
+template <class F>
+constexpr LaunchBound event_bound() {
+  if constexpr (requires { F::kEventBound; }) {
+    return F::kEventBound;
+  } else {
+    return kUsualBound;
+  }
+}
 }  // namespace detail
 
 /// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device,
 /// row t.
 template <class F, class T>
 struct MakeEvents {
+  static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
   F event;
   const Slot* slots;
   std::uint32_t source;
