@@ -237,8 +237,8 @@ struct Ginkgo {
   }
 
   struct Constituents {
-    float e[ginkgo::kMostFinals] = {};
-    float x[ginkgo::kMostFinals], y[ginkgo::kMostFinals], z[ginkgo::kMostFinals];
+    float e[ginkgo::kMostFinals], x[ginkgo::kMostFinals], y[ginkgo::kMostFinals],
+        z[ginkgo::kMostFinals];
     int count = 0;
 
     /// With its mass squared in place of its energy, as which to_frame leaves it.
@@ -268,7 +268,7 @@ struct Ginkgo {
   /// An image or numbers, of all constituents in their order; places in the plane replace their
   /// momenta.
   template <int N, class Row, class Truth>
-  WS_INLINE void show(const Constituents& parts, Row& row, Truth& truth) const {
+  WS_INLINE void show(Constituents& parts, Row& row, Truth& truth) const {
     static_assert(ginkgo::kMostFinals <= jets::kMostConstituents);
     Constituents all;
     all.count = parts.count;

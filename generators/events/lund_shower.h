@@ -157,8 +157,7 @@ struct LundShower {
   /// Partons so far, azimuth from the jet's. Of those that still radiate, `room` is L and `angle`
   /// the ln(1 / Theta) where they begin; `softer` is the ln(1 / z) they were emitted with.
   struct Jet {
-    float pt[lund::kMostPartons] = {};
-    float eta[lund::kMostPartons], phi[lund::kMostPartons];
+    float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
     std::uint8_t depth[lund::kMostPartons];    ///< emissions between it and its prong
     std::uint8_t emitter[lund::kMostPartons];  ///< where it was emitted: by which

@@ -237,7 +237,7 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
   constexpr std::int64_t kCount = 14;
   double nearest = 0;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
-    for (const int size : {1, 33, 64}) {
+    for (const int size : {1, 32, 33, 64}) {
       const auto generator = make_generator(GetParam(), size, entry.settings);
       // What is drawn to load it, fills of other generators, is not the samples'.
       const auto drawn_in = [&](std::int64_t batch, int threads) {

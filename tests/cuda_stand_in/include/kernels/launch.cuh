@@ -6,7 +6,21 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
+
+namespace wellspring::stand_in {
+
+/// A thread that works as the member of a device's team does, in the scratch of one: not by the
+/// ways of a host's lone team.
+class Team : public SoloTeam {
+ public:
+  using SoloTeam::SoloTeam;
+  static constexpr bool kIsAlone = false;
+};
+
+}  // namespace wellspring::stand_in
 
 namespace wellspring::cuda {
 
@@ -24,7 +38,11 @@ template <class F>
 KernelHandle& league_kernel() {
   static const stand_in::HostKernel run = [](const void* parameters) {
     const auto& block = *static_cast<const LeagueBlock<F>*>(parameters);
-    host::run_league(block.n, 1, {32, block.scratch_bytes}, block.f);
+    std::vector<std::max_align_t> scratch(block.scratch_bytes / sizeof(std::max_align_t) + 1);
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      stand_in::Team team({reinterpret_cast<std::byte*>(scratch.data()), block.scratch_bytes, 0});
+      block.f(team, i);
+    }
   };
   static KernelHandle handle(&run, __PRETTY_FUNCTION__);
   return handle;
