@@ -240,23 +240,21 @@ struct LundShower {
   /// What N emissions are drawn from, each from a block of its own: worked out ahead, side by side.
   template <int N>
   struct Draws {
-    float log_area[N], share[N], cosine[N], sine[N];
+    float log_area[N], share[N], turn[N];
 
     WS_INLINE void fill(const SampleRng& rng, std::uint32_t first_block) {
       const auto random = consecutive_blocks<N>(rng, Purpose::texture, first_block);
       in_lanes<N>([&](int i) WS_INLINED {
-        const math::SinCos around = math::sincos_turns(unit_float(random.word[2][i]));
         log_area[i] = math::log(unit_float_open(random.word[0][i]));
         share[i] = unit_float_open(random.word[1][i]);
-        cosine[i] = around.cosine;
-        sine[i] = around.sine;
+        turn[i] = unit_float(random.word[2][i]);
       });
     }
   };
 
   /// All emissions, parton after parton in the order in which they came to be. First in the planes
-  /// alone, of which momenta take no notice: then these, from `softer`, `angle` and the direction,
-  /// which eta and phi hold meanwhile.
+  /// alone, which know nothing of momenta: then these, from `softer`, `angle` and the turn about
+  /// the emitter, which eta holds meanwhile.
   template <int N, class Truth>
   WS_INLINE void radiate(const SampleRng& rng, Jet& jet, Truth& truth) const {
     Draws<N> draws;
@@ -284,8 +282,7 @@ struct LundShower {
         jet.room[k] = full_ ? room : 0.0f;
         jet.angle[k] = jet.angle[i] + point.down;
         jet.softer[k] = point.softer;
-        jet.eta[k] = draws.cosine[drawn];
-        jet.phi[k] = draws.sine[drawn];
+        jet.eta[k] = draws.turn[drawn];
         if (!primary) continue;
         if (emissions++ > 0 && !(room > highest)) continue;
         highest = room;
@@ -305,9 +302,10 @@ struct LundShower {
     in_lanes(jet.count - jet.prongs, [&](int i) WS_INLINED {
       const int k = jet.prongs + i;
       const float theta = math::exp(-jet.angle[k]);
+      const math::SinCos around = math::sincos_turns(jet.eta[k]);
       jet.pt[k] = math::exp(-jet.softer[k]);  // z
-      jet.eta[k] *= theta;
-      jet.phi[k] *= theta;
+      jet.eta[k] = theta * around.cosine;
+      jet.phi[k] = theta * around.sine;
     });
     for (int k = jet.prongs; k < jet.count; ++k) {
       const int i = jet.emitter[k];
