@@ -13,10 +13,8 @@
 
 #include <cstdint>
 
-// As WS_RUN_LENGTH: used inside of functions only, and defined from outside by the test that makes
-// a device's runs on the host.
-#if defined(WS_EVENT_LANES)
-#elif WS_DEVICE_CODE
+// As WS_RUN_LENGTH, used inside of functions only: both compilers must see the same types.
+#if WS_DEVICE_CODE
 #define WS_EVENT_LANES 1
 #else
 #define WS_EVENT_LANES 16

@@ -6,9 +6,13 @@
 //     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals,
 //                                                       or ::image, which is a row of values, too
 //     template <class Run>
-//     void make(Run&) const;                    by one thread, several side by side (event_run.h),
-//     or int members() const;                      by a team of as many: template <class Team,
-//     class Row> void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
+//     void make(Run&) const;                            a run of them by one thread (event_run.h)
+//
+// or, where a team of `members` makes one,
+//
+//     int members() const;
+//     template <class Team, class Row>
+//     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
 // or, where it needs integer cells to scatter into, which lie in the team's scratch where they fit
 // and in planned memory otherwise, and hold anything at the beginning:

@@ -16,7 +16,6 @@
 #elif defined(__CUDACC__)
 #define WS_LANES
 #define WS_LANES_SUM(...)
-#define WS_LANES_MAX(...)
 #else
 #define WS_LANES _Pragma("omp simd")
 #define WS_LANES_SUM(...) WS_LANES_TEXT(omp simd reduction(+ : __VA_ARGS__))
