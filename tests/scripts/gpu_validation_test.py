@@ -87,6 +87,13 @@ class GpuValidation(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("run scripts/gpu-validation", result.stdout)
 
+    def test_a_broken_report_is_named(self):
+        (self.root / "bench/results/cut-off.json").write_text('{"checks": [')
+        result = self.run_script()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cut-off.json is not JSON", result.stderr)
+        self.assertFalse((self.root / "docs/gpu-validation.md").exists())
+
 
 if __name__ == "__main__":
     unittest.main()
