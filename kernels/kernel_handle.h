@@ -21,6 +21,7 @@ struct LaunchShape {
   std::int64_t blocks = 1;
   int threads = 1;
   std::size_t scratch_bytes = 0;
+  int teams = 1;  ///< that a block has, each of so many threads: its y dimension
 };
 
 /// Device code as the CUDA runtime names it: a __global__ function of this program, or a
@@ -60,7 +61,7 @@ struct MapBlock {
 template <class F>
 struct LeagueBlock {
   std::int64_t n;
-  std::size_t scratch_bytes;
+  std::size_t scratch_bytes;  ///< of a team
   F f;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 #include <vector>
@@ -20,15 +22,27 @@ void check_count(std::string_view name, std::int64_t n, std::int64_t most) {
       fmt::format("launch '{}' over {} elements: a grid has 0 to {}", name, n, most));
 }
 
+int teams_of_block(TeamShape shape) {
+  return shape.size < kWarp ? kWarp / shape.size : 1;
+}
+
 }  // namespace
+
+std::size_t block_scratch_bytes(TeamShape shape) {
+  constexpr std::size_t kAlignment = alignof(std::max_align_t);
+  const auto teams = static_cast<std::size_t>(teams_of_block(shape));
+  if (teams == 1) return shape.scratch_bytes;
+  return (shape.scratch_bytes + kAlignment - 1) / kAlignment * kAlignment * teams;
+}
 
 void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes) {
-  if (shape.blocks < 1 || shape.threads < 1 || shape.threads > kMaxBlockThreads ||
-      bytes > kMaxFunctorBytes || shape.scratch_bytes > scratch_limit(stream.device())) {
+  if (shape.blocks < 1 || shape.threads < 1 || shape.teams < 1 ||
+      shape.threads > kMaxBlockThreads / shape.teams || bytes > kMaxFunctorBytes ||
+      shape.scratch_bytes > scratch_limit(stream.device())) {
     throw std::logic_error(fmt::format(
-        "launch '{}': {} blocks of {} threads, {} bytes of scratch and {} of parameters",
-        kernel.name, shape.blocks, shape.threads, shape.scratch_bytes, bytes));
+        "launch '{}': {} blocks of {} x {} threads, {} bytes of scratch and {} of parameters",
+        kernel.name, shape.blocks, shape.threads, shape.teams, shape.scratch_bytes, bytes));
   }
   const bool on_gpu = stream.device().is_cuda();
   if (on_gpu ? kernel.device == nullptr : kernel.host == nullptr) {
@@ -52,7 +66,8 @@ LaunchShape map_shape(std::int64_t n, LaunchBound bound) {
 }
 
 LaunchShape league_shape(std::int64_t n, TeamShape shape) {
-  return {n, shape.size, shape.scratch_bytes};
+  const int teams = teams_of_block(shape);
+  return {(n - 1) / teams + 1, shape.size, block_scratch_bytes(shape), teams};
 }
 
 }  // namespace cuda
@@ -64,19 +79,23 @@ void check_map(std::string_view name, std::int64_t n, LaunchBound bound) {
 }
 
 void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
-                  Device device) {
+                  bool shares_warps, Device device) {
   check_count(name, n, kMaxGrid);
-  if (shape.size < 32 || shape.size > bound.threads || shape.size % 32 != 0) {
+  const bool in_part = shares_warps && shape.size > 0 && shape.size < kWarp &&
+                       std::has_single_bit(static_cast<unsigned>(shape.size));
+  if (!in_part && (shape.size < kWarp || shape.size > bound.threads || shape.size % kWarp != 0)) {
     throw std::logic_error(
-        fmt::format("launch '{}': team size {} is not a multiple of 32 in [32, {}], for which its "
-                    "kernel is compiled",
-                    name, shape.size, bound.threads));
+        fmt::format("launch '{}': team size {} is not a multiple of {} in [{}, {}]{}, for which "
+                    "its kernel is compiled",
+                    name, shape.size, kWarp, kWarp, bound.threads,
+                    shares_warps ? " or a smaller power of 2" : ""));
   }
-  if (shape.scratch_bytes <= kPortableScratchBytes) return;  // every GPU has them: ask no driver
-  if (const std::size_t limit = scratch_limit(device); shape.scratch_bytes > limit) {
+  const std::size_t bytes = block_scratch_bytes(shape);
+  if (bytes <= kPortableScratchBytes) return;  // every GPU has them: ask no driver
+  if (const std::size_t limit = scratch_limit(device); bytes > limit) {
     throw std::logic_error(
-        fmt::format("launch '{}': {} bytes of scratch are more than the {} of {}", name,
-                    shape.scratch_bytes, limit, device.to_string()));
+        fmt::format("launch '{}': {} bytes of scratch are more than the {} of {}", name, bytes,
+                    limit, device.to_string()));
   }
 }
 

@@ -1,5 +1,6 @@
 // The CUDA side of the launchers: the two kernels that run every functor of the program, and the
-// block as a team. Included by .cu files alone, for WS_CUDA_MAP and WS_CUDA_TEAM; CUDA compiler.
+// block, or a part of a warp, as a team. Included by .cu files alone, for WS_CUDA_MAP and
+// WS_CUDA_TEAM; CUDA compiler.
 #pragma once
 
 #include "kernels/kernel_handle.h"
@@ -12,15 +13,23 @@
 
 namespace wellspring::cuda {
 
-/// The block as a team: see kernels/team.h. All members hold equal cursors, since all call
-/// scratch() in the same order.
+/// A row of the block as a team: see kernels/team.h. All members hold equal cursors, since all call
+/// scratch() in the same order. Where `parts` may be, rows that are smaller than a warp are one
+/// warp together; otherwise a block has one row.
+template <bool parts>
 class BlockTeam {
  public:
   __device__ explicit BlockTeam(ScratchCursor scratch) : scratch_(scratch) {}
 
   __device__ int rank() const { return static_cast<int>(threadIdx.x); }
   __device__ int size() const { return static_cast<int>(blockDim.x); }
-  __device__ void sync() const { __syncthreads(); }
+  __device__ void sync() const {
+    if (parts && blockDim.x < kWarp) {
+      __syncwarp(((1u << blockDim.x) - 1) << (threadIdx.y * blockDim.x));
+    } else {
+      __syncthreads();
+    }
+  }
   template <class T>
   __device__ T* scratch(std::size_t count) {
     return scratch_.take<T>(count);
@@ -77,8 +86,15 @@ template <class F>
 __global__ void __launch_bounds__(launch_bound<F>().threads, launch_bound<F>().blocks)
     run_league(const LeagueBlock<F> block) {
   extern __shared__ __align__(16) unsigned char scratch[];
-  BlockTeam team({reinterpret_cast<std::byte*>(scratch), block.scratch_bytes, 0});
-  block.f(team, std::int64_t{blockIdx.x});
+  std::int64_t i = blockIdx.x;
+  auto* own = reinterpret_cast<std::byte*>(scratch);
+  if constexpr (shares_warps<F>()) {
+    i = i * blockDim.y + threadIdx.y;
+    if (i >= block.n) return;
+    own += threadIdx.y * block.scratch_bytes;
+  }
+  BlockTeam<shares_warps<F>()> team({own, block.scratch_bytes, 0});
+  block.f(team, i);
 }
 
 template <class F>

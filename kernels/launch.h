@@ -31,16 +31,20 @@ namespace wellspring {
 /// How large a team is on CUDA and how much scratch each has anywhere.
 struct TeamShape {
   int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to what the
-                                  ///< functor's launch_bound() has; hosts use one
+                                  ///< functor's launch_bound() has, or where it shares_warps() a
+                                  ///< smaller power of 2; hosts use one
   std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
                                   ///< included, up to scratch_limit(device)
 };
 
+/// Of all teams of a block: teams that are smaller than a warp share one.
+std::size_t block_scratch_bytes(TeamShape shape);
+
 namespace detail {
 /// Throws std::logic_error for a shape or count that CUDA would refuse, on every back end, so that
-/// a test without a GPU finds it. `bound`: the functor's.
+/// a test without a GPU finds it. `bound` and `shares_warps`: the functor's.
 void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
-                  Device device);
+                  bool shares_warps, Device device);
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound);
 }  // namespace detail
 
@@ -117,13 +121,14 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
 template <class F>
 void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape shape, const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
-  detail::check_league(name, n, shape, launch_bound<F>(), stream.device());
+  detail::check_league(name, n, shape, launch_bound<F>(), shares_warps<F>(), stream.device());
   if (n == 0) return;
 #if WELLSPRING_CUDA
   if (stream.device().is_cuda()) {
-    const LeagueBlock<F> block{n, shape.scratch_bytes, f};
-    return cuda::launch_kernel(stream, cuda::league_kernel<F>(), cuda::league_shape(n, shape),
-                               &block, sizeof block);
+    const LaunchShape launched = cuda::league_shape(n, shape);
+    const LeagueBlock<F> block{n, launched.scratch_bytes / static_cast<unsigned>(launched.teams),
+                               f};
+    return cuda::launch_kernel(stream, cuda::league_kernel<F>(), launched, &block, sizeof block);
   }
 #endif
   stream.run(NodeKind::kernel, name, [n, active = stream.active_threads(), shape, f] {

@@ -18,6 +18,9 @@ struct LaunchBound {
 /// Most threads that a functor may state: leaves each thread of a CUDA block 128 registers.
 inline constexpr int kMostThreads = 512;
 
+/// Threads of a warp, on every GPU.
+inline constexpr int kWarp = 32;
+
 /// Where a functor states nothing: enough warps to fill a multiprocessor with several blocks.
 inline constexpr LaunchBound kUsualBound = {256};
 
@@ -34,11 +37,23 @@ template <class F>
 constexpr LaunchBound launch_bound() {
   if constexpr (requires { F::kLaunchBound; }) {
     constexpr LaunchBound bound = F::kLaunchBound;
-    static_assert(bound.threads >= 32 && bound.threads % 32 == 0 && bound.threads <= kMostThreads);
+    static_assert(bound.threads >= kWarp && bound.threads % kWarp == 0 &&
+                  bound.threads <= kMostThreads);
     static_assert(bound.blocks >= 0 && bound.threads * bound.blocks <= 1536);  // of every GPU
     return bound;
   } else {
     return kUsualBound;
+  }
+}
+
+/// Whether teams of functor F may be parts of a warp, `static constexpr bool kSharesWarps = true`:
+/// of 1, 2, 4, 8 or 16 threads, for samples that give no more of them something to do.
+template <class F>
+constexpr bool shares_warps() {
+  if constexpr (requires { F::kSharesWarps; }) {
+    return F::kSharesWarps;
+  } else {
+    return false;
   }
 }
 

@@ -28,9 +28,10 @@ void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape
   const DeviceScope scope(stream.device().index);
   if (shape.scratch_bytes > kPlainScratchBytes) grant_scratch(kernel, stream.device());
   void* arguments[] = {const_cast<void*>(parameters)};  // the runtime reads them only
-  check(cudaLaunchKernel(kernel.function(), dim3(static_cast<unsigned>(shape.blocks)),
-                         dim3(static_cast<unsigned>(shape.threads)), arguments, shape.scratch_bytes,
-                         static_cast<cudaStream_t>(stream.native())),
+  check(cudaLaunchKernel(
+            kernel.function(), dim3(static_cast<unsigned>(shape.blocks)),
+            dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.teams)),
+            arguments, shape.scratch_bytes, static_cast<cudaStream_t>(stream.native())),
         kernel.name(), __FILE__, __LINE__);
 }
 

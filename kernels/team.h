@@ -1,5 +1,6 @@
 // Teams: a group of threads that makes one sample together, with shared scratch memory. A team
-// functor is written against the members below and runs unchanged on the host and in CUDA blocks:
+// functor is written against the members below and runs unchanged on the host, in CUDA blocks and,
+// where it states kSharesWarps (launch_bound.h), in parts of a warp:
 //
 //     template <class Team> WS_HD void operator()(Team& team, std::int64_t league_rank) const;
 //

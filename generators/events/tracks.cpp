@@ -4,6 +4,7 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -34,6 +35,13 @@ double area_of(const Tracker& tracker) {
     area += 2 * std::numbers::pi * (s.high * s.high - s.low * s.low);
   }
   return area;
+}
+
+/// A thread for each particle of a usual event, and some for the layers of noise.
+int members_for(const Tracks::Params& params) {
+  constexpr int kFewest = 4;
+  const auto usual = static_cast<unsigned>(params.tracks_low + params.tracks_high) / 2;
+  return std::clamp(static_cast<int>(std::bit_ceil(usual)), kFewest, Tracks::kMostMembers);
 }
 
 void expect_order(const char* low_name, double low, const char* high_name, double high) {
@@ -234,7 +242,7 @@ Tracks::Tracks(const Params& params)
       tracks_high_(params.tracks_high),
       items_(params.items),
       features_(static_cast<int>(describe(params).features.size())),
-      members_(params.tracks_high <= 64 ? 64 : kMostMembers),
+      members_(members_for(params)),
       vertices_(static_cast<std::uint32_t>(params.vertices)),
       columns_(params.columns),
       scattering_(params.scattering) {

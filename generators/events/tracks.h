@@ -33,7 +33,8 @@ struct Tracks {
   static constexpr int kNoiseLayers = kMostCylinders + 2 * kMostDiscs;
   static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< of one layer
   static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< block of purpose scene
-  static constexpr int kMostMembers = 256;
+  static constexpr int kMostMembers = 256;                 ///< of a team
+  static constexpr bool kSharesWarps = true;
   /// Of the angle to the surface: what grazes it crosses 20 times its thickness at most.
   static constexpr double kLeastCosine = 0.05;
   /// A particle of fewer hits counts for nothing in `weight`, as in TrackML.

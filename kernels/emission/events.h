@@ -10,7 +10,7 @@
 //
 // or, where a team of `members` makes one,
 //
-//     int members() const;
+//     int members() const;                              fewer than 32 where F::kSharesWarps
 //     template <class Team, class Row>
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
@@ -133,6 +133,8 @@ struct MakeEventsInTeams {
   BatchView batch;
   typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or none
 
+  static constexpr bool kSharesWarps = shares_warps<F>();
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
     const Slot slot = slots[b];
@@ -168,7 +170,8 @@ class EventStage {
     if constexpr (ScattersEvents<F>) {
       static_assert(std::is_integral_v<Cell>, "sums of floats depend on their order");
       cells_ = {};
-      if (scratch_with_cells(event) <= most_scratch) return;
+      const TeamShape shape{event.members(), scratch_with_cells(event)};
+      if (block_scratch_bytes(shape) <= most_scratch) return;
       cells_ = memory.reserve<Cell>(group, "cells", static_cast<std::size_t>(rows * event.cells()));
     }
   }

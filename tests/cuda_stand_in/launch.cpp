@@ -21,8 +21,7 @@ void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape
     sass::Code& code = kernels->find(kernel.name());
     stand_in::launch_kernel(stream.native(), kernel.name(),
                             [&code, shape, block = std::move(block)] {
-                              sass::run_grid(code, shape.blocks, shape.threads, shape.scratch_bytes,
-                                             block.data(), block.size());
+                              sass::run_grid(code, shape, block.data(), block.size());
                             });
     return;
   }

@@ -33,7 +33,7 @@ Code code_of(const std::vector<std::string>& lines) {
 std::vector<std::uint32_t> stored_by(Code& code, int threads) {
   std::vector<std::uint32_t> out(static_cast<std::size_t>(threads), 0xdeadbeef);
   const std::uint32_t* const to = out.data();
-  run_grid(code, 1, threads, 1024, &to, sizeof to);
+  run_grid(code, {1, threads, 1024}, &to, sizeof to);
   return out;
 }
 
@@ -60,6 +60,42 @@ TEST(Sass, ThreadsThatPartMeetAgain) {
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i < 10 ? 7u : 9u) << i;
   // 4 in common, 2 and 1 on either way, BSYNC by both, and the store once.
   EXPECT_EQ(code.warp_instructions(), 4 + 2 + 1 + 2 + kStore.size());
+}
+
+// Two rows of 16 threads share a warp. In each the threads from 8 on take a way of their own to
+// where their row meets, and the fourth has ended: what follows is issued once for all, and a row
+// knows its own.
+TEST(Sass, PartsOfAWarpMeet) {
+  Code code = code_of({"S2R R0, SR_TID.X",
+                       "S2R R1, SR_TID.Y",
+                       "ISETP.EQ.AND P0, PT, R0, 0x3, PT",
+                       "@P0 EXIT",
+                       "IMAD R2, R1, 0x10, RZ",
+                       "MOV R3, 0xffff",
+                       "SHF.L.U32 R3, R3, R2, RZ",
+                       "ISETP.GE.AND P1, PT, R0, 0x8, PT",
+                       "@P1 BRA `(.L_x_0)",
+                       "REDUX.OR UR8, R3",
+                       "BRA.DIV UR8, `(.L_x_0)",
+                       "EXIT",
+                       ".L_x_0:",
+                       "WARPSYNC R3",
+                       "MATCH.ANY R8, R3",
+                       "ULDC.64 UR4, c[0x0][0x210]",
+                       "MOV R4, UR4",
+                       "MOV R5, UR5",
+                       "IMAD R2, R1, 0x10, R0",
+                       "IMAD.WIDE.U32 R4, R2, 0x4, R4",
+                       "STG.E desc[UR6][R4.64], R8",
+                       "EXIT"});
+  std::vector<std::uint32_t> out(32, 0);
+  const std::uint32_t* const to = out.data();
+  run_grid(code, {1, 16, 1024, 2}, &to, sizeof to);
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    const std::uint32_t row = i < 16 ? 0x0000fff7 : 0xfff70000;
+    EXPECT_EQ(out[i], i % 16 == 3 ? 0 : row) << i;
+  }
+  EXPECT_EQ(code.issued[13], 1u);
 }
 
 // As many turns as a thread's number, one at least: a warp goes round as often as its last thread.

@@ -149,9 +149,14 @@ TEST(Launch, ACompiledKernelOnTheDevice) {
 TEST(Launch, RefusesWhatCudaWouldRefuse) {
   Stream stream(Device::cpu());
   const HistogramMaker functor{0, nullptr, nullptr};
-  for (const int size : {0, 16, 33, 1024}) {
+  for (const int size : {-8, 0, 3, 12, 33, 1024}) {
     EXPECT_THROW(league(stream, "bad size", 1, {size, 0}, functor), std::logic_error) << size;
   }
+  const SharedCanvasPainter whole_warps{0, nullptr, nullptr};
+  EXPECT_THROW(league(stream, "bad size", 1, {16, 0}, whole_warps), std::logic_error);
+  // Of eight teams together.
+  EXPECT_THROW(league(stream, "bad scratch", 1, {4, kPortableScratchBytes / 8 + 1}, functor),
+               std::logic_error);
   EXPECT_THROW(league(stream, "bad scratch", 1, {32, kPortableScratchBytes + 1}, functor),
                std::logic_error);
   EXPECT_THROW(map(stream, "negative", -1, AffineWriter{nullptr}), std::logic_error);
@@ -181,6 +186,20 @@ TEST(Launch, AGridCoversEveryElementOnce) {
     EXPECT_GE(shape.blocks * kBound.threads, n);
     EXPECT_LT((shape.blocks - 1) * kBound.threads, n);
     EXPECT_EQ(cuda::league_shape(n, {128, 7}).blocks, n);
+  }
+}
+
+// Teams that are smaller than a warp fill one, each with scratch that is aligned.
+TEST(Launch, SmallTeamsShareAWarp) {
+  for (const int size : {1, 2, 4, 8, 16}) {
+    for (const std::int64_t n : {1, 31, 32, 33, 1000}) {
+      const LaunchShape shape = cuda::league_shape(n, {size, 20});
+      EXPECT_EQ(shape.threads, size);
+      EXPECT_EQ(shape.threads * shape.teams, 32);
+      EXPECT_GE(shape.blocks * shape.teams, n);
+      EXPECT_LT((shape.blocks - 1) * shape.teams, n);
+      EXPECT_EQ(shape.scratch_bytes, 32u * static_cast<unsigned>(shape.teams));
+    }
   }
 }
 
@@ -237,7 +256,8 @@ TEST(Launch, MapAndLeagueOnTheDevice) {
   }
   // The last: with scratch above what needs no opting in.
   for (const TeamShape shape :
-       {TeamShape{32, kScratch}, TeamShape{512, kScratch}, TeamShape{128, scratch_limit(device)}}) {
+       {TeamShape{32, kScratch}, TeamShape{512, kScratch}, TeamShape{1, kScratch},
+        TeamShape{8, kScratch}, TeamShape{16, kScratch}, TeamShape{128, scratch_limit(device)}}) {
     league(stream, "histogram", kLeagues, shape,
            HistogramMaker{kCount, histogram.data(), summary.data()});
     stream.copy(host_histogram.data(), histogram.data(), histogram.bytes(),

@@ -38,6 +38,7 @@ struct SharedCanvasPainter {
 /// sum, largest value and union of bits: every member of the team protocol once.
 struct HistogramMaker {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
+  static constexpr bool kSharesWarps = true;
   std::int64_t count;
   std::int32_t* histogram;  ///< [n, 64]
   std::int64_t* summary;    ///< [n, 3]: sum of k, largest k * rank, or of 1 << (k % 40)

@@ -21,7 +21,8 @@ struct TeamLauncher {
   }
   template <class F>
   void league(std::string_view name, std::int64_t n, TeamShape shape, const F& f) const {
-    wellspring::detail::check_league(name, n, shape, launch_bound<F>(), Device::cpu());
+    wellspring::detail::check_league(name, n, shape, launch_bound<F>(), shares_warps<F>(),
+                                     Device::cpu());
     run_thread_league(n, members, shape.scratch_bytes, f);
   }
   void zero(std::string_view, void* data, std::size_t bytes) const { std::memset(data, 0, bytes); }

@@ -291,8 +291,9 @@ Operation unpack_predicates(const Line& line) {
 /// The sum or the greatest of all threads that take part.
 Operation reduce(const Line& line) {
   const Form form = form_with_target(line);
-  const bool adds = line.has("SUM"), greatest = line.has("MAX"), is_signed = line.has("S32");
-  if (!adds && !greatest) throw std::runtime_error("a reduction that is not known");
+  const bool adds = line.has("SUM"), unites = line.has("OR"), greatest = line.has("MAX");
+  const bool is_signed = line.has("S32");
+  if (!adds && !unites && !greatest) throw std::runtime_error("a reduction that is not known");
   return [=](Warp& warp, Lanes lanes) {
     Row spare, out;
     const u32* x = warp.read(form.from[0], spare, Sense::whole);
@@ -300,9 +301,10 @@ Operation reduce(const Line& line) {
     bool first = true;
     for (std::size_t i = 0; i < kLanes; ++i) {
       if (!bit(lanes, i)) continue;
-      result = first  ? x[i]
-               : adds ? result + x[i]
-                      : lesser_or_greater(!is_signed, false, result, x[i]);
+      result = first    ? x[i]
+               : adds   ? result + x[i]
+               : unites ? result | x[i]
+                        : lesser_or_greater(!is_signed, false, result, x[i]);
       first = false;
     }
     out.fill(result);
@@ -324,6 +326,22 @@ Operation vote(const Line& line) {
     out.fill(those);
     warp.write(to, out, lanes);
     warp.set(flag, (any ? those != 0 : those == lanes) ? kAll : 0, lanes);
+  };
+}
+
+/// For each thread those that have the same number.
+Operation match(const Line& line) {
+  const Operand to = line.operands.at(0), number = line.operands.at(1);
+  if (!line.has("ANY")) throw std::runtime_error("a way to match that is not known");
+  return [=](Warp& warp, Lanes lanes) {
+    Row spare, out;
+    const u32* const numbers = warp.read(number, spare, Sense::whole);
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      out[i] = 0;
+      for (std::size_t other = 0; other < kLanes; ++other)
+        out[i] |= Lanes{bit(lanes, other) && numbers[other] == numbers[i]} << other;
+    }
+    warp.write(to, out, lanes);
   };
 }
 
@@ -404,6 +422,7 @@ const Family& integer_family() {
                                 {"P2R", pack_predicates},
                                 {"R2P", unpack_predicates},
                                 {"REDUX", reduce},
+                                {"MATCH", match},
                                 {"VOTE", vote},
                                 {"VOTEU", vote},
                                 {"S2R", special},

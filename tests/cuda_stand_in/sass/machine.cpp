@@ -19,11 +19,6 @@ constexpr std::size_t kBlockShape = 0x0, kGridShape = 0xc, kLocalBase = 0x20, kS
 /// Shared memory in front of a block's own, which the system has.
 constexpr std::size_t kReservedShared = 0x400;
 
-template <class Visit>
-void each_lane(Lanes lanes, const Visit& visit) {
-  for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
-}
-
 std::uint32_t changed(std::uint32_t value, const Operand& operand, Sense sense) {
   if (sense == Sense::real) {
     if (operand.absolute) value &= 0x7fffffffu;
@@ -242,7 +237,10 @@ std::uint64_t Warp::address(const Operand& operand, int lane) const {
 }
 
 std::uint32_t Warp::special(const std::string& name, int lane) const {
-  if (name == "SR_TID.X") return static_cast<std::uint32_t>(first_thread_ + lane);
+  const auto thread = static_cast<std::uint32_t>(first_thread_ + lane);
+  const auto row = static_cast<std::uint32_t>(block_.row_threads);
+  if (name == "SR_TID.X") return thread % row;
+  if (name == "SR_TID.Y") return thread / row;
   if (name == "SR_CTAID.X") return block_.index;
   if (name == "SR_LANEID") return static_cast<std::uint32_t>(lane);
   if (name == "SR_CgaCtaId" || name == "SRZ") return 0;
@@ -325,10 +323,14 @@ void Warp::meet(int barrier, Lanes lanes) {
   release(barrier);
 }
 
-void Warp::meet_all() {
-  each_lane(group(),
-            [&](int lane) { together_[kWholeWarp][static_cast<std::size_t>(lane)] = kAll; });
-  meet(kWholeWarp, group());
+void Warp::meet_some(const Operand& mask) {
+  Row spare;
+  const std::uint32_t* const masks = read(mask, spare, Sense::whole);
+  each_lane(group(), [&](int lane) {
+    const auto i = static_cast<std::size_t>(lane);
+    together_[kByMask][i] = masks[i];
+  });
+  meet(kByMask, group());
 }
 
 void Warp::wait_for_block() {
@@ -344,9 +346,11 @@ void Warp::release(int barrier) {
   for (const Group& group : groups_) here |= is_here(group) ? group.lanes : 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (!is_here(groups_[g])) continue;
-    const auto lane = static_cast<std::size_t>(std::countr_zero(groups_[g].lanes));
-    const Lanes expected =
-        (together_[static_cast<std::size_t>(barrier)][lane] | groups_[g].lanes) & alive_;
+    Lanes expected = groups_[g].lanes;
+    each_lane(groups_[g].lanes, [&](int lane) {
+      expected |= together_[static_cast<std::size_t>(barrier)][static_cast<std::size_t>(lane)];
+    });
+    expected &= alive_;
     if ((expected & ~here) != 0) continue;
     groups_[g].state = State::ready;
     for (std::size_t other = groups_.size(); other-- > g + 1;) {
@@ -379,22 +383,21 @@ void Warp::leave_block_barrier() {
   groups_ = std::move(joined);
 }
 
-void run_grid(Code& code, std::int64_t blocks, int threads, std::size_t scratch_bytes,
-              const void* parameters, std::size_t bytes) {
+void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes) {
   std::vector<std::byte> constants(kParameters + bytes + sizeof(std::uint64_t));
   const auto put = [&]<class T>(std::size_t at, T value) {
     std::memcpy(constants.data() + at, &value, sizeof value);
   };
-  put(kBlockShape, std::array{threads, 1, 1});
-  put(kGridShape, std::array{static_cast<int>(blocks), 1, 1});
+  put(kBlockShape, std::array{shape.threads, shape.teams, 1});
+  put(kGridShape, std::array{static_cast<int>(shape.blocks), 1, 1});
   put(kLocalBase, std::uint64_t{Warp::kLocalWindow} << 32);
   put(kStackEnd, static_cast<std::uint32_t>(Warp::kLocalBytes));
   std::memcpy(constants.data() + kParameters, parameters, bytes);
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    Block block{static_cast<std::uint32_t>(b), {}, &constants};
-    block.shared.assign(kReservedShared + scratch_bytes, std::byte{0xcd});
+  for (std::int64_t b = 0; b < shape.blocks; ++b) {
+    Block block{static_cast<std::uint32_t>(b), shape.threads, {}, &constants};
+    block.shared.assign(kReservedShared + shape.scratch_bytes, std::byte{0xcd});
     std::vector<std::unique_ptr<Warp>> warps;
-    for (int first = 0; first < threads; first += kLanes)
+    for (int first = 0; first < shape.threads * shape.teams; first += kLanes)
       warps.push_back(std::make_unique<Warp>(code, block, first));
     for (;;) {
       bool ended = true;

@@ -11,9 +11,11 @@
 // Called by the stand-in's launcher; host only.
 #pragma once
 
+#include "kernels/kernel_handle.h"
 #include "tests/cuda_stand_in/sass/listing.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,6 +29,12 @@ using Lanes = std::uint32_t;  ///< a bit a thread
 using Row = std::array<std::uint32_t, kLanes>;
 using WideRow = std::array<std::uint64_t, kLanes>;
 inline constexpr Lanes kAll = ~Lanes{0};
+
+/// visit(lane) for each of those that take part, in order.
+template <class Visit>
+void each_lane(Lanes lanes, const Visit& visit) {
+  for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
+}
 
 class Warp;
 /// What an instruction does for the threads whose guard holds.
@@ -52,6 +60,7 @@ struct Code {
 /// Where a block runs: its place, and the memory that its threads share.
 struct Block {
   std::uint32_t index = 0;
+  int row_threads = 0;  ///< of its x dimension
   std::vector<std::byte> shared;
   const std::vector<std::byte>* constants = nullptr;  ///< c[0x0]: launch shape and parameters
 };
@@ -91,12 +100,14 @@ class Warp {
 
   // Control, by the group that runs.
   Lanes group() const { return groups_[current_].lanes; }
+  Lanes alive() const { return alive_; }  ///< all that have not ended
   void jump(std::int64_t target, Lanes lanes);
   void end(Lanes lanes);
   void hold_together(int barrier);
   void part_from(int barrier, Lanes lanes);
   void meet(int barrier, Lanes lanes);
-  void meet_all();
+  /// With the threads of a mask, which each thread has of its own.
+  void meet_some(const Operand& mask);
   void wait_for_block();
 
   /// A generic address of shared memory has this as its upper half, one of local memory the other:
@@ -112,7 +123,7 @@ class Warp {
     State state = State::ready;
     int barrier = 0;  ///< that it meets at
   };
-  static constexpr int kBarriers = 17, kWholeWarp = 16;
+  static constexpr int kBarriers = 17, kByMask = 16;
 
   bool choose();
   void release(int barrier);
@@ -133,7 +144,6 @@ class Warp {
 };
 
 /// Runs a grid. `parameters`: the kernel's one parameter.
-void run_grid(Code& code, std::int64_t blocks, int threads, std::size_t scratch_bytes,
-              const void* parameters, std::size_t bytes);
+void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes);
 
 }  // namespace wellspring::sass

@@ -26,11 +26,6 @@ Space space_of(const Line& line) {
   return name == "LDL" || name == "STL" ? Space::local : Space::global;
 }
 
-template <class Visit>
-void each_lane(Lanes lanes, const Visit& visit) {
-  for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
-}
-
 struct Width {
   std::size_t bytes = 4;
   bool is_signed = false;
@@ -228,6 +223,13 @@ Operation branch(const Line& line) {
   const auto& all = line.operands;
   const std::int64_t target = all.back().value;
   if (all.back().kind != OperandKind::label) throw std::runtime_error("a branch that is not known");
+  if (line.has("DIV")) {  // where not all threads of a mask are here
+    return [=](Warp& warp, Lanes lanes) {
+      Row spare;
+      const Lanes mask = *warp.read(all[0], spare, Sense::whole);
+      if ((mask & warp.alive() & ~warp.group()) != 0) warp.jump(target, lanes);
+    };
+  }
   const Operand condition = all.size() > 1 ? all[0] : Operand{OperandKind::predicate, kTrue};
   return [=](Warp& warp, Lanes lanes) { warp.jump(target, lanes & warp.holds(condition)); };
 }
@@ -262,9 +264,12 @@ Operation part_from(const Line& line) {
     warp.part_from(barrier, lanes & warp.holds(condition));
   };
 }
-Operation meet_all(const Line& line) {
-  if (!line.has("ALL")) throw std::runtime_error("a part of a warp that meets");
-  return [](Warp& warp, Lanes) { warp.meet_all(); };
+/// WARPSYNC.ALL, or with a mask; what a COLLECTIVE one begins ends at ENDCOLLECTIVE.
+Operation meet_some(const Line& line) {
+  Operand mask = {OperandKind::immediate};
+  mask.value = kAll;
+  if (!line.has("ALL")) mask = line.operands.at(0);
+  return [mask](Warp& warp, Lanes) { warp.meet_some(mask); };
 }
 Operation wait_for_block(const Line&) {
   return [](Warp& warp, Lanes) { warp.wait_for_block(); };
@@ -283,10 +288,12 @@ const Family& memory_family() {
 
 const Family& control_family() {
   static const Family family = {
-      {"BRA", branch},         {"CALL", branch},    {"RET", return_to},   {"EXIT", leave},
-      {"BSSY", hold_together}, {"BSYNC", meet},     {"BREAK", part_from}, {"WARPSYNC", meet_all},
-      {"BAR", wait_for_block}, {"NOP", nothing},    {"YIELD", nothing},   {"NANOSLEEP", nothing},
-      {"MEMBAR", nothing},     {"ERRBAR", nothing}, {"CCTL", nothing}};
+      {"BRA", branch},           {"CALL", branch},        {"RET", return_to},
+      {"EXIT", leave},           {"BSSY", hold_together}, {"BSYNC", meet},
+      {"BREAK", part_from},      {"WARPSYNC", meet_some}, {"BAR", wait_for_block},
+      {"NOP", nothing},          {"YIELD", nothing},      {"NANOSLEEP", nothing},
+      {"MEMBAR", nothing},       {"ERRBAR", nothing},     {"CCTL", nothing},
+      {"ENDCOLLECTIVE", nothing}};
   return family;
 }
 
