@@ -88,10 +88,9 @@ WS_INLINE void philox4x32(PhiloxRun<N>& counters, std::uint64_t key) {
 }
 
 namespace detail {
-template <int N>
-WS_INLINE void count_blocks() {
+WS_INLINE void count_blocks([[maybe_unused]] int n) {
 #if WS_COUNTS_DRAWS
-  blocks_drawn.fetch_add(N, std::memory_order_relaxed);
+  blocks_drawn.fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
 #endif
 }
 }  // namespace detail
@@ -108,7 +107,7 @@ WS_INLINE PhiloxRun<N> consecutive_blocks(const SampleRng& rng, Purpose purpose,
     run.word[3][i] = static_cast<std::uint32_t>(rng.sample >> 32);
   }
   philox4x32(run, rng.seed);
-  detail::count_blocks<N>();
+  detail::count_blocks(N);
   return run;
 }
 
@@ -124,7 +123,26 @@ WS_INLINE PhiloxRun<N> blocks_of_samples(std::uint64_t seed, const std::uint64_t
     run.word[3][i] = static_cast<std::uint32_t>(samples[i] >> 32);
   }
   philox4x32(run, seed);
-  detail::count_blocks<N>();
+  detail::count_blocks(N);
+  return run;
+}
+
+/// Block draws[i] of one sample in each lane where it is wanted; in the others anything.
+template <int N>
+WS_INLINE PhiloxRun<N> wanted_blocks(const SampleRng& rng, Purpose purpose,
+                                     const std::uint32_t (&draws)[N],
+                                     const std::int32_t (&wanted)[N]) {
+  PhiloxRun<N> run;
+  int count = 0;
+  for (int i = 0; i < N; ++i) {
+    count += wanted[i] != 0 ? 1 : 0;
+    run.word[0][i] = draws[i];
+    run.word[1][i] = static_cast<std::uint32_t>(purpose);
+    run.word[2][i] = static_cast<std::uint32_t>(rng.sample);
+    run.word[3][i] = static_cast<std::uint32_t>(rng.sample >> 32);
+  }
+  if (count > 0) philox4x32(run, rng.seed);
+  detail::count_blocks(count);
   return run;
 }
 
