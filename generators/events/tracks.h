@@ -221,8 +221,9 @@ struct Tracks {
         take(hit, one.of(0));
         ++hits;
       });
-    } else {
-      noise_hits(rng, tracker, i - tracks, [&](const TrackHit& hit) {
+    } else if (noise_mean_[i - tracks] > 0) {
+      const Philox4 random = rng.block(Purpose::texture, noise_block(i - tracks));
+      noise_hits(rng, tracker, i - tracks, random, [&](const TrackHit& hit) {
         take(hit, TrackParticle{});
         ++hits;
       });
@@ -248,10 +249,24 @@ struct Tracks {
           write(hits[lane][h], first + lane + 1, some.of(lane), item++, row);
       }
     }
-    for (int layer = 0; layer < kNoiseLayers; ++layer) {
-      cells[tracks + layer] = static_cast<EventCell>(item);
-      noise_hits(rng, tracker, layer,
-                 [&](const TrackHit& hit) { write(hit, 0, TrackParticle{}, item++, row); });
+    // Most layers have no noise, which their first gaps say.
+    for (int first = 0; first < kNoiseLayers; first += N) {
+      std::int32_t wanted[N];
+      std::uint32_t draw[N];
+      alignas(N * sizeof(double)) double gap[N];
+      for (int i = 0; i < N; ++i) {
+        wanted[i] = first + i < kNoiseLayers && noise_mean_[first + i] > 0 ? 1 : 0;
+        draw[i] = noise_block(first + i);
+      }
+      const auto blocks = wanted_blocks<N>(rng, Purpose::texture, draw, wanted);
+      in_lanes<N>([&](int i) WS_INLINED { gap[i] = noise_gap(blocks.word[0][i]); });
+      for (int i = 0; i < N && first + i < kNoiseLayers; ++i) {
+        const int layer = first + i;
+        cells[tracks + layer] = static_cast<EventCell>(item);
+        if (!(gap[i] < noise_mean_[layer])) continue;
+        noise_hits(rng, tracker, layer, blocks.of(i),
+                   [&](const TrackHit& hit) { write(hit, 0, TrackParticle{}, item++, row); });
+      }
     }
     cells[tracks + kNoiseLayers] = static_cast<EventCell>(item);
   }
@@ -393,21 +408,29 @@ struct Tracks {
   /// In the unit of the features.
   WS_INLINE float length(double mm) const { return static_cast<float>(mm * per_unit_); }
 
-  /// A Poisson process in the angle: the gaps between hits are exponential numbers.
+  /// Number of the first block of a layer's noise.
+  WS_INLINE static std::uint32_t noise_block(int layer) {
+    return static_cast<std::uint32_t>(layer) * kMostNoise;
+  }
+  /// To the next hit of noise, in mean numbers of them.
+  WS_INLINE static double noise_gap(std::uint32_t word) {
+    return double{-math::log(unit_float_open(word))};
+  }
+
+  /// A Poisson process in the angle: the gaps between hits are exponential numbers. `random`: the
+  /// first block.
   template <class Take>
-  WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer,
-                                     const Take& take) const {
+  WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer, Philox4 random,
+                            const Take& take) const {
     const bool at_cylinder = layer < kMostCylinders;
     const int disc = at_cylinder ? 0 : (layer - kMostCylinders) % kMostDiscs;
     const int side = layer < kMostCylinders + kMostDiscs ? 1 : 0;
     const TrackerSurface& surface = at_cylinder ? tracker.cylinder[layer] : tracker.disc[disc];
-    if (surface.volume[side] == 0 || noise_density_ == 0) return;
-    const double mean = noise_density_ * area(surface, at_cylinder);
+    const double mean = noise_mean_[layer];
     double sum = 0;
     for (std::uint32_t k = 0; k < kMostNoise; ++k) {
-      const Philox4 random =
-          rng.block(Purpose::texture, static_cast<std::uint32_t>(layer) * kMostNoise + k);
-      sum += double{-math::log(unit_float_open(random.word[0]))};
+      if (k > 0) random = rng.block(Purpose::texture, noise_block(layer) + k);
+      sum += noise_gap(random.word[0]);
       if (!(sum < mean)) break;
       const math::SinCos phi = math::sincos_turns(static_cast<float>(sum / mean));
       const double u = double{unit_float(random.word[1])};
@@ -423,13 +446,6 @@ struct Tracks {
       hit.layer = surface.layer[side];
       take(hit);
     }
-  }
-
-  /// mm^2
-  WS_INLINE static double area(const TrackerSurface& surface, bool at_cylinder) {
-    constexpr double kPi = 0x1.921fb54442d18p+1;
-    return at_cylinder ? 4 * kPi * surface.place * surface.high
-                       : kPi * (surface.high - surface.low) * (surface.high + surface.low);
   }
 
   /// `particle`: its number from 1 on, 0 for noise; `from`: it.
@@ -476,7 +492,8 @@ struct Tracks {
   }
 
   Tracker tracker_;
-  double field_, per_unit_, noise_density_;
+  double field_, per_unit_;
+  double noise_mean_[kNoiseLayers];  ///< hits of each layer; 0 where it measures nothing
   float pt_low_, pt_high_, pt_exponent_, pt_span_;
   float eta_max_, phi_turns_, mass_, vertex_z_, vertex_xy_, efficiency_;
   int tracks_low_, tracks_high_, items_, features_, members_;
