@@ -32,36 +32,69 @@ struct PhiloxRun {
 
 namespace detail {
 #if WS_PHILOX_AVX2
-struct WideProduct {
-  __m256i high, low;
+/// Counters of eight lanes, those in even places and those in odd ones, in the lower halves of
+/// 64-bit numbers, where products are made; the upper halves hold anything. A compiler that makes
+/// a SIMD loop of scalar code takes three times as many instructions.
+struct PhiloxEight {
+  __m256i even[4], odd[4];
 };
-/// Of eight words with a constant: of those in even places and of those in odd ones, then sorted. A
-/// compiler that makes a SIMD loop of scalar code takes three times as many instructions.
-WS_INLINE WideProduct wide_product(__m256i words, __m256i constant) {
-  const __m256i even = _mm256_mul_epu32(words, constant);
-  const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(words, 32), constant);
-  return {_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA),
-          _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA)};
+
+WS_INLINE __m256i all_lanes(std::uint32_t word) {
+  return _mm256_set1_epi64x(static_cast<std::int64_t>(word));
+}
+
+/// The words of both, in order.
+WS_INLINE __m256i in_order(__m256i even, __m256i odd) {
+  return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+}
+
+/// Rounds `done` to 9 of a half of the lanes.
+WS_INLINE void philox_rounds(__m256i (&c)[4], std::uint64_t key, std::uint32_t done) {
+  const __m256i m0 = all_lanes(0xD2511F53u), m1 = all_lanes(0xCD9E8D57u);
+  std::uint32_t k0 = static_cast<std::uint32_t>(key) + done * 0x9E3779B9u;
+  std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32) + done * 0xBB67AE85u;
+  WS_UNROLL(10)
+  for (std::uint32_t round = done; round < 10; ++round) {
+    const __m256i p0 = _mm256_mul_epu32(c[0], m0), p1 = _mm256_mul_epu32(c[2], m1);
+    c[0] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(c[1], all_lanes(k0)));
+    c[1] = p1;
+    c[2] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(c[3], all_lanes(k1)));
+    c[3] = p0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
 }
 
 /// philox4x32 of eight lanes, in place.
 WS_INLINE void philox4x32_of_eight(__m256i (&c)[4], std::uint64_t key) {
-  const __m256i m0 = _mm256_set1_epi32(static_cast<int>(0xD2511F53u));
-  const __m256i m1 = _mm256_set1_epi32(static_cast<int>(0xCD9E8D57u));
-  std::uint32_t k0 = static_cast<std::uint32_t>(key);
-  std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
-  WS_UNROLL(10)
-  for (int round = 0; round < 10; ++round) {
-    const WideProduct p0 = wide_product(c[0], m0), p1 = wide_product(c[2], m1);
-    c[0] =
-        _mm256_xor_si256(_mm256_xor_si256(p1.high, c[1]), _mm256_set1_epi32(static_cast<int>(k0)));
-    c[1] = p1.low;
-    c[2] =
-        _mm256_xor_si256(_mm256_xor_si256(p0.high, c[3]), _mm256_set1_epi32(static_cast<int>(k1)));
-    c[3] = p0.low;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+  PhiloxEight all;
+  for (int w = 0; w < 4; ++w) {
+    all.even[w] = c[w];
+    all.odd[w] = _mm256_srli_epi64(c[w], 32);
   }
+  philox_rounds(all.even, key, 0);
+  philox_rounds(all.odd, key, 0);
+  for (int w = 0; w < 4; ++w) c[w] = in_order(all.even[w], all.odd[w]);
+}
+
+/// The same of counters whose words differ in word 0 alone: half of the first two rounds is that of
+/// one block. `first`: words 0, in the lower halves.
+WS_INLINE void philox4x32_of_numbers(__m256i first, const Philox4& counter, std::uint64_t key,
+                                     __m256i (&c)[4]) {
+  const std::uint32_t k0 = static_cast<std::uint32_t>(key);
+  const std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
+  const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * counter.word[2];
+  const std::uint32_t c0 = static_cast<std::uint32_t>(p1 >> 32) ^ counter.word[1] ^ k0;
+  const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
+  const __m256i q0 = _mm256_mul_epu32(first, all_lanes(0xD2511F53u));
+  const __m256i c2 = _mm256_xor_si256(_mm256_srli_epi64(q0, 32), all_lanes(counter.word[3] ^ k1));
+  const __m256i q1 = _mm256_mul_epu32(c2, all_lanes(0xCD9E8D57u));
+  c[0] = _mm256_xor_si256(_mm256_srli_epi64(q1, 32),
+                          all_lanes(static_cast<std::uint32_t>(p1) ^ (k0 + 0x9E3779B9u)));
+  c[1] = q1;
+  c[2] = _mm256_xor_si256(q0, all_lanes(static_cast<std::uint32_t>(p0 >> 32) ^ (k1 + 0xBB67AE85u)));
+  c[3] = all_lanes(static_cast<std::uint32_t>(p0));
+  philox_rounds(c, key, 2);
 }
 #endif
 }  // namespace detail
@@ -88,10 +121,9 @@ WS_INLINE void philox4x32(PhiloxRun<N>& counters, std::uint64_t key) {
 }
 
 namespace detail {
-template <int N>
-WS_INLINE void count_blocks() {
+WS_INLINE void count_blocks([[maybe_unused]] int n) {
 #if WS_COUNTS_DRAWS
-  blocks_drawn.fetch_add(N, std::memory_order_relaxed);
+  blocks_drawn.fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
 #endif
 }
 }  // namespace detail
@@ -101,6 +133,27 @@ template <int N>
 WS_INLINE PhiloxRun<N> consecutive_blocks(const SampleRng& rng, Purpose purpose,
                                           std::uint32_t first_draw) {
   PhiloxRun<N> run;
+  detail::count_blocks(N);
+#if WS_PHILOX_AVX2
+  if constexpr (N % 8 == 0) {
+    const Philox4 counter = {{0, static_cast<std::uint32_t>(purpose),
+                              static_cast<std::uint32_t>(rng.sample),
+                              static_cast<std::uint32_t>(rng.sample >> 32)}};
+    for (int i = 0; i < N; i += 8) {
+      const __m256i even =
+          _mm256_add_epi64(detail::all_lanes(first_draw + static_cast<std::uint32_t>(i)),
+                           _mm256_setr_epi64x(0, 2, 4, 6));
+      const __m256i odd = _mm256_add_epi64(even, detail::all_lanes(1));
+      detail::PhiloxEight all;
+      detail::philox4x32_of_numbers(even, counter, rng.seed, all.even);
+      detail::philox4x32_of_numbers(odd, counter, rng.seed, all.odd);
+      for (int w = 0; w < 4; ++w)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&run.word[w][i]),
+                            detail::in_order(all.even[w], all.odd[w]));
+    }
+    return run;
+  }
+#endif
   for (int i = 0; i < N; ++i) {
     run.word[0][i] = first_draw + static_cast<std::uint32_t>(i);
     run.word[1][i] = static_cast<std::uint32_t>(purpose);
@@ -108,7 +161,6 @@ WS_INLINE PhiloxRun<N> consecutive_blocks(const SampleRng& rng, Purpose purpose,
     run.word[3][i] = static_cast<std::uint32_t>(rng.sample >> 32);
   }
   philox4x32(run, rng.seed);
-  detail::count_blocks<N>();
   return run;
 }
 
@@ -124,7 +176,26 @@ WS_INLINE PhiloxRun<N> blocks_of_samples(std::uint64_t seed, const std::uint64_t
     run.word[3][i] = static_cast<std::uint32_t>(samples[i] >> 32);
   }
   philox4x32(run, seed);
-  detail::count_blocks<N>();
+  detail::count_blocks(N);
+  return run;
+}
+
+/// Block draws[i] of one sample in each lane where it is wanted; in the others anything.
+template <int N>
+WS_INLINE PhiloxRun<N> wanted_blocks(const SampleRng& rng, Purpose purpose,
+                                     const std::uint32_t (&draws)[N],
+                                     const std::int32_t (&wanted)[N]) {
+  PhiloxRun<N> run;
+  int count = 0;
+  for (int i = 0; i < N; ++i) {
+    count += wanted[i] != 0 ? 1 : 0;
+    run.word[0][i] = draws[i];
+    run.word[1][i] = static_cast<std::uint32_t>(purpose);
+    run.word[2][i] = static_cast<std::uint32_t>(rng.sample);
+    run.word[3][i] = static_cast<std::uint32_t>(rng.sample >> 32);
+  }
+  if (count > 0) philox4x32(run, rng.seed);
+  detail::count_blocks(count);
   return run;
 }
 

@@ -23,13 +23,13 @@ struct CaloSlice {
   std::int32_t layer;
 };
 
-/// Up to N spots of one slice.
+/// Up to N spots of one slice, of `unit` and, of the first `heavier`, one more.
 template <int N>
 struct CaloSpots {
-  int count;
+  int count, heavier;
+  std::uint64_t unit;
   const CaloSlice* slice;
   PhiloxRun<N> words;
-  std::uint64_t energy[N];
 };
 
 /// Spots into their cells, where they lie in any.
@@ -55,10 +55,16 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Calorimet
     in_lanes<N>([&](int i) WS_INLINED { ring[i] += squared[i] < edge ? 0 : 1; });
     if (N == 1 && ring[0] == k) break;  // most spots lie in the first rings
   }
-  for (int i = 0; i < spots.count; ++i) {
-    if (ring[i] == layer.rings) continue;
-    team.atomic_add(&cells[layer.first_cell + sector[i] * layer.rings + ring[i]], spots.energy[i]);
-  }
+  if (N == 1 && ring[0] == layer.rings) return;
+  // Side by side, what lies outside adds nothing to a cell: a branch would be guessed wrongly.
+  alignas(N * sizeof(std::uint64_t)) std::uint64_t energy[N];
+  in_lanes<N>([&](int i) WS_INLINED {
+    const bool inside = ring[i] < layer.rings;
+    energy[i] = inside ? spots.unit + (i < spots.heavier ? 1 : 0) : 0;
+    sector[i] = inside ? sector[i] * layer.rings + ring[i] : 0;
+  });
+  for (int i = 0; i < spots.count; ++i)
+    team.atomic_add(&cells[layer.first_cell + sector[i]], energy[i]);
 }
 
 /// All members of a team: `count` spots, slice by slice, in runs side by side. Spot s takes block s
@@ -78,10 +84,10 @@ WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter
       const std::uint32_t heavier = end - slice->spots + slice->more;
       CaloSpots<kRun> spots;
       spots.count = static_cast<int>(stop - s);
+      spots.heavier = s < heavier ? static_cast<int>(heavier - s) : 0;
+      spots.unit = slice->unit;
       spots.slice = slice;
       spots.words = consecutive_blocks<kRun>(rng, Purpose::texture, s);
-      for (std::uint32_t i = 0; i < kRun; ++i)
-        spots.energy[i] = slice->unit + (s + i < heavier ? 1 : 0);
       drop_spots(team, spots, calorimeter, cells);
       s = stop;
     }
@@ -114,7 +120,8 @@ WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calor
     spot.count = 1;
     spot.slice = slices + low;
     spot.words.put(0, words);
-    spot.energy[0] = unit + (s < more ? 1 : 0);
+    spot.heavier = s < more ? 1 : 0;
+    spot.unit = unit;
     drop_spots(team, spot, calorimeter, cells);
   }
 }

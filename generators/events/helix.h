@@ -1,6 +1,6 @@
 // Helices along z: charged particles in a solenoid's field, from one surface to the next in closed
 // form. In double, of + - * / and sqrt alone, so that the bits are equal on host and device. Used
-// by generator `tracks`; host and device.
+// by generator `tracks`; host and device. Without branches, for particles side by side.
 //
 // A particle at (x, y, z) moves across z along the unit vector u; with the arc length s across z it
 // turns by k s, to the left where k > 0, and z grows by cot per s. With h = tan(k s / 2) and
@@ -26,12 +26,11 @@ struct State {
 
 /// A way ahead of a state.
 struct Chord {
-  bool reached;
+  bool reached;         ///< the rest is of no meaning otherwise
   double arc;           ///< length across z; more than 0
   double length;        ///< of the chord across z
   double cosine, sine;  ///< of half of the angle that is turned
 };
-inline constexpr Chord kNowhere{false, 0, 0, 1, 0};
 
 /// arctan(h) / h to 2^-52: halved three times, then a series.
 WS_INLINE double arctan_ratio(double h) {
@@ -58,21 +57,19 @@ WS_INLINE Chord to_cylinder(const State& at, double r) {
   // A tau^2 + 2 along tau = gap; the root that has no difference in it.
   const double a = 1 + at.k * across - 0.25 * at.k * at.k * gap;
   const double square = along * along + a * gap;
-  if (!(square >= 0)) return kNowhere;
-  const double divisor = along + math::sqrt(square);
-  if (!(divisor > 0) || !(gap > 0)) return kNowhere;
+  const double divisor = along + math::sqrt(square);  // NaN where the circle stays inside
   const double tau = gap / divisor, h = 0.5 * at.k * tau;
   const double cosine = 1 / math::sqrt(1 + h * h);
-  return {true, tau * arctan_ratio(h), tau * cosine, cosine, h * cosine};
+  const bool reached = (divisor > 0) & (gap > 0);
+  return {reached, tau * arctan_ratio(h), tau * cosine, cosine, h * cosine};
 }
 
 /// To the plane at `z`; by less than half a turn.
 WS_INLINE Chord to_plane(const State& at, double z) {
   constexpr double kPi = 0x1.921fb54442d18p+1;
   const double height = z - at.z;
-  if (!(height * at.cot > 0)) return kNowhere;
   const double arc = height / at.cot, half = 0.5 * at.k * arc;
-  if (!(2 * half < kPi && 2 * half > -kPi)) return kNowhere;
+  const bool reached = (height * at.cot > 0) & (2 * half < kPi) & (2 * half > -kPi);
   // sin(b) / b and cos(b) of b = half / 4, at most pi / 8, by their series; then doubled twice.
   double b = 0.25 * half, sinc = 0, cosine = 0;
   const double square = b * b;
@@ -89,7 +86,7 @@ WS_INLINE Chord to_plane(const State& at, double z) {
     cosine = 1 - 2 * sine * sine;
     b *= 2;
   }
-  return {true, arc, arc * sinc, cosine, b * sinc};
+  return {reached, arc, arc * sinc, cosine, b * sinc};
 }
 
 WS_INLINE State moved(const State& at, const Chord& way) {
@@ -126,10 +123,10 @@ WS_INLINE State scattered(const State& at, double bend, double a, double b) {
 /// Particle Data Group (Phys. Rev. D 110 (2024) 030001, eq. 34.16): 13.6 MeV / (beta c p)
 /// sqrt(x / X0) (1 + 0.038 ln(x / (X0 beta^2))). `p` in GeV, `thickness` x / X0, unit charge.
 WS_INLINE float highland(float p, float beta, float thickness) {
-  if (!(thickness > 0)) return 0;
   const float logarithm = math::log(thickness / (beta * beta));
   const float factor = math::max(math::fma(0.038f, logarithm, 1.0f), 0.0f);
-  return 0.0136f / (beta * p) * math::sqrt(thickness) * factor;
+  const float width = 0.0136f / (beta * p) * math::sqrt(thickness) * factor;
+  return thickness > 0 ? width : 0;
 }
 
 }  // namespace wellspring::helix

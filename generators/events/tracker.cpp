@@ -1,6 +1,7 @@
 #include "generators/events/tracker.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace wellspring {
@@ -97,6 +98,8 @@ Tracker generic_tracker(const TrackerSpec& spec) {
   tracker.discs = static_cast<std::int32_t>(discs.size());
   std::copy(cylinders.begin(), cylinders.end(), tracker.cylinder);
   std::copy(discs.begin(), discs.end(), tracker.disc);
+  for (TrackerSurface* behind : {&tracker.cylinder[cylinders.size()], &tracker.disc[discs.size()]})
+    behind->place = behind->high = std::numeric_limits<double>::infinity();
   return tracker;
 }
 

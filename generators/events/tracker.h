@@ -22,8 +22,9 @@ struct TrackerSurface {
 
 struct Tracker {
   std::int32_t cylinders = 0, discs = 0;
-  TrackerSurface cylinder[kMostCylinders] = {};  ///< by rising radius
-  TrackerSurface disc[kMostDiscs] = {};          ///< by rising |z|
+  /// By rising radius, and by rising |z|; behind the last ones endless ones at infinity.
+  TrackerSurface cylinder[kMostCylinders + 1] = {};
+  TrackerSurface disc[kMostDiscs + 1] = {};
 };
 
 /// What a person may set of it; radians, mm, shares of a radiation length.

@@ -44,6 +44,12 @@ int members_for(const Tracks::Params& params) {
   return std::clamp(static_cast<int>(std::bit_ceil(usual)), kFewest, Tracks::kMostMembers);
 }
 
+/// mm^2 of a cylinder, or of a ring at one side.
+double area_of(const TrackerSurface& surface, bool cylinder) {
+  return cylinder ? 4 * std::numbers::pi * surface.place * surface.high
+                  : std::numbers::pi * (surface.high - surface.low) * (surface.high + surface.low);
+}
+
 void expect_order(const char* low_name, double low, const char* high_name, double high) {
   if (low <= high) return;
   fail(ErrorKind::config,
@@ -228,7 +234,6 @@ Tracks::Tracks(const Params& params)
     : tracker_(tracker_of(params)),
       field_(params.field),
       per_unit_(1 / params.unit),
-      noise_density_(params.noise / area_of(tracker_)),
       pt_low_(static_cast<float>(params.pt_low)),
       pt_high_(static_cast<float>(params.pt_high)),
       pt_exponent_(static_cast<float>(exponent_of(params))),
@@ -254,6 +259,13 @@ Tracks::Tracks(const Params& params)
          {"tracks: pt_power " + shortest(params.pt_power) + " is close to 1",
           "within 0.01 of it, single precision has no digits left",
           std::string("give 1, or ") + (exponent > 0 ? "0.99 or less" : "1.01 or more")});
+  }
+  const double density = params.noise / area_of(tracker_);
+  for (int layer = 0; layer < kNoiseLayers; ++layer) {
+    const bool cylinder = layer < kMostCylinders;
+    const TrackerSurface& surface =
+        cylinder ? tracker_.cylinder[layer] : tracker_.disc[(layer - kMostCylinders) % kMostDiscs];
+    noise_mean_[layer] = surface.volume[1] == 0 ? 0 : density * area_of(surface, cylinder);
   }
   const double ratio = std::log(params.pt_high / params.pt_low);
   pt_span_ = static_cast<float>(exponent == 0 ? ratio : std::expm1(exponent * ratio));

@@ -9,12 +9,16 @@
 
 #include "core/params.h"
 #include "generators/events/helix.h"
+#include "generators/events/missed_surfaces.h"
 #include "generators/events/team_sums.h"
+#include "generators/events/track_lanes.h"
 #include "generators/events/tracker.h"
 #include "generators/sample_info.h"
+#include "kernels/emission/lanes.h"
 #include "kernels/emission/sample.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
+#include "kernels/philox_run.h"
 #include "kernels/team.h"
 
 #include <cstddef>
@@ -35,6 +39,7 @@ struct Tracks {
   static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< block of purpose scene
   static constexpr int kMostMembers = 256;                 ///< of a team
   static constexpr bool kSharesWarps = true;
+  static constexpr int kSideBySide = 8;  ///< particles that a lone member follows at a time
   /// Of the angle to the surface: what grazes it crosses 20 times its thickness at most.
   static constexpr double kLeastCosine = 0.05;
   /// A particle of fewer hits counts for nothing in `weight`, as in TrackML.
@@ -126,22 +131,24 @@ struct Tracks {
     team.sync();
     const int tracks = shared.tracks, parts = tracks + kNoiseLayers;
     if constexpr (LoneTeam<Team>) {  // each part begins where the one before ends
-      cells[0] = 0;
-      for (int i = 0; i < parts; ++i)
-        cells[i + 1] = cells[i] + write(key.rng, tracker, tracks, i, cells[i], row);
+      write_all(key.rng, tracker, tracks, cells, row);
     } else {
       for (int i = team.rank(); i < parts; i += team.size())
-        cells[i] = each_hit(key.rng, tracker, tracks, i, [](const Hit&) {});
+        cells[i] = each_hit(key.rng, tracker, tracks, i, [](const TrackHit&, const auto&) {});
       add_up(team, cells, parts, sums);
-      for (int i = team.rank(); i < parts; i += team.size())
-        write(key.rng, tracker, tracks, i, cells[i], row);
+      for (int i = team.rank(); i < parts; i += team.size()) {
+        auto item = static_cast<int>(cells[i]);
+        each_hit(key.rng, tracker, tracks, i, [&](const TrackHit& hit, const TrackParticle& from) {
+          write(hit, i < tracks ? i + 1 : 0, from, item++, row);
+        });
+      }
     }
     team.sync();
     if (columns_ == Columns::truth) weigh(team, tracks, cells, row);
     const std::uint32_t hits = cells[parts];
     row.set_count(static_cast<int>(hits));
     if (team.rank() == 0) {
-      const Particle first = particle(key.rng, 0);
+      const TrackParticle first = particles<1>(key.rng, 0, 1).of(0);
       truth.label = tracks - tracks_low_;
       truth.latents[kTracks] = static_cast<float>(tracks);
       truth.latents[kHits] = static_cast<float>(hits);
@@ -149,8 +156,8 @@ struct Tracks {
       truth.latents[kChargeOverPt] = first.charge / first.pt;
       truth.latents[kPt] = first.pt;
       truth.latents[kEta] = first.eta;
-      truth.latents[kCosPhi] = first.direction.cosine;
-      truth.latents[kSinPhi] = first.direction.sine;
+      truth.latents[kCosPhi] = first.cosine;
+      truth.latents[kSinPhi] = first.sine;
       truth.latents[kVertexZ] = first.z;
     }
     team.sync();  // cells are another event's next
@@ -161,39 +168,42 @@ struct Tracks {
     int tracks;
   };
 
-  /// Lengths in mm, momenta in GeV.
-  struct Particle {
-    float pt, eta, charge;
-    math::SinCos direction;
-    float sinh_eta, p;
-    float x, y, z;
-  };
+  /// Particles [first, first + N), of which there are those below `past`.
+  template <int N>
+  WS_INLINE TrackParticles<N> particles(const SampleRng& rng, int first, int past) const {
+    TrackParticles<N> made;
+    std::int32_t wanted[N];
+    std::uint32_t own[N], vertex[N];
+    for (int i = 0; i < N; ++i) {
+      wanted[i] = first + i < past ? 1 : 0;
+      own[i] = static_cast<std::uint32_t>(1 + first + i);
+    }
+    const auto words = wanted_blocks<N>(rng, Purpose::scene, own, wanted);
+    in_lanes<N>([&](int i) WS_INLINED {
+      vertex[i] = kFirstVertex + below(words.word[3][i] << 1, vertices_);
+    });
+    const auto places = wanted_blocks<N>(rng, Purpose::scene, vertex, wanted);
+    in_lanes<N>([&](int i) WS_INLINED { made.put(i, particle(words.of(i), places.of(i))); });
+    return made;
+  }
 
-  /// A measurement, and where and how the particle crossed.
-  struct Hit {
-    double x, y, z;
-    double true_x, true_y, true_z;
-    double px, py, pz;
-    std::int32_t volume, layer;
-  };
-
-  WS_INLINE Particle particle(const SampleRng& rng, int number) const {
-    const Philox4 random = rng.block(Purpose::scene, 1 + static_cast<std::uint32_t>(number));
-    Particle made{};
+  WS_INLINE TrackParticle particle(const Philox4& random, const Philox4& place) const {
+    TrackParticle made;
     const float u = unit_float(random.word[0]);
     // By the inverse of the distribution function of pt^-n: flat in pt^(1-n), or in log pt.
     const float ratio = pt_exponent_ == 0 ? math::exp(u * pt_span_)
                                           : math::pow(math::fma(u, pt_span_, 1), 1 / pt_exponent_);
     made.pt = math::clamp(pt_low_ * ratio, pt_low_, pt_high_);
     made.eta = eta_max_ * math::fma(2, unit_float(random.word[1]), -1);
-    made.direction = math::sincos_turns(phi_turns_ * math::fma(2, unit_float(random.word[2]), -1));
+    const math::SinCos direction =
+        math::sincos_turns(phi_turns_ * math::fma(2, unit_float(random.word[2]), -1));
+    made.cosine = direction.cosine;
+    made.sine = direction.sine;
     made.charge = (random.word[3] >> 31) == 0 ? 1.0f : -1.0f;
     const float e = math::exp(math::abs(made.eta));
     const float size = 0.5f * (e - 1 / e);
     made.sinh_eta = made.eta < 0 ? -size : size;
     made.p = made.pt * math::sqrt(math::fma(size, size, 1));
-    const std::uint32_t vertex = below(random.word[3] << 1, vertices_);
-    const Philox4 place = rng.block(Purpose::scene, kFirstVertex + vertex);
     const math::NormalPair across = math::box_muller(place.word[0], place.word[1]);
     made.x = vertex_xy_ * across.first;
     made.y = vertex_xy_ * across.second;
@@ -201,180 +211,271 @@ struct Tracks {
     return made;
   }
 
-  /// Calls `take(hit)` for each hit of particle `i`, or of the noise of layer i - tracks, in order;
-  /// returns how many.
+  /// Calls `take(hit, particle)` for each hit of particle `i`, or of the noise of layer i - tracks,
+  /// in order; returns how many.
   template <class Take>
   WS_INLINE std::uint32_t each_hit(const SampleRng& rng, const Tracker& tracker, int tracks, int i,
                                    const Take& take) const {
-    return i < tracks ? follow(rng, tracker, i, particle(rng, i), take)
-                      : noise_hits(rng, tracker, i - tracks, take);
-  }
-
-  template <class Take>
-  WS_INLINE std::uint32_t follow(const SampleRng& rng, const Tracker& tracker, int number,
-                                 const Particle& particle, const Take& take) const {
-    const double x = double{particle.direction.cosine}, y = double{particle.direction.sine};
-    const double norm = math::sqrt(x * x + y * y);
-    const double bend = -double{particle.charge} * helix::kBend * field_ / double{particle.p};
-    helix::State at{particle.x, particle.y, particle.z, x / norm, y / norm, particle.sinh_eta, 0};
-    at.k = bend * math::sqrt(1 + at.cot * at.cot);
-    const int side = at.cot < 0 ? 0 : 1;
-    const float mass = mass_ / particle.p;
-    const float beta = 1 / math::sqrt(math::fma(mass, mass, 1));
     std::uint32_t hits = 0;
-    int cylinder = 0, disc = 0;
-    while (true) {
-      const helix::Chord out = cylinder < tracker.cylinders
-                                   ? helix::to_cylinder(at, tracker.cylinder[cylinder].place)
-                                   : helix::kNowhere;
-      const double plane = disc < tracker.discs ? tracker.disc[disc].place : 0;
-      const helix::Chord along =
-          disc < tracker.discs ? helix::to_plane(at, side == 0 ? -plane : plane) : helix::kNowhere;
-      if (!out.reached && !along.reached) break;
-      const bool at_cylinder = out.reached && !(along.reached && along.arc < out.arc);
-      const TrackerSurface& surface = at_cylinder ? tracker.cylinder[cylinder] : tracker.disc[disc];
-      const int place = at_cylinder ? cylinder : kMostCylinders + disc;
-      ++(at_cylinder ? cylinder : disc);
-      const helix::State there = helix::moved(at, at_cylinder ? out : along);
-      const double r = math::sqrt(there.x * there.x + there.y * there.y);
-      const double outwards = (there.x * there.ux + there.y * there.uy) / r;
-      if (!(outwards > 0)) break;
-      const double reach = at_cylinder ? (there.z < 0 ? -there.z : there.z) : r;
-      if (reach < surface.low || reach > surface.high) continue;
-      at = there;
-      // Rings of one plane lie beside each other.
-      while (!at_cylinder && disc < tracker.discs && tracker.disc[disc].place == surface.place)
-        ++disc;
-      const auto draw = static_cast<std::uint32_t>(2 * (kSurfaces * number + place));
-      if (surface.volume[side] != 0) {
-        const Philox4 random = rng.block(Purpose::noise, draw + 1);
-        if (unit_float(random.word[2]) < efficiency_) {
-          take(measured(at, surface, side, at_cylinder, r, random, particle.p));
-          ++hits;
-        }
-      }
-      if (scattering_ == Scattering::off) continue;
-      const Philox4 random = rng.block(Purpose::noise, draw);
-      const math::NormalPair normal = math::box_muller(random.word[0], random.word[1]);
-      const double s = helix::sine_to_axis(at), c = s * (at.cot < 0 ? -at.cot : at.cot);
-      const double cosine = at_cylinder ? s * outwards : c;
-      const auto thickness = static_cast<float>(double{surface.thickness} /
-                                                (cosine > kLeastCosine ? cosine : kLeastCosine));
-      const float width = helix::highland(particle.p, beta, thickness);
-      at = helix::scattered(at, bend, width * normal.first, width * normal.second);
-      if (!(at.x * at.ux + at.y * at.uy > 0)) break;
+    if (i < tracks) {
+      const auto one = particles<1>(rng, i, tracks);
+      follow<1>(rng, tracker, i, tracks, one, [&](int, const TrackHit& hit) {
+        take(hit, one.of(0));
+        ++hits;
+      });
+    } else if (noise_mean_[i - tracks] > 0) {
+      const Philox4 random = rng.block(Purpose::texture, noise_block(i - tracks));
+      noise_hits(rng, tracker, i - tracks, random, [&](const TrackHit& hit) {
+        take(hit, TrackParticle{});
+        ++hits;
+      });
     }
     return hits;
   }
 
-  /// On the surface: off along the circle, and along the axis or the radius.
-  WS_INLINE Hit measured(const helix::State& at, const TrackerSurface& surface, int side,
-                         bool at_cylinder, double r, const Philox4& random, float p) const {
-    const math::NormalPair error = math::box_muller(random.word[0], random.word[1]);
-    const double along = double{surface.along * error.first};
-    const double across = double{surface.across * error.second};
-    Hit hit;
-    const double turn = along / r;
-    if (at_cylinder) {  // along the tangent, then straight back to the cylinder
-      const double norm = math::sqrt(1 + turn * turn);
-      hit.x = (at.x - turn * at.y) / norm;
-      hit.y = (at.y + turn * at.x) / norm;
-      hit.z = at.z + across;
-    } else {
-      const double stretch = 1 + across / r;
-      hit.x = stretch * at.x - turn * at.y;
-      hit.y = stretch * at.y + turn * at.x;
-      hit.z = at.z;
+  /// By one member: all parts, particles side by side.
+  template <class Row>
+  WS_INLINE void write_all(const SampleRng& rng, const Tracker& tracker, int tracks,
+                           EventCell* cells, Row& row) const {
+    constexpr int N = kSideBySide;
+    int item = 0;
+    for (int first = 0; first < tracks; first += N) {
+      TrackHit hits[N][kSurfaces];
+      int count[N] = {};
+      const auto some = particles<N>(rng, first, tracks);
+      follow<N>(rng, tracker, first, tracks, some,
+                [&](int lane, const TrackHit& hit) { hits[lane][count[lane]++] = hit; });
+      for (int lane = 0; lane < N && first + lane < tracks; ++lane) {
+        cells[first + lane] = static_cast<EventCell>(item);
+        for (int h = 0; h < count[lane]; ++h)
+          write(hits[lane][h], first + lane + 1, some.of(lane), item++, row);
+      }
     }
-    hit.true_x = at.x;
-    hit.true_y = at.y;
-    hit.true_z = at.z;
+    // Most layers have no noise, which their first gaps say.
+    for (int first = 0; first < kNoiseLayers; first += N) {
+      std::int32_t wanted[N];
+      std::uint32_t draw[N];
+      alignas(N * sizeof(double)) double gap[N];
+      for (int i = 0; i < N; ++i) {
+        wanted[i] = first + i < kNoiseLayers && noise_mean_[first + i] > 0 ? 1 : 0;
+        draw[i] = noise_block(first + i);
+      }
+      const auto blocks = wanted_blocks<N>(rng, Purpose::texture, draw, wanted);
+      in_lanes<N>([&](int i) WS_INLINED { gap[i] = noise_gap(blocks.word[0][i]); });
+      for (int i = 0; i < N && first + i < kNoiseLayers; ++i) {
+        const int layer = first + i;
+        cells[tracks + layer] = static_cast<EventCell>(item);
+        if (!(gap[i] < noise_mean_[layer])) continue;
+        noise_hits(rng, tracker, layer, blocks.of(i),
+                   [&](const TrackHit& hit) { write(hit, 0, TrackParticle{}, item++, row); });
+      }
+    }
+    cells[tracks + kNoiseLayers] = static_cast<EventCell>(item);
+  }
+
+  template <int N>
+  WS_INLINE static bool any(const std::int32_t (&lanes)[N]) {
+    std::int32_t found = 0;
+    for (int i = 0; i < N; ++i) found |= lanes[i];
+    return found != 0;
+  }
+
+  /// The ways of particles [first, first + N), of those below `past`: calls `take(lane, hit)` for
+  /// each hit, those of one particle in order.
+  template <int N, class Take>
+  WS_INLINE void follow(const SampleRng& rng, const Tracker& tracker, int first, int past,
+                        const TrackParticles<N>& particles, const Take& take) const {
+    HelixStates<N> at;
+    alignas(N * sizeof(double)) double bend[N], radius[N];
+    alignas(N * sizeof(float)) float beta[N];
+    std::int32_t side[N], going[N], cylinder[N], disc[N];
+    in_lanes<N>([&](int i) WS_INLINED {
+      const TrackParticle particle = particles.of(i);
+      const double x = double{particle.cosine}, y = double{particle.sine};
+      const double norm = math::sqrt(x * x + y * y), cot = double{particle.sinh_eta};
+      bend[i] = -double{particle.charge} * helix::kBend * field_ / double{particle.p};
+      at.put(i, {particle.x, particle.y, particle.z, x / norm, y / norm, cot,
+                 bend[i] * math::sqrt(1 + cot * cot)});
+      const float mass = mass_ / particle.p;
+      beta[i] = 1 / math::sqrt(math::fma(mass, mass, 1));
+      side[i] = cot < 0 ? 0 : 1;
+      going[i] = first + i < past ? 1 : 0;
+      radius[i] = 0;  // or a little more
+      cylinder[i] = disc[i] = 0;
+    });
+    while (true) {
+      HelixStates<N> there;
+      alignas(N * sizeof(double)) double next_radius[N], next_plane[N], r[N], outwards[N];
+      std::int32_t at_cylinder[N];
+      for (int i = 0; i < N; ++i) {
+        next_radius[i] = next_plane[i] = 0;
+        if (going[i] == 0) continue;
+        pass_missed(tracker, at.of(i), radius[i], side[i], cylinder[i], disc[i]);
+        going[i] = cylinder[i] < tracker.cylinders || disc[i] < tracker.discs ? 1 : 0;
+        next_radius[i] = tracker.cylinder[cylinder[i]].place;
+        next_plane[i] = (side[i] == 0 ? -1 : 1) * tracker.disc[disc[i]].place;
+      }
+      if (!any(going)) return;
+      in_lanes<N>([&](int i) WS_INLINED {
+        const helix::State from = at.of(i);
+        const helix::Chord out = helix::to_cylinder(from, next_radius[i]);
+        const helix::Chord along = helix::to_plane(from, next_plane[i]);
+        const bool is_out = out.reached & !(along.reached & (along.arc < out.arc));
+        const helix::State to = helix::moved(from, is_out ? out : along);
+        there.put(i, to);
+        r[i] = math::sqrt(to.x * to.x + to.y * to.y);
+        outwards[i] = (to.x * to.ux + to.y * to.uy) / r[i];
+        at_cylinder[i] = is_out ? 1 : 0;
+        going[i] = (out.reached | along.reached) & (outwards[i] > 0) ? going[i] : 0;
+      });
+
+      std::int32_t crosses[N] = {}, measures[N] = {}, volume[N] = {}, layer[N] = {};
+      std::uint32_t kick[N] = {}, measurement[N] = {};
+      alignas(N * sizeof(float)) float thickness[N] = {}, along[N] = {}, across[N] = {};
+      for (int i = 0; i < N; ++i) {
+        if (going[i] == 0) continue;
+        const bool is_out = at_cylinder[i] != 0;
+        const TrackerSurface& surface =
+            is_out ? tracker.cylinder[cylinder[i]] : tracker.disc[disc[i]];
+        const int place = is_out ? cylinder[i] : kMostCylinders + disc[i];
+        ++(is_out ? cylinder[i] : disc[i]);
+        const double reach = is_out ? (there.z[i] < 0 ? -there.z[i] : there.z[i]) : r[i];
+        if (reach < surface.low || reach > surface.high) continue;
+        // Rings of one plane lie beside each other.
+        while (!is_out && tracker.disc[disc[i]].place == surface.place) ++disc[i];
+        crosses[i] = 1;
+        kick[i] = static_cast<std::uint32_t>(2 * (kSurfaces * (first + i) + place));
+        measurement[i] = kick[i] + 1;
+        volume[i] = surface.volume[side[i]];
+        layer[i] = surface.layer[side[i]];
+        measures[i] = volume[i] != 0 ? 1 : 0;
+        thickness[i] = surface.thickness;
+        along[i] = surface.along;
+        across[i] = surface.across;
+      }
+      if (!any(crosses)) continue;
+
+      const auto random = wanted_blocks<N>(rng, Purpose::noise, measurement, measures);
+      TrackHits<N> hits;
+      in_lanes<N>([&](int i) WS_INLINED {
+        const math::NormalPair error = math::box_muller(random.word[0][i], random.word[1][i]);
+        at.put(i, crosses[i] != 0 ? there.of(i) : at.of(i));
+        radius[i] = crosses[i] != 0 ? r[i] : radius[i];
+        hits.put(i, measured(at.of(i), at_cylinder[i] != 0, r[i], double{along[i] * error.first},
+                             double{across[i] * error.second}, particles.p[i]));
+        measures[i] = unit_float(random.word[2][i]) < efficiency_ ? measures[i] : 0;
+      });
+      for (int i = 0; i < N; ++i) {
+        if (measures[i] != 0) take(i, hits.of(i, volume[i], layer[i]));
+      }
+      if (scattering_ == Scattering::off) continue;
+
+      const auto kicks = wanted_blocks<N>(rng, Purpose::noise, kick, crosses);
+      in_lanes<N>([&](int i) WS_INLINED {
+        const math::NormalPair normal = math::box_muller(kicks.word[0][i], kicks.word[1][i]);
+        const helix::State from = at.of(i);
+        const double s = helix::sine_to_axis(from), c = s * (from.cot < 0 ? -from.cot : from.cot);
+        const double cosine = at_cylinder[i] != 0 ? s * outwards[i] : c;
+        const auto thick = static_cast<float>(double{thickness[i]} /
+                                              (cosine > kLeastCosine ? cosine : kLeastCosine));
+        const float width = helix::highland(particles.p[i], beta[i], thick);
+        const helix::State to = helix::scattered(from, bend[i], double{width * normal.first},
+                                                 double{width * normal.second});
+        at.put(i, crosses[i] != 0 ? to : from);
+        going[i] = (crosses[i] != 0) & !(to.x * to.ux + to.y * to.uy > 0) ? 0 : going[i];
+      });
+    }
+  }
+
+  /// On the surface: off by `along` its circle, and by `across` along the axis or the radius.
+  WS_INLINE TrackHit measured(const helix::State& at, bool at_cylinder, double r, double along,
+                              double across, float p) const {
+    const double turn = along / r;
+    // On a cylinder along the tangent, then straight back to it.
+    const double norm = at_cylinder ? math::sqrt(1 + turn * turn) : 1;
+    const double stretch = at_cylinder ? 1 : 1 + across / r;
+    TrackHit hit{};
+    hit.x = length((stretch * at.x - turn * at.y) / norm);
+    hit.y = length((stretch * at.y + turn * at.x) / norm);
+    hit.z = length(at_cylinder ? at.z + across : at.z);
+    hit.true_x = length(at.x);
+    hit.true_y = length(at.y);
+    hit.true_z = length(at.z);
     const double across_z = double{p} * helix::sine_to_axis(at);
-    hit.px = across_z * at.ux;
-    hit.py = across_z * at.uy;
-    hit.pz = across_z * at.cot;
-    hit.volume = surface.volume[side];
-    hit.layer = surface.layer[side];
+    hit.px = static_cast<float>(across_z * at.ux);
+    hit.py = static_cast<float>(across_z * at.uy);
+    hit.pz = static_cast<float>(across_z * at.cot);
     return hit;
   }
 
-  /// A Poisson process in the angle: the gaps between hits are exponential numbers.
+  /// In the unit of the features.
+  WS_INLINE float length(double mm) const { return static_cast<float>(mm * per_unit_); }
+
+  /// Number of the first block of a layer's noise.
+  WS_INLINE static std::uint32_t noise_block(int layer) {
+    return static_cast<std::uint32_t>(layer) * kMostNoise;
+  }
+  /// To the next hit of noise, in mean numbers of them.
+  WS_INLINE static double noise_gap(std::uint32_t word) {
+    return double{-math::log(unit_float_open(word))};
+  }
+
+  /// A Poisson process in the angle: the gaps between hits are exponential numbers. `random`: the
+  /// first block.
   template <class Take>
-  WS_INLINE std::uint32_t noise_hits(const SampleRng& rng, const Tracker& tracker, int layer,
-                                     const Take& take) const {
+  WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer, Philox4 random,
+                            const Take& take) const {
     const bool at_cylinder = layer < kMostCylinders;
     const int disc = at_cylinder ? 0 : (layer - kMostCylinders) % kMostDiscs;
     const int side = layer < kMostCylinders + kMostDiscs ? 1 : 0;
     const TrackerSurface& surface = at_cylinder ? tracker.cylinder[layer] : tracker.disc[disc];
-    if (surface.volume[side] == 0 || noise_density_ == 0) return 0;
-    const double mean = noise_density_ * area(surface, at_cylinder);
+    const double mean = noise_mean_[layer];
     double sum = 0;
-    std::uint32_t hits = 0;
-    for (; hits < kMostNoise; ++hits) {
-      const Philox4 random =
-          rng.block(Purpose::texture, static_cast<std::uint32_t>(layer) * kMostNoise + hits);
-      sum += double{-math::log(unit_float_open(random.word[0]))};
+    for (std::uint32_t k = 0; k < kMostNoise; ++k) {
+      if (k > 0) random = rng.block(Purpose::texture, noise_block(layer) + k);
+      sum += noise_gap(random.word[0]);
       if (!(sum < mean)) break;
       const math::SinCos phi = math::sincos_turns(static_cast<float>(sum / mean));
       const double u = double{unit_float(random.word[1])};
       const double low = surface.low * surface.low, high = surface.high * surface.high;
       const double r = at_cylinder ? surface.place : math::sqrt(low + u * (high - low));
-      Hit hit{};
-      hit.true_x = hit.x = r * double{phi.cosine};
-      hit.true_y = hit.y = r * double{phi.sine};
-      hit.true_z = hit.z = at_cylinder ? surface.high * (2 * u - 1)
-                           : side == 0 ? -surface.place
-                                       : surface.place;
+      TrackHit hit{};
+      hit.true_x = hit.x = length(r * double{phi.cosine});
+      hit.true_y = hit.y = length(r * double{phi.sine});
+      hit.true_z = hit.z = length(at_cylinder ? surface.high * (2 * u - 1)
+                                  : side == 0 ? -surface.place
+                                              : surface.place);
       hit.volume = surface.volume[side];
       hit.layer = surface.layer[side];
       take(hit);
     }
-    return hits;
   }
 
-  /// mm^2
-  WS_INLINE static double area(const TrackerSurface& surface, bool at_cylinder) {
-    constexpr double kPi = 0x1.921fb54442d18p+1;
-    return at_cylinder ? 4 * kPi * surface.place * surface.high
-                       : kPi * (surface.high - surface.low) * (surface.high + surface.low);
-  }
-
-  /// Writes the hits of part `i` from item `first` on; returns how many.
+  /// `particle`: its number from 1 on, 0 for noise; `from`: it.
   template <class Row>
-  WS_INLINE std::uint32_t write(const SampleRng& rng, const Tracker& tracker, int tracks, int i,
-                                std::uint32_t first, Row& row) const {
-    Particle origin{};
-    if (columns_ == Columns::truth && i < tracks) origin = particle(rng, i);
-    auto item = static_cast<int>(first);
-    return each_hit(rng, tracker, tracks, i, [&](const Hit& hit) {
-      const auto length = [&](int feature, double mm) {
-        row.set(item, feature, static_cast<float>(mm * per_unit_));
-      };
-      length(kX, hit.x);
-      length(kY, hit.y);
-      length(kZ, hit.z);
-      if (columns_ != Columns::position) {
-        row.set(item, kVolume, static_cast<float>(hit.volume));
-        row.set(item, kLayer, static_cast<float>(hit.layer));
-      }
-      if (columns_ == Columns::truth) {
-        row.set(item, kParticle, i < tracks ? static_cast<float>(i + 1) : 0.0f);
-        length(kTrueX, hit.true_x);
-        length(kTrueY, hit.true_y);
-        length(kTrueZ, hit.true_z);
-        row.set(item, kTruePx, static_cast<float>(hit.px));
-        row.set(item, kTruePy, static_cast<float>(hit.py));
-        row.set(item, kTruePz, static_cast<float>(hit.pz));
-        length(kVertexX, origin.x);
-        length(kVertexY, origin.y);
-        length(kVertexZOfHit, origin.z);
-        row.set(item, kPx, origin.pt * origin.direction.cosine);
-        row.set(item, kPy, origin.pt * origin.direction.sine);
-        row.set(item, kPz, origin.pt * origin.sinh_eta);
-        row.set(item, kCharge, origin.charge);
-      }
-      ++item;
-    });
+  WS_INLINE void write(const TrackHit& hit, int particle, const TrackParticle& from, int item,
+                       Row& row) const {
+    row.set(item, kX, hit.x);
+    row.set(item, kY, hit.y);
+    row.set(item, kZ, hit.z);
+    if (columns_ == Columns::position) return;
+    row.set(item, kVolume, static_cast<float>(hit.volume));
+    row.set(item, kLayer, static_cast<float>(hit.layer));
+    if (columns_ == Columns::hits) return;
+    row.set(item, kParticle, static_cast<float>(particle));
+    row.set(item, kTrueX, hit.true_x);
+    row.set(item, kTrueY, hit.true_y);
+    row.set(item, kTrueZ, hit.true_z);
+    row.set(item, kTruePx, hit.px);
+    row.set(item, kTruePy, hit.py);
+    row.set(item, kTruePz, hit.pz);
+    row.set(item, kVertexX, length(double{from.x}));
+    row.set(item, kVertexY, length(double{from.y}));
+    row.set(item, kVertexZOfHit, length(double{from.z}));
+    row.set(item, kPx, from.pt * from.cosine);
+    row.set(item, kPy, from.pt * from.sine);
+    row.set(item, kPz, from.pt * from.sinh_eta);
+    row.set(item, kCharge, from.charge);
   }
 
   /// Equal shares of 1 for the hits of all particles that have enough of them.
@@ -394,7 +495,8 @@ struct Tracks {
   }
 
   Tracker tracker_;
-  double field_, per_unit_, noise_density_;
+  double field_, per_unit_;
+  double noise_mean_[kNoiseLayers];  ///< hits of each layer; 0 where it measures nothing
   float pt_low_, pt_high_, pt_exponent_, pt_span_;
   float eta_max_, phi_turns_, mass_, vertex_z_, vertex_xy_, efficiency_;
   int tracks_low_, tracks_high_, items_, features_, members_;
