@@ -52,7 +52,8 @@ Command add_export(CLI::App& parent) {
   std::string layouts;
   for (const ExportLayout& layout : export_layouts()) {
     layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);
-    if (!layout.generators.empty()) layouts += " (default of " + join(layout.generators) + ")";
+    if (!layout.generators.empty())
+      layouts += " (default where one generator is named: " + join(layout.generators) + ")";
   }
   app->add_option("--layout", options->layout,
                   "of HDF5 files, what stands for the values: " + layouts);

@@ -4,6 +4,7 @@
 #include "cli/terminal.h"
 #include "core/counted.h"
 #include "core/text.h"
+#include "train/evaluation.h"
 #include "train/finished_run.h"
 #include "train/heads.h"
 #include "train/rates.h"
@@ -43,7 +44,8 @@ void print_throughput(const FinishReport& report) {
 void print_evaluation(const FinishReport& report) {
   if (!report.evaluation) return;
   for (const EvaluationResult& result : report.evaluation->results) {
-    const std::string what = result.trained_on == 0 ? "never trained on" : "held out";
+    const bool unseen = result.trained_on == 0 && result.distinct == 0;
+    const std::string what = unseen ? "never trained on" : "held out";
     tell(stdout, "  {:<16} {}\n", what, printable(evaluation_text(result)));
   }
 }
@@ -62,10 +64,8 @@ std::string percent(double fraction) {
 }
 
 std::string evaluation_text(const EvaluationResult& result) {
-  const std::string trained_on =
-      result.trained_on > 0 ? fmt::format(", {} of them trained on", result.trained_on) : "";
   return fmt::format("{}: {}, loss {:.4f}, {}{}", result.name, scores_text(result.heads),
-                     result.loss, counted(result.samples, "sample"), trained_on);
+                     result.loss, counted(result.samples, "sample"), seen_text(result));
 }
 
 void TrainView::say(const std::string& line) {

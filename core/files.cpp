@@ -116,7 +116,10 @@ bool is_there(const fs::path& path) {
 void require_creatable(const fs::path& path) {
   require_writable_folder_of(path);
   std::error_code error;  // then it is none
-  if (fs::is_directory(path, error)) fail_write(path, "create", EISDIR);
+  if (fs::is_directory(path, error)) {
+    fail(ErrorKind::runtime, {fmt::format("{}: cannot create a file", path.string()),
+                              "there is a folder of this name", "give the name of a file in it"});
+  }
 }
 
 std::string missing_part(const fs::path& path) {

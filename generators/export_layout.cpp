@@ -113,6 +113,10 @@ class CaloChallengeArrays final : public ValueArrays {
         refuse(name, fmt::format("a voxel has an energy in MeV or GeV, and feature '{}' is in '{}'",
                                  voxel.name, voxel.unit));
     }
+    if (info->low < 0)
+      refuse(name,
+             "no energy of a voxel is negative there, and noise makes some; a `threshold` "
+             "leaves those out");
     x_mev_ = *mev_in(info->features.front().unit);
     const auto energy = std::ranges::find(info->latents, "energy", &LatentInfo::name);
     if (energy == info->latents.end() || !mev_in(energy->unit))
@@ -395,7 +399,9 @@ const std::vector<ExportLayout>& export_layouts() {
       {"calochallenge",
        "incident_energies and showers, MeV",
        {"calo_gflash"},
-       [](const SampleInfo& info) { return info.layout.kind == SampleKind::event; }},
+       [](const SampleInfo& info) {
+         return info.layout.kind == SampleKind::event && info.low >= 0;
+       }},
       {"jetnet",
        "particle_features and jet_features",
        {"ginkgo", "lund_shower"},

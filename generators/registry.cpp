@@ -120,13 +120,19 @@ LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape sha
   for (std::size_t i = 0; i < latents.size(); ++i) {
     roles.role[i] = latents[i].role;
     roles.fraction[i] = latents[i].unit == "image side";
-    const bool paired = i + 1 < latents.size() && latents[i + 1].role == LatentRole::position_y;
-    if (roles.role[i] == LatentRole::position_x && !paired)
-      throw std::logic_error("latent " + latents[i].name + " has no position_y behind it");
-    const bool wave = i + 2 < latents.size() && latents[i + 1].role == LatentRole::wave_angle &&
-                      latents[i + 2].role == LatentRole::wave_phase;
-    if (roles.role[i] == LatentRole::wave_period && !wave)
-      throw std::logic_error("latent " + latents[i].name + " has no angle and phase behind it");
+    const auto has = [&](std::size_t place, LatentRole role) {
+      return place < latents.size() && latents[place].role == role;
+    };
+    const auto lacks = [&](LatentRole role, bool whole, const char* rest) {
+      if (latents[i].role == role && !whole)
+        throw std::logic_error("latent " + latents[i].name + " has no " + rest + " behind it");
+    };
+    const bool point = has(i + 1, LatentRole::position_y);
+    lacks(LatentRole::position_x, point, "position_y");
+    lacks(LatentRole::thing_x, point && has(i + 2, LatentRole::length), "position_y and length");
+    lacks(LatentRole::wave_period,
+          has(i + 1, LatentRole::wave_angle) && has(i + 2, LatentRole::wave_phase),
+          "angle and phase");
   }
   return roles;
 }

@@ -24,8 +24,8 @@ struct LatentInfo {
   std::string unit;                     ///< "" where dimensionless
   float low = 0, high = 1;              ///< the range it lies in, ends included
   LatentRole role = LatentRole::fixed;  ///< how it moves with the picture; a position_y follows its
-                                        ///< position_x, a wave's angle and phase its period, and
-                                        ///< "image side" is a unit of fractions
+                                        ///< position_x, a thing's length both, a wave's angle and
+                                        ///< phase its period; "image side": a unit of fractions
   LatentEnds ends = LatentEnds::reached;
 };
 inline LatentInfo rarely_reached(LatentInfo latent) {
@@ -87,6 +87,8 @@ struct SampleInfo {
   std::vector<ValueInfo> features;  ///< of an event or an item; empty for images
   std::vector<ValueInfo> globals, targets;
   float low = 0, high = 1;  ///< range of the values of x without augmentation
+  /// How many different samples there are; 0: as many as there are numbers of samples.
+  std::uint64_t distinct = 0;
   DrawBudget draws;
   std::vector<BestResult> best;
   std::vector<UsedGenerator> uses;

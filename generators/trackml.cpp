@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/signals.h"
 #include "core/version.h"
 
 #include <fmt/format.h>
@@ -148,9 +149,16 @@ bool is_table(const std::string& name) {
                                       name.ends_with("-particles.csv")));
 }
 
-/// A folder is replaced as a whole: it must hold nothing else.
+/// A folder is replaced as a whole: it must be one of ours, which says what it is, and hold nothing
+/// else.
 void expect_replaceable(const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path)) return;
+  if (!std::filesystem::is_directory(path) || std::filesystem::is_empty(path)) return;
+  if (!std::filesystem::exists(path / "metadata.json")) {
+    fail(ErrorKind::config,
+         {fmt::format("{}: there is a folder of this name, without metadata.json", path.string()),
+          "a folder that an export wrote is replaced as a whole, and that is none",
+          "give another name, or move away what is there"});
+  }
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_regular_file() && is_table(name)) continue;
@@ -177,6 +185,7 @@ ExportReport export_trackml(SampleFeed& feed, const std::filesystem::path& path,
   feed.make([&](const HostSamples& samples) {
     const auto width = static_cast<std::size_t>(samples.rows.layout.elements());
     for (std::size_t row = 0; row < samples.items().size(); ++row) {
+      stop_if_interrupted();  // one may be of 10 MB
       tables.write(folder, samples.slots[row].sample, samples.x().data() + row * width,
                    static_cast<std::size_t>(samples.items()[row]));
     }

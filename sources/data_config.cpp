@@ -36,7 +36,7 @@ struct PointText {
 const ParamTable<PointText>& point_table() {
   static const auto table =
       ParamTable<PointText>("schedule point")
-          .text("at", &PointText::at, "where in the run: 30%, or 0.3; weights are linear between")
+          .text("at", &PointText::at, "where in the run: 30%, or 0.3; shares are linear between")
           .required();
   return table;
 }

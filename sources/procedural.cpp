@@ -15,9 +15,13 @@ ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> 
 }
 
 std::string ProceduralSource::summary() const {
-  return fmt::format("{}: generator {} version {}, {}, {}, seed {}, never repeats", name_,
-                     generator_->info().name, generator_->info().version, to_string(layout()),
-                     counted(classes().size(), "class", "classes"), settings_.seed);
+  const SampleInfo& info = generator_->info();
+  const std::string repeats = info.distinct == 0
+                                  ? "never repeats"
+                                  : counted(info.distinct, "different sample") + " and no others";
+  return fmt::format("{}: generator {} version {}, {}, {}, seed {}, {}", name_, info.name,
+                     info.version, to_string(layout()),
+                     counted(classes().size(), "class", "classes"), settings_.seed, repeats);
 }
 
 SampleLayout ProceduralSource::layout() const {

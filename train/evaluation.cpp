@@ -30,6 +30,12 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
 
 }  // namespace
 
+std::string seen_text(const EvaluationResult& result) {
+  if (result.trained_on > 0) return fmt::format(", {} of them trained on", result.trained_on);
+  if (result.distinct == 0) return "";
+  return fmt::format(", of {} different ones, which training draws, too", result.distinct);
+}
+
 Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
                      MemoryPlan& memory)
     : mixture_(std::move(mixture)) {
@@ -40,12 +46,11 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
     head_names_.push_back(spec.head);
     samples_.push_back(source.size() > 0 ? source.size()
                                          : static_cast<std::uint64_t>(config.evaluation.samples));
-    best_.push_back(spec.kind == SourceKind::generator
-                        ? make_generator(spec.generator, static_cast<int>(config.data.size),
-                                         spec.params, spec.place)
-                              ->info()
-                              .best
-                        : std::vector<BestResult>());
+    known_.push_back(spec.kind == SourceKind::generator
+                         ? make_generator(spec.generator, static_cast<int>(config.data.size),
+                                          spec.params, spec.place)
+                               ->info()
+                         : SampleInfo());
   }
   trained_on_.resize(samples_.size(), 0);
   if (empty()) return;
@@ -139,8 +144,9 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
           head.scores.push_back({"area under the curve", *area});
   for (const HeadReport& head : result.heads) result.loss += head.loss;
   result.accuracy = accuracy_of(result.heads);
-  note_best(result, best_[k]);
+  note_best(result, known_[k].best);
   result.trained_on = trained_on_[k];
+  result.distinct = known_[k].distinct;
   return result;
 }
 

@@ -17,8 +17,16 @@
 
 namespace wellspring {
 
+/// Whether its samples were trained on: ", 12 of them trained on", ", of 737280 different ones,
+/// which training draws, too"; "" where none was.
+std::string seen_text(const EvaluationResult& result);
+
 /// The held-out sources of a run. Has a batch of its own, so that the training batch stays where it
 /// is. Forward passes are eager: evaluation is no part of the recorded step.
+/// Whether its samples were trained on: ", 12 of them trained on", ", of 737280 different ones,
+/// which training draws, too"; "" where none was.
+std::string seen_text(const EvaluationResult& result);
+
 class Evaluator {
  public:
   /// Plans. `mixture`: the held-out sources, RunConfig::open_held_out. Error (data) where a
@@ -52,8 +60,8 @@ class Evaluator {
   std::vector<std::uint64_t> samples_;
   std::vector<std::uint64_t> trained_on_;  ///< of them, as far as compare() found
   std::vector<std::string> head_names_;
-  std::vector<std::vector<BestResult>> best_;  ///< what is known of each source
-  std::optional<HeadLosses> losses_;           ///< none without sources
+  std::vector<SampleInfo> known_;     ///< of each source; of files nothing
+  std::optional<HeadLosses> losses_;  ///< none without sources
   BatchColumns batch_;
   Planned<double> sums_, host_sums_;
   std::vector<Ranking> rankings_;

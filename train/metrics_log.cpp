@@ -98,6 +98,7 @@ Json to_json(const EvaluationReport& report) {
                        {"head", result.head},
                        {"samples", result.samples},
                        {"trained_on", result.trained_on},
+                       {"distinct", result.distinct},
                        {"loss", result.loss},
                        {"heads", to_json(result.heads)}});
     add_accuracy(results.back(), result.accuracy);
@@ -189,6 +190,7 @@ EvaluationReport evaluation_from(const Json& line) {
     result.head = entry.at("head");
     result.samples = entry.at("samples");
     result.trained_on = entry.at("trained_on");
+    result.distinct = entry.value("distinct", std::uint64_t{0});  // runs of earlier versions
     result.loss = entry.at("loss");
     result.accuracy = accuracy_from(entry);
     result.heads = heads_from(entry.at("heads"));

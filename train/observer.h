@@ -85,8 +85,10 @@ struct EvaluationResult {
   std::string name;
   std::string head;
   std::uint64_t samples = 0;
-  std::uint64_t trained_on = 0;    ///< of them at least; 0: none was found among the training data
-  double loss = 0;                 ///< of all its heads, mean over its samples
+  std::uint64_t trained_on = 0;  ///< of them at least; 0: none was found among the training data
+  std::uint64_t distinct = 0;    ///< how many different ones there are, which training draws from,
+                                 ///< too; 0: no end of them
+  double loss = 0;               ///< of all its heads, mean over its samples
   std::optional<double> accuracy;  ///< of its first head that has one
   /// What no classifier can exceed, where the generator knows it in closed form.
   std::optional<double> best_accuracy;

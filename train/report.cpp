@@ -4,6 +4,7 @@
 #include "core/measured_text.h"
 #include "core/text.h"
 #include "train/chart.h"
+#include "train/evaluation.h"
 #include "train/heads.h"
 #include "train/rates.h"
 
@@ -262,9 +263,8 @@ std::string results(const ReportInput& input) {
   if (finish.evaluation)
     for (const EvaluationResult& result : finish.evaluation->results) {
       std::string text = scores_text(result.heads, kPlusMinusSign);
-      text += fmt::format("; loss {:.4f}, {} samples", result.loss, grouped(result.samples));
-      if (result.trained_on > 0)
-        text += fmt::format("; {} of them trained on", grouped(result.trained_on));
+      text += fmt::format("; loss {:.4f}, {} samples{}", result.loss, grouped(result.samples),
+                          seen_text(result));
       row(result.name + ", held out", text);
     }
   if (finish.as_configured.windows > 0)

@@ -60,7 +60,7 @@ Decay read_decay(const std::string& name, const std::string& text) {
     refuse(name, text, "it has " + counted(decay.products.size(), "product"), kAdvice);
   double sum = 0;
   for (const double mass : decay.products) sum += mass;
-  if (!(sum <= kLargestShare * decay.mother))
+  if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // sums of decimals are rounded
     refuse(name, text,
            fmt::format("its products weigh {} GeV together; 0.9999 of what decays is the most",
                        shortest(sum)),

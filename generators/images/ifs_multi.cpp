@@ -96,7 +96,7 @@ SampleInfo IfsMulti::describe(const Params& params) {
                             static_cast<float>(params.jitters)});
     info.latents.push_back(
         rarely_reached({name("x"), "likewise: its square's centre, from the left", "image side", 0,
-                        1, LatentRole::position_x}));
+                        1, LatentRole::thing_x}));
     info.latents.push_back(rarely_reached(
         {name("y"), "likewise, from the top", "image side", 0, 1, LatentRole::position_y}));
     const float smallest = i < params.instances_low ? params.size_low : 0;

@@ -126,6 +126,7 @@ struct Sprites {
     info.reference = "Matthey et al., dSprites, 2017; Burgess and Kim, 3D Shapes, 2018";
     info.classes = flat ? std::vector<std::string>{"square", "ellipse", "heart"}
                         : std::vector<std::string>{"cube", "cylinder", "sphere", "pill"};
+    if (params.grid) info.distinct = flat ? kSprites : kRooms;
     const float hues = flat ? 0 : (params.grid ? 0.9f : 1);
     info.latents = {
         {"shape", "the class", "", 0, static_cast<float>(info.classes.size() - 1)},

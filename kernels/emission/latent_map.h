@@ -16,6 +16,8 @@ enum class LatentRole : std::uint8_t {
   colour,       ///< not at all, but operations on colours change it, and it is not followed
   position_x,   ///< of a point, from the left; its position_y is the next one in the list
   position_y,   ///< of a point, from the top
+  thing_x,      ///< as position_x, of a thing that may not be there: its position_y and its length
+                ///< are the next two in the list. Length 0: it is not there
   angle,        ///< of a thing that is its own mirror image about its upright axis, radians in
                 ///< [0, 2 pi), counterclockwise as seen; 0 is upright
   direction,    ///< of a vector, radians in [0, 2 pi), counterclockwise as seen; 0 points right
@@ -94,6 +96,9 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
   const float scale = math::sqrt(math::abs(seen.m00 * seen.m11 - seen.m01 * seen.m10));
   for (int i = 0; i < roles.count; ++i) {
     switch (roles.role[i]) {
+      case LatentRole::thing_x:
+        if (!(latents[i + 2] > 0)) break;
+        [[fallthrough]];
       case LatentRole::position_x: {
         // Solves (m - p w) d = p w - origin for d: p is the point in the source.
         const float x = latents[i] * roles.source_unit(i),

@@ -74,6 +74,16 @@ class Train : public testing::Test {
   TemporaryFolder folder_;
 };
 
+// Of samples that there are but so many of, training draws the held-out ones, too.
+TEST_F(Train, WhatRepeatsIsNotCalledNeverTrainedOn) {
+  const Outcome outcome = run({"train", "small.yaml", "data.sources.0.generator=sprites"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* part : {"held out", "of 737280 different ones, which training draws, too",
+                           "737280 different samples and no others"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
   const Outcome outcome = run({"train", "small.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

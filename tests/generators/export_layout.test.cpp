@@ -276,7 +276,11 @@ TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
       {"'time' is in 10 ns", "time_unit=1"});
   expect_parts(refused("a.h5", "ginkgo", "jetnets"), {"did you mean 'jetnet'?"});
   expect_parts(refused("a.npz", "ginkgo", "jetnet"), {"is one of HDF5 files"});
+  expect_parts(refused("a.h5", "calo_gflash", "calochallenge", {{"noise", "5"}}),
+               {"no energy of a voxel is negative", "`threshold`", "--layout columns"});
   EXPECT_TRUE(folder.names().empty());
+  export_to(folder / "b.h5", "calo_gflash", {{"noise", "5"}});
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "with noise there are columns";
 }
 
 TEST(ExportLayout, AnInterruptedExportLeavesNothingAndTheOlderFile) {

@@ -188,6 +188,24 @@ TEST(LatentMapExact, IdentityKeepsTheBits) {
   }
 }
 
+// A thing of no length is not there and has no place; others move as points do.
+TEST(LatentMapExact, ThingsThatAreNotThereHaveNoPlace) {
+  const FrameSize size = {64, 64};
+  const Augmentation a = draw_augmentation(plan_of("[flip_x: 1]", size, size), {9, 0});
+  LatentRoles roles;
+  roles.count = 3;
+  roles.role[0] = LatentRole::thing_x;
+  roles.role[1] = LatentRole::position_y;
+  roles.role[2] = LatentRole::length;
+  float there[3] = {10, 20, 5}, missing[3] = {};
+  map_latents(a, roles, there);
+  map_latents(a, roles, missing);
+  EXPECT_NEAR(there[0], 54, 1e-5);
+  EXPECT_NEAR(there[1], 20, 1e-5);
+  EXPECT_NEAR(there[2], 5, 1e-5);
+  for (const float value : missing) EXPECT_EQ(value, 0);
+}
+
 TEST(LatentMapExact, PositionsFollowPerspective) {
   const FrameSize size = {128, 128};
   const auto plan = plan_of("[perspective: {distortion: 0.4, probability: 1}]", size, size);

@@ -41,11 +41,12 @@ TEST(MetricsLogTest, WritesWhatItReads) {
        "head",
        50,
        3,
+       737280,
        0.25,
        0.9,
        0.95,
        {{"head", 0.25, {{"accuracy", 0.9, "", 0.042, 0.95}}}}},
-      {"other", "head", 5, 0, 1, {}, {}, {{"place", 1, {{"rmse of x", 2, "mm"}}}}}};
+      {"other", "head", 5, 0, 0, 1, {}, {}, {{"place", 1, {{"rmse of x", 2, "mm"}}}}}};
   {
     MetricsLog log(folder.path(), 0);
     log.write(step_report(10));
@@ -61,6 +62,7 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   ASSERT_EQ(history.evaluations.size(), 1u);
   EXPECT_EQ(history.evaluations[0].results[0].best_accuracy, 0.95);
   EXPECT_EQ(history.evaluations[0].results[0].trained_on, 3u);
+  EXPECT_EQ(history.evaluations[0].results[0].distinct, 737280u);
   const Score& accuracy = history.evaluations[0].results[0].heads.at(0).scores.at(0);
   EXPECT_EQ(accuracy.error, 0.042);
   EXPECT_EQ(accuracy.best, 0.95);

@@ -211,6 +211,9 @@ TEST(DecayChain, WhatCannotDecaySoIsRefused) {
   test::expect_parts(refused("[50 -> 1]"), {"it has 1 product)"});
   test::expect_parts(refused("[50 -> 1 + 1 + 1 + 1]"), {"4 products"});
   test::expect_parts(refused("[50 -> 25 + 25]"), {"50 GeV together", "lower the masses"});
+  test::expect_parts(refused("[50 -> 25 + 24.996]"), {"49.996 GeV together"});
+  EXPECT_NO_THROW(make_generator(
+      "rambo", 1, {{"masses", "[50, 50]", {}}, {"decays", "[50 -> 25.1 + 24.895]", {}}}));
   test::expect_parts(refused("[50 -> 1 + 2, 50 -> 3 + 4]"), {"decays already"});
   test::expect_parts(refused("[40 -> 1 + 2]"), {"nothing has the mass 40"});
   test::expect_parts(refused("[50 -> 12 + 12 + 11, 12 -> 2 + 2 + 2]"), {"end in 28 particles"});

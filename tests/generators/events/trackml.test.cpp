@@ -105,6 +105,12 @@ TEST(TrackMl, ReplacesItsOwnTablesAlone) {
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
                      {"events.trackml", "notes.txt", "another name"});
   EXPECT_EQ(test::slurp(path / "notes.txt"), "mine");
+  // Tables of somebody else.
+  std::filesystem::remove(path / "notes.txt");
+  std::filesystem::remove(path / "metadata.json");
+  test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
+                     {"events.trackml", "without metadata.json", "another name"});
+  EXPECT_TRUE(std::filesystem::exists(path / "event000000001-hits.csv"));
 }
 
 }  // namespace

@@ -397,6 +397,16 @@ TEST(Sprites, RandomFactorsAreUniform) {
   }
 }
 
+TEST(Sprites, ItIsKnownHowManyThereAre) {
+  EXPECT_EQ(make_generator("sprites", 16)->info().distinct, 737280u);
+  EXPECT_EQ(make_generator("sprites", 16, settings({{"mode", "shapes3d"}}))->info().distinct,
+            480000u);
+  EXPECT_EQ(make_generator("sprites", 16, settings({{"grid", "off"}, {"order", "random"}}))
+                ->info()
+                .distinct,
+            0u);
+}
+
 TEST(Sprites, CountingWithoutAGridIsRefused) {
   expect_parts(message_of(ErrorKind::config,
                           [] {
