@@ -8,7 +8,7 @@
 namespace wellspring {
 namespace {
 
-// What the energy allows, docs/generators/ising.md: no network is right more often. A fortieth of
+// What the energy allows, docs/generators/ising.md: no network is right more often. A sixtieth of
 // the run is enough for 94 %; the standard error is 0.7 %.
 TEST(IsingRun, LearnsThePhasesButNoMoreThanTheEnergyAllows) {
 #ifdef WELLSPRING_SANITIZED
