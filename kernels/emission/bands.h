@@ -91,7 +91,7 @@ struct PaintBandInScratch {
     const SampleShape shape = batch.layout.shape();
     const PixelTile tile = {0, 0, shape.width, shape.height};
     const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
-    detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
+    detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) WS_INLINED {
       image.shade(sample.scene, texels, run, colour);
     });
   }

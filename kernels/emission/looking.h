@@ -17,6 +17,7 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& seen, const PixelTile& tile,
   run.footprint = seen.footprint;
   run.column = x - tile.x0;
   run.row = y - tile.y0;
+  run.in_step = seen.m00 == 1 && seen.m10 == 0 && !seen.projective;
   const float dy = (static_cast<float>(y) + 0.5f) - seen.centre_y;
   const float row_x = math::fma(seen.m01, dy, seen.origin_x);
   const float row_y = math::fma(seen.m11, dy, seen.origin_y);
@@ -44,6 +45,12 @@ WS_INLINE void apply_augmentation(const Augmentation& seen, int x, int y, Colour
   if (seen.unfinished) return;
   normalise(seen, colour.r, colour.g, colour.b);
   erase_box(seen, x, y, colour.r, colour.g, colour.b);
+}
+
+/// Whether that is normalisation alone, of pixels of row y.
+WS_INLINE bool only_normalises(const Augmentation& seen, int y) {
+  return seen.colour_at_emission == 0 && !seen.unfinished &&
+         (y < seen.erase_y0 || y >= seen.erase_y1);
 }
 
 }  // namespace wellspring::detail
