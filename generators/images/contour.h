@@ -87,6 +87,10 @@ class ContourPainter {
   WS_INLINE Texel background() const { return background_; }
   /// Error (config) where the image is larger than 4096 pixels.
   std::size_t band_scratch(SampleShape shape) const;
+  /// How many lines.
+  static float strokes(const Scene& scene) {
+    return static_cast<float>(scene.vertices) * static_cast<float>(scene.orbits);
+  }
 
   template <class Team>
   WS_INLINE void paint_band(Team& team, const Scene& scene, const Band& band, Texel* texels) const {

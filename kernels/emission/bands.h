@@ -7,6 +7,7 @@
 //     using Texel = std::uint8_t;                        what a pixel holds before it is coloured
 //     Texel background() const;                          of what no stroke covers
 //     std::size_t band_scratch(SampleShape) const;       bytes that paint_band takes; may fail
+//     float strokes(const Scene&) const;                 what a sample costs beside others
 //     template <class Team>
 //     void paint_band(Team&, const Scene&, const Band&, Texel*) const;
 //     template <int N>
@@ -16,7 +17,7 @@
 // half of one, fits into a multiprocessor's shared memory, where stores cost least. A picture that
 // is too large for it is painted in bands of rows by as many teams, each of which goes through all
 // strokes and keeps what falls into its own: the bytes do not depend on how many bands there are.
-// Hosts paint in the plan's memory.
+// Hosts paint in the plan's memory, whole pictures each shaded at once.
 #pragma once
 
 #include "kernels/emission/drawn.h"
@@ -67,6 +68,20 @@ WS_INLINE void paint_over_background(Team& team, const F& image, const typename 
   team.sync();
 }
 
+/// All members: paints a whole picture and shades it.
+template <class T, class F, class Team>
+WS_INLINE void paint_picture(Team& team, const F& image, const DrawnImage<F>& sample,
+                             const Band& whole, TexelBlock* blocks, const BatchView& batch,
+                             std::int64_t b) {
+  paint_over_background(team, image, sample.scene, whole, blocks);
+  const SampleShape shape = batch.layout.shape();
+  const PixelTile tile = {0, 0, shape.width, shape.height};
+  const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
+  paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) WS_INLINED {
+    image.shade(sample.scene, texels, run, colour);
+  });
+}
+
 }  // namespace detail
 
 /// Team functor: paints and shades a sample whose texels fit into scratch.
@@ -86,19 +101,39 @@ struct PaintBandInScratch {
     if (slots[b].source != source) return;
     auto* const blocks = team.template scratch<detail::TexelBlock>(
         static_cast<std::size_t>(whole.rows) * whole.pitch / sizeof(detail::TexelBlock));
-    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
-    detail::paint_over_background(team, image, sample.scene, whole, blocks);
-    const SampleShape shape = batch.layout.shape();
-    const PixelTile tile = {0, 0, shape.width, shape.height};
-    const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
-    detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) WS_INLINED {
-      image.shade(sample.scene, texels, run, colour);
-    });
+    detail::paint_picture<T>(team, image, detail::fetch<F>(team, drawn + b), whole, blocks, batch,
+                             b);
   }
 };
 
-/// Team functor: paints a band into memory, by way of scratch or, where there is one band, in
-/// place.
+/// Team functor: the same in memory.
+template <class F, class T>
+struct PaintBandInMemory {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  const DrawnImage<F>* drawn;
+  BatchView batch;
+  Band whole;
+  typename F::Texel* pictures;
+
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (slots[b].source != source) return;
+    auto* const blocks = reinterpret_cast<detail::TexelBlock*>(
+        pictures + b * whole.rows * static_cast<std::int64_t>(whole.pitch));
+    detail::paint_picture<T>(team, image, detail::fetch<F>(team, drawn + b), whole, blocks, batch,
+                             b);
+  }
+  /// Of the strokes of row b, for threads of a host.
+  float cost(std::int64_t b) const {
+    return slots[b].source == source ? image.strokes(drawn[b].scene) : 0;
+  }
+};
+
+/// Team functor: paints a band into memory by way of scratch.
 template <class F>
 struct PaintBands {
   F image;
@@ -107,7 +142,6 @@ struct PaintBands {
   const DrawnImage<F>* drawn;
   typename F::Texel* pictures;
   std::int32_t height, band_rows, pitch, bands;
-  bool in_place;
 
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
@@ -120,12 +154,9 @@ struct PaintBands {
     auto* const place = reinterpret_cast<detail::TexelBlock*>(
         pictures + (b * height + band.y0) * static_cast<std::int64_t>(pitch));
     const std::int32_t count = band.rows * pitch / static_cast<int>(sizeof(detail::TexelBlock));
-    auto* const blocks =
-        in_place ? place
-                 : team.template scratch<detail::TexelBlock>(static_cast<std::size_t>(count));
+    auto* const blocks = team.template scratch<detail::TexelBlock>(static_cast<std::size_t>(count));
     const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
     detail::paint_over_background(team, image, sample.scene, band, blocks);
-    if (in_place) return;
     for (std::int32_t i = team.rank(); i < count; i += team.size()) place[i] = blocks[i];
   }
 };
@@ -166,18 +197,24 @@ class BandStage {
     const std::size_t texels =
         in_place_ ? 0 : static_cast<std::size_t>(band_rows_) * static_cast<std::size_t>(pitch_);
     const TeamShape team = {kSampleTeam.threads, texels + rest_};
-    if (bands() == 1) {
+    if (bands_ == 1) {
       const Band whole = {0, looked_at.height, pitch_};
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
-        launch.league(
-            name, rows, team,
-            PaintBandInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, whole});
+        if (in_place_) {
+          launch.league(name, rows, team,
+                        PaintBandInMemory<F, T>{image, call.slots, call.source, drawn, call.batch,
+                                                whole, pictures_.data()});
+        } else {
+          launch.league(
+              name, rows, team,
+              PaintBandInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, whole});
+        }
       });
       return;
     }
     launch.league(name, rows * bands_, team,
                   PaintBands<F>{image, call.slots, call.source, drawn, pictures_.data(),
-                                looked_at.height, band_rows_, pitch_, bands_, in_place_});
+                                looked_at.height, band_rows_, pitch_, bands_});
     shade_stored(launch, name, image, drawn, call, pictures_.data(),
                  std::int64_t{looked_at.height} * pitch_);
   }

@@ -59,7 +59,7 @@ struct PixelRun {
   float x[N], y[N];
   float footprint;  ///< side of an output pixel in source pixels: edges are anti-aliased over it
   int column, row;  ///< of lane 0 within its tile
-  bool in_step;     ///< each lane is looked up a source pixel to the right of the one before it
+  bool in_step = false;  ///< each lane lies a source pixel to the right of the one before it
 };
 
 /// Their colours, in [0, 1] unless the generator says otherwise.

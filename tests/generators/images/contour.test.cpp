@@ -249,13 +249,15 @@ TEST(Contour, PicturesAreSeenBetweenTheirPixels) {
   for (std::size_t i = 0; i < texels.size(); ++i) texels[i] = static_cast<std::uint8_t>(i * 2);
   const auto seen = [&](float x, float y, float step) {
     PixelRun<8> run{};
+    run.in_step = step == 1;
     for (int i = 0; i < 8; ++i) {
       run.x[i] = x + step * static_cast<float>(i);
       run.y[i] = y;
     }
     ColourRun<8> colour;
     functor.shade(scene, texels.data(), run, colour);
-    return std::vector<float>(colour.g, colour.g + 8);
+    EXPECT_TRUE(colour.grey);
+    return std::vector<float>(colour.r, colour.r + 8);
   };
   const auto value = [](double texel) { return static_cast<float>(texel / 255); };
   for (int i = 0; i < 8; ++i) {
