@@ -73,7 +73,8 @@ void check_league(std::string_view name, std::int64_t n, TeamShape shape, Launch
                     name, shape.size, bound.threads));
   }
   if (shape.scratch_bytes <= kPortableScratchBytes) return;  // every GPU has them: ask no driver
-  if (const std::size_t limit = scratch_limit(device); shape.scratch_bytes > limit) {
+  const std::size_t limit = device.is_cpu() ? kHostScratchBytes : scratch_limit(device);
+  if (shape.scratch_bytes > limit) {
     throw std::logic_error(
         fmt::format("launch '{}': {} bytes of scratch are more than the {} of {}", name,
                     shape.scratch_bytes, limit, device.to_string()));

@@ -38,7 +38,8 @@ struct TeamShape {
   int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to what the
                                   ///< functor's launch_bound() has; hosts use one
   std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
-                                  ///< included, up to scratch_limit(device)
+                                  ///< included, up to scratch_limit(device), or, where it is
+                                  ///< asked for on hosts alone, kHostScratchBytes
 };
 
 namespace detail {

@@ -17,7 +17,8 @@
 // half of one, fits into a multiprocessor's shared memory, where stores cost least. A picture that
 // is too large for it is painted in bands of rows by as many teams, each of which goes through all
 // strokes and keeps what falls into its own: the bytes do not depend on how many bands there are.
-// Hosts paint in the plan's memory, whole pictures each shaded at once.
+// A host cuts no picture, since its threads would go through the strokes for each part; what is too
+// large for scratch is painted in the plan's memory.
 #pragma once
 
 #include "kernels/emission/drawn.h"
@@ -68,25 +69,11 @@ WS_INLINE void paint_over_background(Team& team, const F& image, const typename 
   team.sync();
 }
 
-/// All members: paints a whole picture and shades it.
-template <class T, class F, class Team>
-WS_INLINE void paint_picture(Team& team, const F& image, const DrawnImage<F>& sample,
-                             const Band& whole, TexelBlock* blocks, const BatchView& batch,
-                             std::int64_t b) {
-  paint_over_background(team, image, sample.scene, whole, blocks);
-  const SampleShape shape = batch.layout.shape();
-  const PixelTile tile = {0, 0, shape.width, shape.height};
-  const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
-  paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) WS_INLINED {
-    image.shade(sample.scene, texels, run, colour);
-  });
-}
-
 }  // namespace detail
 
-/// Team functor: paints and shades a sample whose texels fit into scratch.
+/// What paints and shades a sample in one launch, wherever its texels lie.
 template <class F, class T>
-struct PaintBandInScratch {
+struct PaintPicture {
   F image;
   const Slot* slots;
   std::uint32_t source;
@@ -96,40 +83,47 @@ struct PaintBandInScratch {
 
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
+  /// Of row b, for threads of a host.
+  float cost(std::int64_t b) const {
+    return slots[b].source == source ? image.strokes(drawn[b].scene) : 0;
+  }
+
+ protected:
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t b) const {
-    if (slots[b].source != source) return;
-    auto* const blocks = team.template scratch<detail::TexelBlock>(
-        static_cast<std::size_t>(whole.rows) * whole.pitch / sizeof(detail::TexelBlock));
-    detail::paint_picture<T>(team, image, detail::fetch<F>(team, drawn + b), whole, blocks, batch,
-                             b);
+  WS_INLINE void paint(Team& team, std::int64_t b, detail::TexelBlock* blocks) const {
+    const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
+    detail::paint_over_background(team, image, sample.scene, whole, blocks);
+    const SampleShape shape = batch.layout.shape();
+    const PixelTile tile = {0, 0, shape.width, shape.height};
+    const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
+    detail::paint_tile<T>(team, sample.seen, tile, batch, b,
+                          [&](const auto& run, auto& colour)
+                              WS_INLINED { image.shade(sample.scene, texels, run, colour); });
   }
 };
 
-/// Team functor: the same in memory.
+/// Team functor: the texels of a sample fit into scratch.
 template <class F, class T>
-struct PaintBandInMemory {
-  F image;
-  const Slot* slots;
-  std::uint32_t source;
-  const DrawnImage<F>* drawn;
-  BatchView batch;
-  Band whole;
-  typename F::Texel* pictures;
+struct PaintBandInScratch : PaintPicture<F, T> {
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (this->slots[b].source != this->source) return;
+    const auto texels = static_cast<std::size_t>(this->whole.rows) * this->whole.pitch;
+    this->paint(team, b,
+                team.template scratch<detail::TexelBlock>(texels / sizeof(detail::TexelBlock)));
+  }
+};
 
-  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+/// Team functor: they lie in memory.
+template <class F, class T>
+struct PaintBandInMemory : PaintPicture<F, T> {
+  typename F::Texel* pictures;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
-    if (slots[b].source != source) return;
-    auto* const blocks = reinterpret_cast<detail::TexelBlock*>(
-        pictures + b * whole.rows * static_cast<std::int64_t>(whole.pitch));
-    detail::paint_picture<T>(team, image, detail::fetch<F>(team, drawn + b), whole, blocks, batch,
-                             b);
-  }
-  /// Of the strokes of row b, for threads of a host.
-  float cost(std::int64_t b) const {
-    return slots[b].source == source ? image.strokes(drawn[b].scene) : 0;
+    if (this->slots[b].source != this->source) return;
+    const auto texels = static_cast<std::int64_t>(this->whole.rows) * this->whole.pitch;
+    this->paint(team, b, reinterpret_cast<detail::TexelBlock*>(pictures + b * texels));
   }
 };
 
@@ -168,16 +162,16 @@ class BandStage {
   static_assert(sizeof(Texel) == 1);
 
  public:
-  /// `most_scratch`: bytes that a team may have for texels and all else; 0 to paint in the plan's
-  /// memory.
+  /// `most_scratch`: bytes that a team may have for texels and all else. `most_bands`: a picture
+  /// that had to be cut into more is painted in the plan's memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape looked_at, std::size_t most_scratch) {
+            SampleShape looked_at, std::size_t most_scratch, std::int32_t most_bands) {
     drawn_.plan(memory, group, rows);
     pitch_ = Band::pitch_of(looked_at.width);
     rest_ = image.band_scratch(looked_at) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
     const std::size_t room = most_scratch > rest_ ? most_scratch - rest_ : 0;
     const auto fitting = static_cast<std::int32_t>(room / static_cast<std::size_t>(pitch_));
-    in_place_ = fitting == 0;
+    in_place_ = std::int64_t{fitting} * most_bands < looked_at.height;
     bands_ = in_place_ ? 1 : (looked_at.height + fitting - 1) / fitting;
     band_rows_ = (looked_at.height + bands_ - 1) / bands_;
     pictures_ = {};
@@ -200,14 +194,11 @@ class BandStage {
     if (bands_ == 1) {
       const Band whole = {0, looked_at.height, pitch_};
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+        const PaintPicture<F, T> picture{image, call.slots, call.source, drawn, call.batch, whole};
         if (in_place_) {
-          launch.league(name, rows, team,
-                        PaintBandInMemory<F, T>{image, call.slots, call.source, drawn, call.batch,
-                                                whole, pictures_.data()});
+          launch.league(name, rows, team, PaintBandInMemory<F, T>{picture, pictures_.data()});
         } else {
-          launch.league(
-              name, rows, team,
-              PaintBandInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, whole});
+          launch.league(name, rows, team, PaintBandInScratch<F, T>{picture});
         }
       });
       return;
