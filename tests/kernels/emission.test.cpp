@@ -211,8 +211,9 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
 TEST(Emission, GreyIsThreeEqualChannels) {
   const std::string normalised = "\nnormalise: {mean: [0.3, 0.4, 0.5], std: [0.25, 0.5, 1]}";
   for (const SampleShape shape : {SampleShape{5, 64, 3}, {5, 75, 3}, {5, 9, 3}, {5, 64, 1}}) {
-    for (const std::string list : {"", "erase: 3", "hue: 0.3, brightness: 0.5, solarise: 0.5",
-                                   "rotate: 20, perspective: 0.3", "blur: [0.1, 2]"}) {
+    for (const std::string list :
+         {"", "erase: 3", "hue: 0.3, brightness: 0.5, solarise: 0.5",
+          "rotate: 20, perspective: 0.3", "blur: {sigma: [0.5, 1], kernel: 5}"}) {
       const std::string yaml = "augment: [" + list + "]" + (shape.channels == 3 ? normalised : "");
       const auto expected = greys<float, false>(shape, yaml, 1);
       ASSERT_NE(expected.front(), expected.back());
