@@ -17,7 +17,6 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& seen, const PixelTile& tile,
   run.footprint = seen.footprint;
   run.column = x - tile.x0;
   run.row = y - tile.y0;
-  run.in_step = seen.m00 == 1 && seen.m10 == 0 && !seen.projective;
   const float dy = (static_cast<float>(y) + 0.5f) - seen.centre_y;
   const float row_x = math::fma(seen.m01, dy, seen.origin_x);
   const float row_y = math::fma(seen.m11, dy, seen.origin_y);
@@ -27,7 +26,10 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& seen, const PixelTile& tile,
     run.x[i] = math::fma(seen.m00, dx, row_x);
     run.y[i] = math::fma(seen.m10, dx, row_y);
   }
-  if (!seen.projective) return run;
+  if (!seen.projective) {
+    run.in_step = seen.m00 == 1 && seen.m10 == 0;
+    return run;
+  }
   WS_LANES
   for (int i = 0; i < N; ++i) {
     const float depth = seen.depth((static_cast<float>(x + i) + 0.5f) - seen.centre_x, dy);
