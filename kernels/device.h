@@ -58,8 +58,11 @@ DeviceDescription describe(Device device);
 /// KiB; CUDA C++ Programming Guide, technical specifications).
 inline constexpr std::size_t kPortableScratchBytes = 99 * 1024;
 /// Most scratch of a team on `device`: on a GPU what its blocks may opt in to (an H200 has 227
-/// KiB), on the CPU kPortableScratchBytes, so that what asks nobody and runs there runs everywhere.
+/// KiB), on the CPU kPortableScratchBytes, so that what is planned by it there runs everywhere.
 std::size_t scratch_limit(Device device);
+/// Most scratch of a team that is planned for hosts alone: half of a second-level cache of today,
+/// so that what lies there stays with the core.
+inline constexpr std::size_t kHostScratchBytes = 512 * 1024;
 
 /// Processors that this process may run on (its affinity mask, not the machine's count).
 int usable_cpu_count();

@@ -92,7 +92,8 @@ void check_league(std::string_view name, std::int64_t n, TeamShape shape, Launch
   }
   const std::size_t bytes = block_scratch_bytes(shape);
   if (bytes <= kPortableScratchBytes) return;  // every GPU has them: ask no driver
-  if (const std::size_t limit = scratch_limit(device); bytes > limit) {
+  const std::size_t limit = device.is_cpu() ? kHostScratchBytes : scratch_limit(device);
+  if (bytes > limit) {
     throw std::logic_error(
         fmt::format("launch '{}': {} bytes of scratch are more than the {} of {}", name, bytes,
                     limit, device.to_string()));

@@ -12,6 +12,9 @@
 //
 // (outside of any namespace), and the linker reports any that was forgotten. A kernel that is
 // compiled elsewhere is launched by launch_kernel.
+//
+// A team functor may say what each of its teams costs, cost(i): threads of a host then begin with
+// the costliest.
 #pragma once
 
 #include "kernels/kernel_handle.h"
@@ -19,8 +22,10 @@
 #include "kernels/solo_team.h"
 #include "kernels/stream.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -34,7 +39,8 @@ struct TeamShape {
                                   ///< functor's launch_bound() has, or where it shares_warps() a
                                   ///< smaller power of 2; hosts use one
   std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
-                                  ///< included, up to scratch_limit(device)
+                                  ///< included, up to scratch_limit(device), or, where it is
+                                  ///< asked for on hosts alone, kHostScratchBytes
 };
 
 /// Of all teams of a block: teams that are smaller than a warp share one.
@@ -84,18 +90,42 @@ void run_map(std::int64_t n, int threads, const F& f) {
   for (std::int64_t i = 0; i < n; ++i) f(i);
 }
 
+/// A functor whose teams differ in cost and who knows by how much beforehand: cost(i), in any unit.
+template <class F>
+concept KnowsCosts = requires(const F& f) {
+  f.cost(std::int64_t{});
+};
+
+/// Numbers of n teams, the costliest first: whoever comes last then has little left to do, and the
+/// other threads wait little for it. Valid until this thread asks for others.
+template <KnowsCosts F>
+const std::int64_t* costliest_first(std::int64_t n, const F& f) {
+  thread_local std::vector<std::int64_t> order;
+  order.resize(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::sort(order.begin(), order.end(), [&f](std::int64_t a, std::int64_t b) {
+    const auto of_a = f.cost(a), of_b = f.cost(b);
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
+  return order.data();
+}
+
 template <class F>
 void run_league(std::int64_t n, int threads, TeamShape shape, const F& f) {
+  const std::int64_t* order = nullptr;
+  if constexpr (KnowsCosts<F>) {
+    if (threads > 1) order = costliest_first(n, f);
+  }
 #pragma omp parallel num_threads(threads) if (n > 1)
   {
     // One scratch block a thread, kept between launches so that steady state allocates nothing.
     thread_local std::vector<std::max_align_t> block;
     const std::size_t units = shape.scratch_bytes / sizeof(std::max_align_t) + 1;
     if (block.size() < units) block.resize(units);
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1) nowait
     for (std::int64_t i = 0; i < n; ++i) {
       SoloTeam team({reinterpret_cast<std::byte*>(block.data()), shape.scratch_bytes, 0});
-      f(team, i);
+      f(team, order == nullptr ? i : order[i]);
     }
   }
 }

@@ -87,6 +87,10 @@ class ContourPainter {
   WS_INLINE Texel background() const { return background_; }
   /// Error (config) where the image is larger than 4096 pixels.
   std::size_t band_scratch(SampleShape shape) const;
+  /// How many lines.
+  static float strokes(const Scene& scene) {
+    return static_cast<float>(scene.vertices) * static_cast<float>(scene.orbits);
+  }
 
   template <class Team>
   WS_INLINE void paint_band(Team& team, const Scene& scene, const Band& band, Texel* texels) const {
@@ -132,31 +136,26 @@ class ContourPainter {
   WS_INLINE void shade(const Scene& scene, const Texel* texels, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     const std::int32_t pitch = Band::pitch_of(scene.width);
+    colour.grey = true;
+    const float x0 = run.x[0] - 0.5f, y0 = run.y[0] - 0.5f;
+    const bool inside = x0 >= 0 && x0 + static_cast<float>(N) <= static_cast<float>(scene.width) &&
+                        y0 >= 0 && y0 < static_cast<float>(scene.height);
+    if (run.in_step && inside && x0 == math::floor(x0) && y0 == math::floor(y0)) {
+      const Texel* const first =
+          texels + static_cast<std::int32_t>(y0) * pitch + static_cast<std::int32_t>(x0);
+      WS_LANES
+      for (int i = 0; i < N; ++i) colour.r[i] = grey(first[i]);
+      return;
+    }
     int on_grid = 1;
     WS_LANES
     for (int i = 0; i < N; ++i) {
       const float x = run.x[i] - 0.5f, y = run.y[i] - 0.5f;
       on_grid &= static_cast<int>(x == math::floor(x)) & static_cast<int>(y == math::floor(y));
     }
-    const float x0 = run.x[0] - 0.5f, y0 = run.y[0] - 0.5f;
-    const bool whole = on_grid != 0 && run.x[N - 1] - run.x[0] == static_cast<float>(N - 1) &&
-                       run.y[N - 1] == run.y[0];
-    const bool inside = x0 >= 0 && x0 + static_cast<float>(N) <= static_cast<float>(scene.width) &&
-                        y0 >= 0 && y0 < static_cast<float>(scene.height);
-    if (whole && inside) {
-      const Texel* const first =
-          texels + static_cast<std::int32_t>(y0) * pitch + static_cast<std::int32_t>(x0);
-      WS_LANES
-      for (int i = 0; i < N; ++i) {
-        const float value = grey(first[i]);
-        colour.set(i, {value, value, value});
-      }
-      return;
-    }
     for (int i = 0; i < N; ++i) {
-      const float value = on_grid != 0 ? at(scene, texels, pitch, run.x[i], run.y[i])
-                                       : bilinear(scene, texels, pitch, run.x[i], run.y[i]);
-      colour.set(i, {value, value, value});
+      colour.r[i] = on_grid != 0 ? at(scene, texels, pitch, run.x[i], run.y[i])
+                                 : bilinear(scene, texels, pitch, run.x[i], run.y[i]);
     }
   }
 

@@ -27,13 +27,13 @@ WS_INLINE std::int32_t pixel_y(std::uint32_t word) {
   return static_cast<std::int32_t>(word) >> 16;
 }
 
-/// Members may store the same shade at the same time.
+/// Who draws N lines at once is alone. Otherwise members may store the same shade at the same time.
+template <int N>
 WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
-#if WS_DEVICE_CODE
-  *texel = shade;
-#else
-  __atomic_store_n(texel, shade, __ATOMIC_RELAXED);
+#if !WS_DEVICE_CODE
+  if constexpr (N == 1) return __atomic_store_n(texel, shade, __ATOMIC_RELAXED);
 #endif
+  *texel = shade;
 }
 
 /// Steps of a line that lie within limits: those from `first` to before `end`.
@@ -166,8 +166,11 @@ WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, st
   WS_LANES
   for (int l = 0; l < N; ++l) place[l] = count[l] > 0 ? place[l] : within;
   for (std::int32_t step = 1;; ++step) {
+    std::int64_t spot[N];  // apart, since what is stored by the lane is not kept in lanes
+    WS_LANES
+    for (int l = 0; l < N; ++l) spot[l] = place[l];
     WS_UNROLL(16)
-    for (int l = 0; l < N; ++l) put(texels + place[l], shade);
+    for (int l = 0; l < N; ++l) put<N>(texels + spot[l], shade);
     if (step >= longest) break;
     // In masks: where a compiler makes masked stores of choices, the next loads wait for them.
     WS_LANES

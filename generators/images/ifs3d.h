@@ -142,6 +142,7 @@ struct Ifs3d {
   template <int N>
   WS_INLINE void shade(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
+    colour.grey = true;
     for (int i = 0; i < N; ++i) {
       const float x = run.x[i] - 0.5f, y = run.y[i] - 0.5f;
       const float left = math::floor(x), top = math::floor(y);
@@ -155,7 +156,7 @@ struct Ifs3d {
                                        texel(scene, cells, column + 1, row + 1), u);
         value = math::lerp(above, below, v);
       }
-      colour.set(i, {value, value, value});
+      colour.r[i] = value;
     }
   }
 

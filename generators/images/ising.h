@@ -141,12 +141,12 @@ struct Ising {
   WS_INLINE void shade(const Scene& scene, const std::uint32_t* spins, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     const std::int32_t across = IsingShape::of(scene.side).across;
+    colour.grey = true;
     for (int i = 0; i < N; ++i) {
       const std::int32_t x = periodic::cell(run.x[i], scene.side);
       const std::int32_t y = periodic::cell(run.y[i], scene.side);
       const std::uint32_t spin = spins[y * across + x / 32] >> (x % 32) & 1u;
-      const float value = spin != 0 ? 1.f : 0.f;
-      colour.r[i] = colour.g[i] = colour.b[i] = value;
+      colour.r[i] = spin != 0 ? 1.f : 0.f;
     }
   }
 

@@ -101,10 +101,7 @@ struct Noise {
         colour.b[i] = math::fma(width, unit_float(w.word[2]), low);
       }
     }
-    if (params_.palette == Palette::grey) {
-      WS_LANES
-      for (int i = 0; i < N; ++i) colour.g[i] = colour.b[i] = colour.r[i];
-    }
+    colour.grey = params_.palette == Palette::grey;
   }
 
  private:

@@ -121,12 +121,13 @@ struct Pde {
                        ColourRun<N>& colour) const {
     const std::uint32_t* const last =
         fields + PdeGrid::field_after(scene.steps) * scene.side * scene.side;
+    colour.grey = params_.show != Show::pair;
     for (int i = 0; i < N; ++i) {
       const float after = shown(scene.side, last, run.x[i], run.y[i]);
       if (params_.show == Show::pair) {
         colour.set(i, {shown(scene.side, fields, run.x[i], run.y[i]), after, 0.5f});
       } else {
-        colour.set(i, {after, after, after});
+        colour.r[i] = after;
       }
     }
   }

@@ -7,6 +7,7 @@
 //     using Texel = std::uint8_t;                        what a pixel holds before it is coloured
 //     Texel background() const;                          of what no stroke covers
 //     std::size_t band_scratch(SampleShape) const;       bytes that paint_band takes; may fail
+//     float strokes(const Scene&) const;                 what a sample costs beside others
 //     template <class Team>
 //     void paint_band(Team&, const Scene&, const Band&, Texel*) const;
 //     template <int N>
@@ -16,7 +17,8 @@
 // half of one, fits into a multiprocessor's shared memory, where stores cost least. A picture that
 // is too large for it is painted in bands of rows by as many teams, each of which goes through all
 // strokes and keeps what falls into its own: the bytes do not depend on how many bands there are.
-// Hosts paint in the plan's memory.
+// A host cuts no picture, since its threads would go through the strokes for each part; what is too
+// large for scratch is painted in the plan's memory.
 #pragma once
 
 #include "kernels/emission/drawn.h"
@@ -69,9 +71,9 @@ WS_INLINE void paint_over_background(Team& team, const F& image, const typename 
 
 }  // namespace detail
 
-/// Team functor: paints and shades a sample whose texels fit into scratch.
+/// What paints and shades a sample in one launch, wherever its texels lie.
 template <class F, class T>
-struct PaintBandInScratch {
+struct PaintPicture {
   F image;
   const Slot* slots;
   std::uint32_t source;
@@ -81,24 +83,51 @@ struct PaintBandInScratch {
 
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
+  /// Of row b, for threads of a host.
+  float cost(std::int64_t b) const {
+    return slots[b].source == source ? image.strokes(drawn[b].scene) : 0;
+  }
+
+ protected:
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t b) const {
-    if (slots[b].source != source) return;
-    auto* const blocks = team.template scratch<detail::TexelBlock>(
-        static_cast<std::size_t>(whole.rows) * whole.pitch / sizeof(detail::TexelBlock));
+  WS_INLINE void paint(Team& team, std::int64_t b, detail::TexelBlock* blocks) const {
     const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
     detail::paint_over_background(team, image, sample.scene, whole, blocks);
     const SampleShape shape = batch.layout.shape();
     const PixelTile tile = {0, 0, shape.width, shape.height};
     const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
-    detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
-      image.shade(sample.scene, texels, run, colour);
-    });
+    detail::paint_tile<T>(team, sample.seen, tile, batch, b,
+                          [&](const auto& run, auto& colour)
+                              WS_INLINED { image.shade(sample.scene, texels, run, colour); });
   }
 };
 
-/// Team functor: paints a band into memory, by way of scratch or, where there is one band, in
-/// place.
+/// Team functor: the texels of a sample fit into scratch.
+template <class F, class T>
+struct PaintBandInScratch : PaintPicture<F, T> {
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (this->slots[b].source != this->source) return;
+    const auto texels = static_cast<std::size_t>(this->whole.rows) * this->whole.pitch;
+    this->paint(team, b,
+                team.template scratch<detail::TexelBlock>(texels / sizeof(detail::TexelBlock)));
+  }
+};
+
+/// Team functor: they lie in memory.
+template <class F, class T>
+struct PaintBandInMemory : PaintPicture<F, T> {
+  typename F::Texel* pictures;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t b) const {
+    if (this->slots[b].source != this->source) return;
+    const auto texels = static_cast<std::int64_t>(this->whole.rows) * this->whole.pitch;
+    this->paint(team, b, reinterpret_cast<detail::TexelBlock*>(pictures + b * texels));
+  }
+};
+
+/// Team functor: paints a band into memory by way of scratch.
 template <class F>
 struct PaintBands {
   F image;
@@ -107,7 +136,6 @@ struct PaintBands {
   const DrawnImage<F>* drawn;
   typename F::Texel* pictures;
   std::int32_t height, band_rows, pitch, bands;
-  bool in_place;
 
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
@@ -120,12 +148,9 @@ struct PaintBands {
     auto* const place = reinterpret_cast<detail::TexelBlock*>(
         pictures + (b * height + band.y0) * static_cast<std::int64_t>(pitch));
     const std::int32_t count = band.rows * pitch / static_cast<int>(sizeof(detail::TexelBlock));
-    auto* const blocks =
-        in_place ? place
-                 : team.template scratch<detail::TexelBlock>(static_cast<std::size_t>(count));
+    auto* const blocks = team.template scratch<detail::TexelBlock>(static_cast<std::size_t>(count));
     const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
     detail::paint_over_background(team, image, sample.scene, band, blocks);
-    if (in_place) return;
     for (std::int32_t i = team.rank(); i < count; i += team.size()) place[i] = blocks[i];
   }
 };
@@ -137,16 +162,16 @@ class BandStage {
   static_assert(sizeof(Texel) == 1);
 
  public:
-  /// `most_scratch`: bytes that a team may have for texels and all else; 0 to paint in the plan's
-  /// memory.
+  /// `most_scratch`: bytes that a team may have for texels and all else. `most_bands`: a picture
+  /// that had to be cut into more is painted in the plan's memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape looked_at, std::size_t most_scratch) {
+            SampleShape looked_at, std::size_t most_scratch, std::int32_t most_bands) {
     drawn_.plan(memory, group, rows);
     pitch_ = Band::pitch_of(looked_at.width);
     rest_ = image.band_scratch(looked_at) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
     const std::size_t room = most_scratch > rest_ ? most_scratch - rest_ : 0;
     const auto fitting = static_cast<std::int32_t>(room / static_cast<std::size_t>(pitch_));
-    in_place_ = fitting == 0;
+    in_place_ = std::int64_t{fitting} * most_bands < looked_at.height;
     bands_ = in_place_ ? 1 : (looked_at.height + fitting - 1) / fitting;
     band_rows_ = (looked_at.height + bands_ - 1) / bands_;
     pictures_ = {};
@@ -166,18 +191,21 @@ class BandStage {
     const std::size_t texels =
         in_place_ ? 0 : static_cast<std::size_t>(band_rows_) * static_cast<std::size_t>(pitch_);
     const TeamShape team = {kSampleTeam.threads, texels + rest_};
-    if (bands() == 1) {
+    if (bands_ == 1) {
       const Band whole = {0, looked_at.height, pitch_};
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
-        launch.league(
-            name, rows, team,
-            PaintBandInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, whole});
+        const PaintPicture<F, T> picture{image, call.slots, call.source, drawn, call.batch, whole};
+        if (in_place_) {
+          launch.league(name, rows, team, PaintBandInMemory<F, T>{picture, pictures_.data()});
+        } else {
+          launch.league(name, rows, team, PaintBandInScratch<F, T>{picture});
+        }
       });
       return;
     }
     launch.league(name, rows * bands_, team,
                   PaintBands<F>{image, call.slots, call.source, drawn, pictures_.data(),
-                                looked_at.height, band_rows_, pitch_, bands_, in_place_});
+                                looked_at.height, band_rows_, pitch_, bands_});
     shade_stored(launch, name, image, drawn, call, pictures_.data(),
                  std::int64_t{looked_at.height} * pitch_);
   }

@@ -36,7 +36,8 @@ EmissionKernels image_kernels() {
              &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
   } else if constexpr (PaintsBands<F>) {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintBandInScratch<F, T>>,
-             &league_kernel<PaintBands<F>>, &league_kernel<ShadeStored<F, T, typename F::Texel>>}};
+             &league_kernel<PaintBandInMemory<F, T>>, &league_kernel<PaintBands<F>>,
+             &league_kernel<ShadeStored<F, T, typename F::Texel>>}};
   } else if constexpr (EvolvesField<F>) {
     return {{&map_kernel<DrawImages<F>>, &league_kernel<EvolveFields<typename F::Field>>,
              &league_kernel<ShadeStored<F, T, float>>}};

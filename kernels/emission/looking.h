@@ -26,7 +26,10 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& seen, const PixelTile& tile,
     run.x[i] = math::fma(seen.m00, dx, row_x);
     run.y[i] = math::fma(seen.m10, dx, row_y);
   }
-  if (!seen.projective) return run;
+  if (!seen.projective) {
+    run.in_step = seen.m00 == 1 && seen.m10 == 0;
+    return run;
+  }
   WS_LANES
   for (int i = 0; i < N; ++i) {
     const float depth = seen.depth((static_cast<float>(x + i) + 0.5f) - seen.centre_x, dy);
@@ -44,6 +47,12 @@ WS_INLINE void apply_augmentation(const Augmentation& seen, int x, int y, Colour
   if (seen.unfinished) return;
   normalise(seen, colour.r, colour.g, colour.b);
   erase_box(seen, x, y, colour.r, colour.g, colour.b);
+}
+
+/// Whether that is normalisation alone, of pixels of row y.
+WS_INLINE bool only_normalises(const Augmentation& seen, int y) {
+  return seen.colour_at_emission == 0 && !seen.unfinished &&
+         (y < seen.erase_y0 || y >= seen.erase_y1);
 }
 
 }  // namespace wellspring::detail

@@ -39,6 +39,9 @@ WS_INLINE void paint_tile(Team& team, const Augmentation& seen, const PixelTile&
   const int channels = batch.layout.channels, width = batch.layout.width;
   T* const x = static_cast<T*>(batch.x) + b * batch.layout.elements();
   const int across = (tile.width + kRun - 1) / kRun;
+#if !WS_DEVICE_CODE
+  const GreyStore grey(seen.gain, seen.bias);
+#endif
   for (int i = team.rank(); i < across * tile.height; i += team.size()) {
     const int row = i / across, column = (i - row * across) * kRun;
     const int px = tile.x0 + column, py = tile.y0 + row;
@@ -46,8 +49,16 @@ WS_INLINE void paint_tile(Team& team, const Augmentation& seen, const PixelTile&
     const PixelRun<kRun> run = place_run<kRun>(seen, tile, px, py);
     ColourRun<kRun> colour;
     shade(run, colour);
+    T* const out = x + (static_cast<std::int64_t>(py) * width + px) * channels;
+#if !WS_DEVICE_CODE
+    if (colour.grey && channels == 3 && count == kRun && only_normalises(seen, py)) {
+      grey.store(colour.r, out);
+      continue;
+    }
+#endif
+    colour.spread();
     apply_augmentation(seen, px, py, colour);
-    store_run(colour, channels, count, x + (static_cast<std::int64_t>(py) * width + px) * channels);
+    store_run(colour, channels, count, out);
   }
 }
 

@@ -59,17 +59,26 @@ struct PixelRun {
   float x[N], y[N];
   float footprint;  ///< side of an output pixel in source pixels: edges are anti-aliased over it
   int column, row;  ///< of lane 0 within its tile
+  bool in_step = false;  ///< each lane lies a source pixel to the right of the one before it
 };
 
 /// Their colours, in [0, 1] unless the generator says otherwise.
 template <int N>
 struct ColourRun {
   float r[N], g[N], b[N];
+  bool grey = false;  ///< r stands for all three channels: g and b are not set
 
   WS_INLINE void set(int i, Rgb c) {
     r[i] = c.r;
     g[i] = c.g;
     b[i] = c.b;
+  }
+  /// Sets all three channels of what is grey.
+  WS_INLINE void spread() {
+    if (!grey) return;
+    WS_LANES
+    for (int i = 0; i < N; ++i) g[i] = b[i] = r[i];
+    grey = false;
   }
 };
 
@@ -185,6 +194,37 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
   }
 #endif
 }
+
+#if !WS_DEVICE_CODE
+/// How grey pixels become three channels on a host: one value a pixel up to the store.
+class GreyStore {
+ public:
+  GreyStore(const float (&gain)[3], const float (&bias)[3]) {
+    for (int j = 0; j < 3 * kPixels; ++j) {
+      gain_[j] = gain[j % 3];
+      bias_[j] = bias[j % 3];
+    }
+  }
+  /// Writes a run, gain * value + bias in each channel.
+  template <int N, class T>
+  WS_INLINE void store(const float (&value)[N], T* out) const {
+    static_assert(N % kPixels == 0);
+    for (int i = 0; i < N; i += kPixels) {
+      float thrice[3 * kPixels];
+      for (int l = 0; l < kPixels; ++l)
+        thrice[3 * l] = thrice[3 * l + 1] = thrice[3 * l + 2] = value[i + l];
+      WS_LANES
+      for (int j = 0; j < 3 * kPixels; ++j)
+        out[3 * i + j] = static_cast<T>(math::fma(gain_[j], thrice[j], bias_[j]));
+    }
+  }
+
+ private:
+  static constexpr int kPixels = 8;  ///< whole vector registers of values, however wide these are
+
+  float gain_[3 * kPixels], bias_[3 * kPixels];
+};
+#endif
 
 }  // namespace detail
 }  // namespace wellspring

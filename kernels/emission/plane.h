@@ -36,20 +36,13 @@ struct PlaneOf : F {
   WS_INLINE void shade(const typename F::Scene& scene, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     F::plane(scene, run, colour.r);
-    spread(colour);
+    colour.grey = true;
   }
   template <class Context, int N>
   WS_INLINE void shade(const typename F::Scene& scene, const Context& context,
                        const PixelRun<N>& run, ColourRun<N>& colour) const {
     F::plane(scene, context, run, colour.r);
-    spread(colour);
-  }
-
- private:
-  template <int N>
-  WS_INLINE static void spread(ColourRun<N>& colour) {
-    WS_LANES
-    for (int i = 0; i < N; ++i) colour.g[i] = colour.b[i] = colour.r[i];
+    colour.grey = true;
   }
 };
 

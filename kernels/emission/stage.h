@@ -33,7 +33,8 @@ class Stage {
     } else if constexpr (PaintsBands<F>) {
       const bool on_host = memory.device().is_cpu();
       stage_.plan(memory, group, rows, functor, looked_at,
-                  on_host ? 0 : scratch_limit(memory.device()));
+                  on_host ? kHostScratchBytes : scratch_limit(memory.device()),
+                  on_host ? 1 : looked_at.height);
     } else if constexpr (EvolvesField<F>) {
       stage_.plan(memory, group, rows, functor);
     } else {

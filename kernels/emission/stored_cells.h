@@ -33,9 +33,9 @@ struct ShadeStored {
     const PixelTile tile =
         tiling.tile(static_cast<int>(index % tiling.count()), batch.layout.shape());
     const Value* const values = planes + b * stride;
-    detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
-      image.shade(sample.scene, values, run, colour);
-    });
+    detail::paint_tile<T>(team, sample.seen, tile, batch, b,
+                          [&](const auto& run, auto& colour)
+                              WS_INLINED { image.shade(sample.scene, values, run, colour); });
   }
 };
 

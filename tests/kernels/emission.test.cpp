@@ -5,6 +5,7 @@
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/host_batch.h"
+#include "tests/support/team_launcher.h"
 
 #include <gtest/gtest.h>
 
@@ -167,6 +168,90 @@ TEST(Emission, Bf16IsRoundedOnce) {
   const auto wide = emit(Coordinates{}, shape, shape, yaml);
   const auto narrow = emit<bf16>(Coordinates{}, shape, shape, yaml);
   for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_EQ(narrow[i].bits, bf16(wide[i]).bits);
+}
+
+/// Shades of grey: in one channel that stands for all, with the others left open, or in three.
+template <bool kOne>
+struct Greys {
+  static constexpr int kLatents = 0;
+  struct Scene {
+    float across;
+  };
+  Scene draw(const SampleKey& key, Truth<kLatents>&) const {
+    return {0.013f * static_cast<float>(1 + key.slot.sample)};
+  }
+  template <int N>
+  void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    colour.grey = kOne;
+    for (int i = 0; i < N; ++i) {
+      const float v = math::fma(scene.across, run.x[i], 0.029f * run.y[i]);
+      colour.r[i] = v - math::floor(v);
+      colour.g[i] = colour.b[i] = kOne ? math::kInfinity : colour.r[i];
+    }
+  }
+};
+
+template <class T, bool kOne>
+std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
+  constexpr int kCount = 3;
+  const test::HostBatch batch(kCount, SampleLayout::image(shape), DTypeOf<T>::value);
+  const Slot slots[kCount] = {{4, 4, 0, 0}, {5, 7, 0, 1}, {6, 1, 0, 2}};
+  MemoryPlan memory(Device::cpu());
+  PixelStage<Greys<kOne>> stage;
+  stage.plan(memory, "test", kCount);
+  memory.commit();
+  stage.emit(test::TeamLauncher{members}, "greys", Greys<kOne>{}, shape,
+             {slots, 0, 5, test::plan_of(yaml, shape), batch.view(), {}});
+  const auto x = batch.x<T>();
+  return {x.begin(), x.end()};
+}
+
+// One channel up to the store makes the bytes of three: whatever is done to them, in runs that are
+// whole and in those at the end of a row.
+TEST(Emission, GreyIsThreeEqualChannels) {
+  const std::string normalised = "\nnormalise: {mean: [0.3, 0.4, 0.5], std: [0.25, 0.5, 1]}";
+  for (const SampleShape shape : {SampleShape{5, 64, 3}, {5, 75, 3}, {5, 9, 3}, {5, 64, 1}}) {
+    for (const std::string list :
+         {"", "erase: 3", "hue: 0.3, brightness: 0.5, solarise: 0.5",
+          "rotate: 20, perspective: 0.3", "blur: {sigma: [0.5, 1], kernel: 5}"}) {
+      const std::string yaml = "augment: [" + list + "]" + (shape.channels == 3 ? normalised : "");
+      const auto expected = greys<float, false>(shape, yaml, 1);
+      ASSERT_NE(expected.front(), expected.back());
+      for (const int members : {1, 7}) {
+        EXPECT_EQ((greys<float, true>(shape, yaml, members)), expected) << yaml;
+      }
+      const auto narrow = greys<bf16, false>(shape, yaml, 1),
+                 one = greys<bf16, true>(shape, yaml, 1);
+      for (std::size_t i = 0; i < narrow.size(); ++i)
+        ASSERT_EQ(one[i].bits, narrow[i].bits) << yaml;
+    }
+  }
+}
+
+// Lanes are in step where each looks at the source pixel behind the one of the lane before it.
+TEST(Emission, LanesAreInStepWithoutTurnsAndScales) {
+  const SampleShape shape = {40, 40, 3};
+  const std::map<std::string, bool> lists = {
+      {"", true},           {"shift: 0.25", true}, {"flip_y: 1", true},
+      {"flip_x: 1", false}, {"rotate: 20", false}, {"zoom: [0.5, 0.9]", false}};
+  for (const auto& [list, in_step] : lists) {
+    const Augmentation seen = drawn("augment: [" + list + "]", shape);
+    const PixelTile tile = {0, 0, 40, 40};
+    const PixelRun<16> run = detail::place_run<16>(seen, tile, 3, 5);
+    EXPECT_EQ(run.in_step, in_step) << list;
+    bool stepped = true;
+    for (int i = 0; i < 16; ++i) {
+      stepped &= run.x[i] == run.x[0] + static_cast<float>(i) && run.y[i] == run.y[0];
+    }
+    EXPECT_EQ(stepped, in_step) << list;
+  }
+  Augmentation sheared, tilted;
+  sheared.m10 = 0.25f;
+  tilted.projective = true;
+  tilted.w_x = 0.001f;
+  for (const Augmentation& seen : {sheared, tilted}) {
+    EXPECT_FALSE(detail::place_run<16>(seen, {0, 0, 40, 40}, 3, 5).in_step);
+  }
 }
 
 // ---- stored images ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -53,6 +54,32 @@ TEST(Launch, LeagueOnTheHost) {
     league(stream, "histogram", kLeagues, {64, kScratch},
            HistogramMaker{kCount, histogram.data(), summary.data()});
     expect_histograms(histogram.data(), summary.data());
+  }
+}
+
+/// Teams of which each notes that it was made.
+struct Noter {
+  const float* costs;
+  std::int32_t* made;
+
+  float cost(std::int64_t i) const { return costs[i]; }
+  template <class Team>
+  void operator()(Team& team, std::int64_t i) const {
+    team.atomic_add(&made[i], 1);
+  }
+};
+
+TEST(Launch, ThreadsOfTheHostBeginWithTheCostliest) {
+  const std::vector<float> costs = {2, 5, 0, 5, 7, 0};
+  std::vector<std::int32_t> made(costs.size());
+  const Noter noter{costs.data(), made.data()};
+  const auto n = static_cast<std::int64_t>(costs.size());
+  const std::int64_t* const order = host::costliest_first(n, noter);
+  EXPECT_EQ(std::vector<std::int64_t>(order, order + n),
+            (std::vector<std::int64_t>{4, 1, 3, 0, 2, 5}));
+  for (const int threads : {1, 2, 5}) {
+    host::run_league(n, threads, {32, 0}, noter);
+    for (std::int32_t& count : made) EXPECT_EQ(std::exchange(count, 0), 1);
   }
 }
 
@@ -155,9 +182,9 @@ TEST(Launch, RefusesWhatCudaWouldRefuse) {
   const SharedCanvasPainter whole_warps{0, nullptr, nullptr};
   EXPECT_THROW(league(stream, "bad size", 1, {16, 0}, whole_warps), std::logic_error);
   // Of eight teams together.
-  EXPECT_THROW(league(stream, "bad scratch", 1, {4, kPortableScratchBytes / 8 + 1}, functor),
+  EXPECT_THROW(league(stream, "bad scratch", 1, {4, kHostScratchBytes / 8 + 1}, functor),
                std::logic_error);
-  EXPECT_THROW(league(stream, "bad scratch", 1, {32, kPortableScratchBytes + 1}, functor),
+  EXPECT_THROW(league(stream, "bad scratch", 1, {32, kHostScratchBytes + 1}, functor),
                std::logic_error);
   EXPECT_THROW(map(stream, "negative", -1, AffineWriter{nullptr}), std::logic_error);
   league(stream, "empty", 0, {32, 0}, functor);

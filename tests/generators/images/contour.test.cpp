@@ -16,6 +16,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -221,7 +222,7 @@ void expect_equal_places(typename F::Params params) {
              {0, 0}, {99 * 1024, 1}, {others + 48 * 11, 3}, {others + 48 * 17, 2}}) {
       BandStage<F> stage;
       MemoryPlan memory(Device::cpu());
-      stage.plan(memory, "test", 3, functor, shape, room);
+      stage.plan(memory, "test", 3, functor, shape, room, shape.height);
       memory.commit();
       ASSERT_EQ(stage.bands(), bands);
       auto batch = std::make_unique<test::HostBatch>(3, layout);
@@ -239,6 +240,17 @@ TEST(Contour, BandsDoNotChangeAPicture) {
   expect_equal_places<Rcdb>({});
 }
 
+// Whole pictures, in a thread's scratch as long as they fit.
+TEST(Contour, AHostCutsNoPicture) {
+  for (const auto& [side, bands] : std::map<int, int>{{512, 1}, {1024, 0}}) {
+    MemoryPlan memory(Device::cpu());
+    BandStage<Rcdb> stage;
+    stage.plan(memory, "test", 2, Rcdb({}), {side, side, 3}, kHostScratchBytes, 1);
+    EXPECT_EQ(stage.bands(), bands);
+    EXPECT_EQ(memory.reservations().size(), bands == 1 ? 1u : 2u);
+  }
+}
+
 // Between pixels, and beyond the border, where the background goes on.
 TEST(Contour, PicturesAreSeenBetweenTheirPixels) {
   Rcdb functor({});
@@ -249,13 +261,15 @@ TEST(Contour, PicturesAreSeenBetweenTheirPixels) {
   for (std::size_t i = 0; i < texels.size(); ++i) texels[i] = static_cast<std::uint8_t>(i * 2);
   const auto seen = [&](float x, float y, float step) {
     PixelRun<8> run{};
+    run.in_step = step == 1;
     for (int i = 0; i < 8; ++i) {
       run.x[i] = x + step * static_cast<float>(i);
       run.y[i] = y;
     }
     ColourRun<8> colour;
     functor.shade(scene, texels.data(), run, colour);
-    return std::vector<float>(colour.g, colour.g + 8);
+    EXPECT_TRUE(colour.grey);
+    return std::vector<float>(colour.r, colour.r + 8);
   };
   const auto value = [](double texel) { return static_cast<float>(texel / 255); };
   for (int i = 0; i < 8; ++i) {
