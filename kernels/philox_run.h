@@ -92,8 +92,7 @@ WS_INLINE void philox4x32_of_numbers(__m256i first, const Philox4& counter, std:
   c[0] = _mm256_xor_si256(_mm256_srli_epi64(q1, 32),
                           all_lanes(static_cast<std::uint32_t>(p1) ^ (k0 + 0x9E3779B9u)));
   c[1] = q1;
-  c[2] = _mm256_xor_si256(
-      q0, all_lanes(static_cast<std::uint32_t>(p0 >> 32) ^ (k1 + 0xBB67AE85u)));
+  c[2] = _mm256_xor_si256(q0, all_lanes(static_cast<std::uint32_t>(p0 >> 32) ^ (k1 + 0xBB67AE85u)));
   c[3] = all_lanes(static_cast<std::uint32_t>(p0));
   philox_rounds(c, key, 2);
 }
@@ -141,8 +140,9 @@ WS_INLINE PhiloxRun<N> consecutive_blocks(const SampleRng& rng, Purpose purpose,
                               static_cast<std::uint32_t>(rng.sample),
                               static_cast<std::uint32_t>(rng.sample >> 32)}};
     for (int i = 0; i < N; i += 8) {
-      const __m256i even = _mm256_add_epi64(
-          detail::all_lanes(first_draw + static_cast<std::uint32_t>(i)), _mm256_setr_epi64x(0, 2, 4, 6));
+      const __m256i even =
+          _mm256_add_epi64(detail::all_lanes(first_draw + static_cast<std::uint32_t>(i)),
+                           _mm256_setr_epi64x(0, 2, 4, 6));
       const __m256i odd = _mm256_add_epi64(even, detail::all_lanes(1));
       detail::PhiloxEight all;
       detail::philox4x32_of_numbers(even, counter, rng.seed, all.even);
