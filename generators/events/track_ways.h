@@ -128,21 +128,35 @@ class TrackWays {
       side_[i] = cot < 0 ? 0 : 1;
       going_[i] = first + i < past ? 1 : 0;
       cylinder_[i] = disc_[i] = 0;
+      crosses_[i] = 1;
     });
   }
 
   /// Calls `take(lane, hit)` for each hit, those of one particle in order.
   template <class Take>
   WS_INLINE void follow(const Take& take) {
-    while (look_ahead()) {
-      move();
-      if (!cross()) continue;
-      measure(take);
-      if (laws_.scatters) scatter();
+    while (true) {
+      Step step;
+      if (!look_ahead(step)) return;
+      move(step);
+      if (!cross(step)) continue;
+      measure(step, take);
+      if (laws_.scatters) scatter(step);
     }
   }
 
  private:
+  /// To the next surface, and what is crossed there.
+  struct Step {
+    alignas(N * sizeof(double)) double radius[N], plane[N];  ///< of the next surfaces
+    HelixStates<N> there;
+    alignas(N * sizeof(double)) double outwards[N];
+    alignas(N * sizeof(float)) std::int32_t at_cylinder[N], measures[N] = {};
+    alignas(N * sizeof(float)) std::int32_t volume[N] = {}, layer[N] = {};
+    alignas(N * sizeof(float)) std::uint32_t kick[N] = {}, measurement[N] = {};  ///< blocks
+    alignas(N * sizeof(float)) float thickness[N] = {}, along[N] = {}, across[N] = {};
+  };
+
   WS_INLINE static bool any(const std::int32_t (&lanes)[N]) {
     std::int32_t found = 0;
     for (int i = 0; i < N; ++i) found |= lanes[i];
@@ -150,81 +164,81 @@ class TrackWays {
   }
 
   /// The next surfaces that may be hit; whether any way goes on.
-  WS_INLINE bool look_ahead() {
+  WS_INLINE bool look_ahead(Step& step) {
     for (int i = 0; i < N; ++i) {
-      radius_[i] = plane_[i] = 0;
+      step.radius[i] = step.plane[i] = 0;
       if (going_[i] == 0) continue;
-      pass_missed(tracker_, at_.of(i), r_[i], side_[i], cylinder_[i], disc_[i]);
+      if (crosses_[i] != 0)
+        pass_missed(tracker_, at_.of(i), r_[i], side_[i], cylinder_[i], disc_[i]);
       going_[i] = cylinder_[i] < tracker_.cylinders || disc_[i] < tracker_.discs ? 1 : 0;
-      radius_[i] = tracker_.cylinder[cylinder_[i]].place;
-      plane_[i] = (side_[i] == 0 ? -1 : 1) * tracker_.disc[disc_[i]].place;
+      step.radius[i] = tracker_.cylinder[cylinder_[i]].place;
+      step.plane[i] = (side_[i] == 0 ? -1 : 1) * tracker_.disc[disc_[i]].place;
     }
     return any(going_);
   }
 
   /// There, to whichever comes first.
-  WS_INLINE void move() {
+  WS_INLINE void move(Step& step) {
     in_lanes<N>([&](int i) WS_INLINED {
       const helix::State at = at_.of(i);
-      const helix::Chord out = helix::to_cylinder(at, radius_[i]);
-      const helix::Chord along = helix::to_plane(at, plane_[i]);
+      const helix::Chord out = helix::to_cylinder(at, step.radius[i]);
+      const helix::Chord along = helix::to_plane(at, step.plane[i]);
       const bool is_out = out.reached & !(along.reached & (along.arc < out.arc));
       const helix::State to = helix::moved(at, is_out ? out : along);
-      there_.put(i, to);
-      there_r_[i] = math::sqrt(to.x * to.x + to.y * to.y);
-      outwards_[i] = (to.x * to.ux + to.y * to.uy) / there_r_[i];
-      at_cylinder_[i] = is_out ? 1 : 0;
-      going_[i] = (out.reached | along.reached) & (outwards_[i] > 0) ? going_[i] : 0;
+      step.there.put(i, to);
+      r_[i] = math::sqrt(to.x * to.x + to.y * to.y);
+      step.outwards[i] = (to.x * to.ux + to.y * to.uy) / r_[i];
+      step.at_cylinder[i] = is_out ? 1 : 0;
+      going_[i] = (out.reached | along.reached) & (step.outwards[i] > 0) ? going_[i] : 0;
     });
   }
 
   /// What is crossed there: whether anything is.
-  WS_INLINE bool cross() {
+  WS_INLINE bool cross(Step& step) {
     for (int i = 0; i < N; ++i) {
-      crosses_[i] = measures_[i] = 0;
+      crosses_[i] = 0;
       if (going_[i] == 0) continue;
-      const bool is_out = at_cylinder_[i] != 0;
+      const bool is_out = step.at_cylinder[i] != 0;
       const TrackerSurface& surface =
           is_out ? tracker_.cylinder[cylinder_[i]] : tracker_.disc[disc_[i]];
       const int number = is_out ? cylinder_[i] : kMostCylinders + disc_[i];
       ++(is_out ? cylinder_[i] : disc_[i]);
-      const double z = there_.z[i], reach = is_out ? (z < 0 ? -z : z) : there_r_[i];
+      const double z = step.there.z[i], reach = is_out ? (z < 0 ? -z : z) : r_[i];
       if (reach < surface.low || reach > surface.high) continue;
       // Rings of one plane lie beside each other.
       while (!is_out && tracker_.disc[disc_[i]].place == surface.place) ++disc_[i];
       crosses_[i] = 1;
-      kick_[i] = static_cast<std::uint32_t>(2 * (kTrackerSurfaces * (first_ + i) + number));
-      measurement_[i] = kick_[i] + 1;
-      volume_[i] = surface.volume[side_[i]];
-      layer_[i] = surface.layer[side_[i]];
-      measures_[i] = volume_[i] != 0 ? 1 : 0;
-      thickness_[i] = surface.thickness;
-      along_[i] = surface.along;
-      across_[i] = surface.across;
+      step.kick[i] = static_cast<std::uint32_t>(2 * (kTrackerSurfaces * (first_ + i) + number));
+      step.measurement[i] = step.kick[i] + 1;
+      step.volume[i] = surface.volume[side_[i]];
+      step.layer[i] = surface.layer[side_[i]];
+      step.measures[i] = step.volume[i] != 0 ? 1 : 0;
+      step.thickness[i] = surface.thickness;
+      step.along[i] = surface.along;
+      step.across[i] = surface.across;
     }
     return any(crosses_);
   }
 
   template <class Take>
-  WS_INLINE void measure(const Take& take) {
-    const auto random = wanted_blocks<N>(rng_, Purpose::noise, measurement_, measures_);
+  WS_INLINE void measure(Step& step, const Take& take) {
+    const auto random = wanted_blocks<N>(rng_, Purpose::noise, step.measurement, step.measures);
     TrackHits<N> hits;
     in_lanes<N>([&](int i) WS_INLINED {
       const math::NormalPair error = math::box_muller(random.word[0][i], random.word[1][i]);
-      at_.put(i, crosses_[i] != 0 ? there_.of(i) : at_.of(i));
-      r_[i] = crosses_[i] != 0 ? there_r_[i] : r_[i];
-      hits.put(i, measured(i, double{along_[i] * error.first}, double{across_[i] * error.second}));
-      measures_[i] = unit_float(random.word[2][i]) < laws_.efficiency ? measures_[i] : 0;
+      at_.put(i, crosses_[i] != 0 ? step.there.of(i) : at_.of(i));
+      hits.put(i, measured(i, step.at_cylinder[i] != 0, double{step.along[i] * error.first},
+                           double{step.across[i] * error.second}));
+      step.measures[i] = unit_float(random.word[2][i]) < laws_.efficiency ? step.measures[i] : 0;
     });
     for (int i = 0; i < N; ++i) {
-      if (measures_[i] != 0) take(i, hits.of(i, volume_[i], layer_[i]));
+      if (step.measures[i] != 0) take(i, hits.of(i, step.volume[i], step.layer[i]));
     }
   }
 
   /// On the surface: off by `along` its circle, and by `across` along the axis or the radius.
-  WS_INLINE TrackHit measured(int i, double along, double across) const {
+  WS_INLINE TrackHit measured(int i, bool is_out, double along, double across) const {
     const helix::State at = at_.of(i);
-    const bool is_out = at_cylinder_[i] != 0;
     const double turn = along / r_[i];
     // On a cylinder along the tangent, then straight back to it.
     const double norm = is_out ? math::sqrt(1 + turn * turn) : 1;
@@ -244,14 +258,14 @@ class TrackWays {
   }
   WS_INLINE float length(double mm) const { return static_cast<float>(mm * laws_.per_unit); }
 
-  WS_INLINE void scatter() {
-    const auto random = wanted_blocks<N>(rng_, Purpose::noise, kick_, crosses_);
+  WS_INLINE void scatter(const Step& step) {
+    const auto random = wanted_blocks<N>(rng_, Purpose::noise, step.kick, crosses_);
     in_lanes<N>([&](int i) WS_INLINED {
       const math::NormalPair normal = math::box_muller(random.word[0][i], random.word[1][i]);
       const helix::State at = at_.of(i);
       const double s = helix::sine_to_axis(at), c = s * (at.cot < 0 ? -at.cot : at.cot);
-      const double cosine = at_cylinder_[i] != 0 ? s * outwards_[i] : c;
-      const auto thickness = static_cast<float>(double{thickness_[i]} /
+      const double cosine = step.at_cylinder[i] != 0 ? s * step.outwards[i] : c;
+      const auto thickness = static_cast<float>(double{step.thickness[i]} /
                                                 (cosine > kLeastCosine ? cosine : kLeastCosine));
       const float width = helix::highland(p_[i], beta_[i], thickness);
       const helix::State to = helix::scattered(at, bend_[i], double{width * normal.first},
@@ -269,16 +283,11 @@ class TrackWays {
   SampleRng rng_;
   int first_;
 
-  HelixStates<N> at_, there_;
-  alignas(N * sizeof(double)) double bend_[N], r_[N], there_r_[N], outwards_[N];
-  alignas(N * sizeof(double)) double radius_[N], plane_[N];  ///< of the next surfaces
+  HelixStates<N> at_;
+  alignas(N * sizeof(double)) double bend_[N], r_[N];
   alignas(N * sizeof(float)) float p_[N], beta_[N];
   alignas(N * sizeof(float)) std::int32_t side_[N], going_[N], cylinder_[N], disc_[N];
-  // Of what is crossed.
-  alignas(N * sizeof(float)) std::int32_t at_cylinder_[N], crosses_[N], measures_[N];
-  alignas(N * sizeof(float)) std::int32_t volume_[N], layer_[N];
-  alignas(N * sizeof(float)) std::uint32_t kick_[N] = {}, measurement_[N] = {};  ///< blocks
-  alignas(N * sizeof(float)) float thickness_[N] = {}, along_[N] = {}, across_[N] = {};
+  alignas(N * sizeof(float)) std::int32_t crosses_[N];  ///< has come to another place
 };
 
 }  // namespace wellspring
