@@ -3,7 +3,7 @@
 //
 // Ways move away from the axis, so a ring whose outer radius one has come past is missed whenever
 // its turn comes; and so is a cylinder whose end one has come past, as long as |z| grows. For ways
-// that begin nearer than the first ring, so that none ever lies behind.
+// that begin nearer than the first ring, so that none ever lies behind: vertices of `tracks` do.
 #pragma once
 
 #include "generators/events/helix.h"
