@@ -23,19 +23,18 @@ struct CaloSlice {
   std::int32_t layer;
 };
 
-/// Up to N spots of one slice, of `unit` and, of the first `heavier`, one more.
+/// Up to N spots of one slice.
 template <int N>
 struct CaloSpots {
-  int count, heavier;
-  std::uint64_t unit;
+  int count;
   const CaloSlice* slice;
   PhiloxRun<N> words;
 };
 
-/// Spots into their cells, where they lie in any.
-template <int N, class Team>
-WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Calorimeter& calorimeter,
-                          std::uint64_t* cells) {
+/// Spots into their cells, where they lie in any. energy(i) WS_INLINED: of spot i, in units.
+template <int N, class Team, class Energy>
+WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& energy,
+                          const Calorimeter& calorimeter, std::uint64_t* cells) {
   const CaloSlice slice = *spots.slice;
   const CaloLayer layer = calorimeter.layer[slice.layer];
   float squared[N];
@@ -57,14 +56,15 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Calorimet
   }
   if (N == 1 && ring[0] == layer.rings) return;
   // Side by side, what lies outside adds nothing to a cell: a branch would be guessed wrongly.
-  alignas(N * sizeof(std::uint64_t)) std::uint64_t energy[N];
+  alignas(N * sizeof(std::uint64_t)) std::uint64_t units[N];
   in_lanes<N>([&](int i) WS_INLINED {
     const bool inside = ring[i] < layer.rings;
-    energy[i] = inside ? spots.unit + (i < spots.heavier ? 1 : 0) : 0;
+    const std::uint64_t whole = energy(i);
+    units[i] = inside ? whole : 0;
     sector[i] = inside ? sector[i] * layer.rings + ring[i] : 0;
   });
   for (int i = 0; i < spots.count; ++i)
-    team.atomic_add(&cells[layer.first_cell + sector[i]], energy[i]);
+    team.atomic_add(&cells[layer.first_cell + sector[i]], units[i]);
 }
 
 /// All members of a team: `count` spots, slice by slice, in runs side by side. Spot s takes block s
@@ -84,11 +84,12 @@ WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter
       const std::uint32_t heavier = end - slice->spots + slice->more;
       CaloSpots<kRun> spots;
       spots.count = static_cast<int>(stop - s);
-      spots.heavier = s < heavier ? static_cast<int>(heavier - s) : 0;
-      spots.unit = slice->unit;
       spots.slice = slice;
       spots.words = consecutive_blocks<kRun>(rng, Purpose::texture, s);
-      drop_spots(team, spots, calorimeter, cells);
+      const auto energy = [&](int i) WS_INLINED {
+        return slice->unit + (s + static_cast<std::uint32_t>(i) < heavier ? 1 : 0);
+      };
+      drop_spots(team, spots, energy, calorimeter, cells);
       s = stop;
     }
   }
@@ -120,9 +121,8 @@ WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calor
     spot.count = 1;
     spot.slice = slices + low;
     spot.words.put(0, words);
-    spot.heavier = s < more ? 1 : 0;
-    spot.unit = unit;
-    drop_spots(team, spot, calorimeter, cells);
+    const auto energy = [&](int) WS_INLINED { return unit + (s < more ? 1 : 0); };
+    drop_spots(team, spot, energy, calorimeter, cells);
   }
 }
 

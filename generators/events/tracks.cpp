@@ -195,7 +195,7 @@ SampleInfo Tracks::describe(const Params& params) {
       {"tracks", "number of particles", "", static_cast<float>(params.tracks_low),
        static_cast<float>(params.tracks_high)},
       rarely_reached({"hits", "their number, kept or not", "", 0,
-                      static_cast<float>(kSurfaces * params.tracks_high + most_noise_hits)}),
+                      static_cast<float>(kTrackerSurfaces * params.tracks_high + most_noise_hits)}),
       rarely_reached({"noise_hits", "of them, those of no particle", "", 0,
                       static_cast<float>(most_noise_hits)}),
       {"charge_over_pt", "of the first particle, as all that follow", "1/GeV", -1 / low, 1 / low},
@@ -232,25 +232,22 @@ SampleInfo Tracks::describe(const Params& params) {
 
 Tracks::Tracks(const Params& params)
     : tracker_(tracker_of(params)),
-      field_(params.field),
-      per_unit_(1 / params.unit),
+      laws_{params.field, 1 / params.unit, static_cast<float>(params.mass),
+            static_cast<float>(params.efficiency), params.scattering != Scattering::off},
       pt_low_(static_cast<float>(params.pt_low)),
       pt_high_(static_cast<float>(params.pt_high)),
       pt_exponent_(static_cast<float>(exponent_of(params))),
       eta_max_(static_cast<float>(params.eta_max)),
       phi_turns_(static_cast<float>(std::min(params.phi_max / (2 * std::numbers::pi), 0.5))),
-      mass_(static_cast<float>(params.mass)),
       vertex_z_(static_cast<float>(params.vertex_z)),
       vertex_xy_(static_cast<float>(params.vertex_xy)),
-      efficiency_(static_cast<float>(params.efficiency)),
       tracks_low_(params.tracks_low),
       tracks_high_(params.tracks_high),
       items_(params.items),
       features_(static_cast<int>(describe(params).features.size())),
       members_(members_for(params)),
       vertices_(static_cast<std::uint32_t>(params.vertices)),
-      columns_(params.columns),
-      scattering_(params.scattering) {
+      columns_(params.columns) {
   expect_order("tracks_low", params.tracks_low, "tracks_high", params.tracks_high);
   expect_order("pt_low", params.pt_low, "pt_high", params.pt_high);
   const double exponent = exponent_of(params);

@@ -8,10 +8,8 @@
 #pragma once
 
 #include "core/params.h"
-#include "generators/events/helix.h"
-#include "generators/events/missed_surfaces.h"
 #include "generators/events/team_sums.h"
-#include "generators/events/track_lanes.h"
+#include "generators/events/track_ways.h"
 #include "generators/events/tracker.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/lanes.h"
@@ -32,7 +30,6 @@ struct Tracks {
 
   static constexpr int kMostTracks = 16384, kMostClasses = 256, kMostItems = 131072;
   static constexpr int kMostVertices = 1024;
-  static constexpr int kSurfaces = kMostCylinders + kMostDiscs;
   /// Layers that measure: barrels, discs at +z, discs at -z; and dead cylinders, without noise.
   static constexpr int kNoiseLayers = kMostCylinders + 2 * kMostDiscs;
   static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< of one layer
@@ -40,8 +37,6 @@ struct Tracks {
   static constexpr int kMostMembers = 256;                 ///< of a team
   static constexpr bool kSharesWarps = true;
   static constexpr int kSideBySide = 8;  ///< particles that a lone member follows at a time
-  /// Of the angle to the surface: what grazes it crosses 20 times its thickness at most.
-  static constexpr double kLeastCosine = 0.05;
   /// A particle of fewer hits counts for nothing in `weight`, as in TrackML.
   static constexpr std::uint32_t kFewestHits = 4;
 
@@ -219,7 +214,7 @@ struct Tracks {
     std::uint32_t hits = 0;
     if (i < tracks) {
       const auto one = particles<1>(rng, i, tracks);
-      follow<1>(rng, tracker, i, tracks, one, [&](int, const TrackHit& hit) {
+      TrackWays<1>(laws_, tracker, rng, one, i, tracks).follow([&](int, const TrackHit& hit) {
         take(hit, one.of(0));
         ++hits;
       });
@@ -240,11 +235,11 @@ struct Tracks {
     constexpr int N = kSideBySide;
     int item = 0;
     for (int first = 0; first < tracks; first += N) {
-      TrackHit hits[N][kSurfaces];
+      TrackHit hits[N][kTrackerSurfaces];
       int count[N] = {};
       const auto some = particles<N>(rng, first, tracks);
-      follow<N>(rng, tracker, first, tracks, some,
-                [&](int lane, const TrackHit& hit) { hits[lane][count[lane]++] = hit; });
+      TrackWays<N>(laws_, tracker, rng, some, first, tracks)
+          .follow([&](int lane, const TrackHit& hit) { hits[lane][count[lane]++] = hit; });
       for (int lane = 0; lane < N && first + lane < tracks; ++lane) {
         cells[first + lane] = static_cast<EventCell>(item);
         for (int h = 0; h < count[lane]; ++h)
@@ -273,143 +268,7 @@ struct Tracks {
     cells[tracks + kNoiseLayers] = static_cast<EventCell>(item);
   }
 
-  template <int N>
-  WS_INLINE static bool any(const std::int32_t (&lanes)[N]) {
-    std::int32_t found = 0;
-    for (int i = 0; i < N; ++i) found |= lanes[i];
-    return found != 0;
-  }
-
-  /// The ways of particles [first, first + N), of those below `past`: calls `take(lane, hit)` for
-  /// each hit, those of one particle in order.
-  template <int N, class Take>
-  WS_INLINE void follow(const SampleRng& rng, const Tracker& tracker, int first, int past,
-                        const TrackParticles<N>& particles, const Take& take) const {
-    HelixStates<N> at;
-    alignas(N * sizeof(double)) double bend[N], radius[N];
-    alignas(N * sizeof(float)) float beta[N];
-    std::int32_t side[N], going[N], cylinder[N], disc[N];
-    in_lanes<N>([&](int i) WS_INLINED {
-      const TrackParticle particle = particles.of(i);
-      const double x = double{particle.cosine}, y = double{particle.sine};
-      const double norm = math::sqrt(x * x + y * y), cot = double{particle.sinh_eta};
-      bend[i] = -double{particle.charge} * helix::kBend * field_ / double{particle.p};
-      at.put(i, {particle.x, particle.y, particle.z, x / norm, y / norm, cot,
-                 bend[i] * math::sqrt(1 + cot * cot)});
-      const float mass = mass_ / particle.p;
-      beta[i] = 1 / math::sqrt(math::fma(mass, mass, 1));
-      side[i] = cot < 0 ? 0 : 1;
-      going[i] = first + i < past ? 1 : 0;
-      radius[i] = 0;  // or a little more
-      cylinder[i] = disc[i] = 0;
-    });
-    while (true) {
-      HelixStates<N> there;
-      alignas(N * sizeof(double)) double next_radius[N], next_plane[N], r[N], outwards[N];
-      std::int32_t at_cylinder[N];
-      for (int i = 0; i < N; ++i) {
-        next_radius[i] = next_plane[i] = 0;
-        if (going[i] == 0) continue;
-        pass_missed(tracker, at.of(i), radius[i], side[i], cylinder[i], disc[i]);
-        going[i] = cylinder[i] < tracker.cylinders || disc[i] < tracker.discs ? 1 : 0;
-        next_radius[i] = tracker.cylinder[cylinder[i]].place;
-        next_plane[i] = (side[i] == 0 ? -1 : 1) * tracker.disc[disc[i]].place;
-      }
-      if (!any(going)) return;
-      in_lanes<N>([&](int i) WS_INLINED {
-        const helix::State from = at.of(i);
-        const helix::Chord out = helix::to_cylinder(from, next_radius[i]);
-        const helix::Chord along = helix::to_plane(from, next_plane[i]);
-        const bool is_out = out.reached & !(along.reached & (along.arc < out.arc));
-        const helix::State to = helix::moved(from, is_out ? out : along);
-        there.put(i, to);
-        r[i] = math::sqrt(to.x * to.x + to.y * to.y);
-        outwards[i] = (to.x * to.ux + to.y * to.uy) / r[i];
-        at_cylinder[i] = is_out ? 1 : 0;
-        going[i] = (out.reached | along.reached) & (outwards[i] > 0) ? going[i] : 0;
-      });
-
-      std::int32_t crosses[N] = {}, measures[N] = {}, volume[N] = {}, layer[N] = {};
-      std::uint32_t kick[N] = {}, measurement[N] = {};
-      alignas(N * sizeof(float)) float thickness[N] = {}, along[N] = {}, across[N] = {};
-      for (int i = 0; i < N; ++i) {
-        if (going[i] == 0) continue;
-        const bool is_out = at_cylinder[i] != 0;
-        const TrackerSurface& surface =
-            is_out ? tracker.cylinder[cylinder[i]] : tracker.disc[disc[i]];
-        const int place = is_out ? cylinder[i] : kMostCylinders + disc[i];
-        ++(is_out ? cylinder[i] : disc[i]);
-        const double reach = is_out ? (there.z[i] < 0 ? -there.z[i] : there.z[i]) : r[i];
-        if (reach < surface.low || reach > surface.high) continue;
-        // Rings of one plane lie beside each other.
-        while (!is_out && tracker.disc[disc[i]].place == surface.place) ++disc[i];
-        crosses[i] = 1;
-        kick[i] = static_cast<std::uint32_t>(2 * (kSurfaces * (first + i) + place));
-        measurement[i] = kick[i] + 1;
-        volume[i] = surface.volume[side[i]];
-        layer[i] = surface.layer[side[i]];
-        measures[i] = volume[i] != 0 ? 1 : 0;
-        thickness[i] = surface.thickness;
-        along[i] = surface.along;
-        across[i] = surface.across;
-      }
-      if (!any(crosses)) continue;
-
-      const auto random = wanted_blocks<N>(rng, Purpose::noise, measurement, measures);
-      TrackHits<N> hits;
-      in_lanes<N>([&](int i) WS_INLINED {
-        const math::NormalPair error = math::box_muller(random.word[0][i], random.word[1][i]);
-        at.put(i, crosses[i] != 0 ? there.of(i) : at.of(i));
-        radius[i] = crosses[i] != 0 ? r[i] : radius[i];
-        hits.put(i, measured(at.of(i), at_cylinder[i] != 0, r[i], double{along[i] * error.first},
-                             double{across[i] * error.second}, particles.p[i]));
-        measures[i] = unit_float(random.word[2][i]) < efficiency_ ? measures[i] : 0;
-      });
-      for (int i = 0; i < N; ++i) {
-        if (measures[i] != 0) take(i, hits.of(i, volume[i], layer[i]));
-      }
-      if (scattering_ == Scattering::off) continue;
-
-      const auto kicks = wanted_blocks<N>(rng, Purpose::noise, kick, crosses);
-      in_lanes<N>([&](int i) WS_INLINED {
-        const math::NormalPair normal = math::box_muller(kicks.word[0][i], kicks.word[1][i]);
-        const helix::State from = at.of(i);
-        const double s = helix::sine_to_axis(from), c = s * (from.cot < 0 ? -from.cot : from.cot);
-        const double cosine = at_cylinder[i] != 0 ? s * outwards[i] : c;
-        const auto thick = static_cast<float>(double{thickness[i]} /
-                                              (cosine > kLeastCosine ? cosine : kLeastCosine));
-        const float width = helix::highland(particles.p[i], beta[i], thick);
-        const helix::State to = helix::scattered(from, bend[i], double{width * normal.first},
-                                                 double{width * normal.second});
-        at.put(i, crosses[i] != 0 ? to : from);
-        going[i] = (crosses[i] != 0) & !(to.x * to.ux + to.y * to.uy > 0) ? 0 : going[i];
-      });
-    }
-  }
-
-  /// On the surface: off by `along` its circle, and by `across` along the axis or the radius.
-  WS_INLINE TrackHit measured(const helix::State& at, bool at_cylinder, double r, double along,
-                              double across, float p) const {
-    const double turn = along / r;
-    // On a cylinder along the tangent, then straight back to it.
-    const double norm = at_cylinder ? math::sqrt(1 + turn * turn) : 1;
-    const double stretch = at_cylinder ? 1 : 1 + across / r;
-    TrackHit hit{};
-    hit.x = length((stretch * at.x - turn * at.y) / norm);
-    hit.y = length((stretch * at.y + turn * at.x) / norm);
-    hit.z = length(at_cylinder ? at.z + across : at.z);
-    hit.true_x = length(at.x);
-    hit.true_y = length(at.y);
-    hit.true_z = length(at.z);
-    const double across_z = double{p} * helix::sine_to_axis(at);
-    hit.px = static_cast<float>(across_z * at.ux);
-    hit.py = static_cast<float>(across_z * at.uy);
-    hit.pz = static_cast<float>(across_z * at.cot);
-    return hit;
-  }
-
-  /// In the unit of the features.
-  WS_INLINE float length(double mm) const { return static_cast<float>(mm * per_unit_); }
+  WS_INLINE float length(double mm) const { return static_cast<float>(mm * laws_.per_unit); }
 
   /// Number of the first block of a layer's noise.
   WS_INLINE static std::uint32_t noise_block(int layer) {
@@ -495,14 +354,13 @@ struct Tracks {
   }
 
   Tracker tracker_;
-  double field_, per_unit_;
+  TrackLaws laws_;
   double noise_mean_[kNoiseLayers];  ///< hits of each layer; 0 where it measures nothing
   float pt_low_, pt_high_, pt_exponent_, pt_span_;
-  float eta_max_, phi_turns_, mass_, vertex_z_, vertex_xy_, efficiency_;
+  float eta_max_, phi_turns_, vertex_z_, vertex_xy_;
   int tracks_low_, tracks_high_, items_, features_, members_;
   std::uint32_t vertices_;
   Columns columns_;
-  Scattering scattering_;
 };
 
 }  // namespace wellspring

@@ -30,6 +30,30 @@ void expect_the_words_of_blocks() {
   }
 }
 
+template <int N>
+void expect_the_wanted_words() {
+  const SampleRng rng{0x9e3779b97f4a7c15u, 0xfedcba9876543210u};
+  for (const int step : {1, 3, 2 * N}) {  // all lanes, some, and the first alone
+    std::uint32_t draws[N];
+    std::int32_t wanted[N];
+    for (int i = 0; i < N; ++i) {
+      draws[i] = 0xfffffff8u - 1000u * static_cast<std::uint32_t>(i);
+      wanted[i] = i % step == 0 ? 1 : 0;
+    }
+    const auto run = wanted_blocks<N>(rng, Purpose::noise, draws, wanted);
+    for (int i = 0; i < N; i += step) {
+      expect_equal(run.of(i), rng.block(Purpose::noise, draws[i]));
+    }
+  }
+}
+
+TEST(PhiloxRun, HoldsTheWordsThatAreWanted) {
+  expect_the_wanted_words<1>();
+  expect_the_wanted_words<4>();
+  expect_the_wanted_words<8>();
+  expect_the_wanted_words<16>();
+}
+
 TEST(PhiloxRun, HoldsTheWordsOfBlocks) {
   expect_the_words_of_blocks<1>();
   expect_the_words_of_blocks<4>();
