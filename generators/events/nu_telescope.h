@@ -24,7 +24,6 @@
 #include "kernels/philox_run.h"
 #include "kernels/team.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -123,7 +122,7 @@ struct NuTelescope {
   }
   int members() const { return kMembers; }
   /// Where the pulses of each module, then of the noise of each string, begin, and their end; then
-  /// the time of the first pulse of each module, as time_key.
+  /// the time of the first pulse of each module, as telescope::time_key.
   using EventCell = std::uint32_t;
   WS_HD std::int64_t cells() const { return 2 * sensors() + array_.strings + 1; }
   std::size_t scratch_bytes() const {
@@ -149,7 +148,7 @@ struct NuTelescope {
     count(team, key.rng, array, event, shared, cells);
     add_up(team, cells, sensors() + array.strings, sums);
     each_pulse(team, key.rng, array, event, cells, [&](std::uint32_t, const Pulse& pulse) {
-      team.atomic_max(&first[pulse.sensor], time_key(pulse.time));
+      team.atomic_max(&first[pulse.sensor], telescope::time_key(pulse.time));
     });
     team.sync();
     count_modules(team, first, shared);
@@ -401,24 +400,15 @@ struct NuTelescope {
     return item;
   }
 
-  /// A key that is the larger, the earlier; never 0.
-  WS_INLINE static std::uint32_t time_key(float time) {
-    const auto bits = std::bit_cast<std::uint32_t>(time);
-    return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000u);
-  }
-  WS_INLINE static float time_of(std::uint32_t key) {
-    return std::bit_cast<float>((key >> 31) != 0 ? key : ~key & 0x7fffffffu);
-  }
-
   /// Whether a module near by on the string has its first pulse at about the same time.
   WS_INLINE bool is_confirmed(const EventCell* first, int sensor) const {
     const int module = sensor % array_.modules;
-    const float time = time_of(first[sensor]);
+    const float time = telescope::time_of(first[sensor]);
     bool confirmed = false;
     for (int off = -kCompany; off <= kCompany; ++off) {
       if (off == 0 || module + off < 0 || module + off >= array_.modules) continue;
       const std::uint32_t key = first[sensor + off];
-      confirmed |= key != 0 && math::abs(time_of(key) - time) <= coincidence_;
+      confirmed |= key != 0 && math::abs(telescope::time_of(key) - time) <= coincidence_;
     }
     return confirmed;
   }
