@@ -2,9 +2,11 @@
 // thread can draw for any element. Used by generators; the same bits on host and device.
 #pragma once
 
+#include "kernels/emission/lanes.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
+#include "kernels/philox_run.h"
 
 #include <cstdint>
 
@@ -80,6 +82,33 @@ namespace wellspring {
 /// Tries of draw_gamma: all fail once in 10^20 numbers, whereupon the last one is taken.
 inline constexpr std::uint32_t kGammaTries = 16;
 
+namespace detail {
+
+/// By what a shape below 1, which was raised by 1, is lowered again; otherwise 1.
+WS_INLINE float gamma_power(const Philox4& block, float shape) {
+  const float power = math::exp(math::log(unit_float_open(block.word[3])) / shape);
+  return shape < 1 ? power : 1.0f;
+}
+
+struct GammaTry {
+  float number;
+  float log_chance;  ///< of taking it
+  WS_INLINE bool is_taken(const Philox4& block) const {
+    return math::log(unit_float_open(block.word[2])) < log_chance;
+  }
+};
+WS_INLINE GammaTry try_gamma(const Philox4& block, float shape, float power) {
+  const float d = (shape < 1 ? shape + 1 : shape) - 1.0f / 3;
+  const float c = 1 / math::sqrt(9 * d);
+  const float normal = math::box_muller(block.word[0], block.word[1]).first;
+  const float root = math::max(math::fma(c, normal, 1.0f), 0.0f);  // of 0: never taken
+  const float cube = root * root * root;
+  const float bound = math::fma(0.5f * normal, normal, d * (1 - cube + math::log(cube)));
+  return {d * cube * power, bound};
+}
+
+}  // namespace detail
+
 /// A number by the gamma law of `shape` above 0 and scale 1, by G. Marsaglia and W. Tsang, "A
 /// simple method for generating gamma variables", ACM TOMS 26 (2000) 363: a cubed normal number,
 /// accepted with a chance of 95 % and more; a shape below 1 is raised by 1 and lowered again by the
@@ -88,21 +117,35 @@ inline constexpr std::uint32_t kGammaTries = 16;
 /// elements 0 .. stride - 1 may each have a number of their own, in any order.
 WS_HD inline float draw_gamma(const SampleRng& rng, Purpose purpose, std::uint32_t first,
                               std::uint32_t stride, float shape) {
-  const bool small = shape < 1;
-  const float d = (small ? shape + 1 : shape) - 1.0f / 3;
-  const float c = 1 / math::sqrt(9 * d);
-  float power = 1, cube = 1;
+  float power = 1, number = 0;
   for (std::uint32_t k = 0; k < kGammaTries; ++k) {
     const Philox4 block = rng.block(purpose, first + k * stride);
-    if (k == 0 && small) power = math::exp(math::log(unit_float_open(block.word[3])) / shape);
-    const float normal = math::box_muller(block.word[0], block.word[1]).first;
-    const float root = math::fma(c, normal, 1.0f);
-    if (root <= 0) continue;
-    cube = root * root * root;
-    const float bound = math::fma(0.5f * normal, normal, d * (1 - cube + math::log(cube)));
-    if (math::log(unit_float_open(block.word[2])) < bound) break;
+    if (k == 0 && shape < 1) power = detail::gamma_power(block, shape);
+    const detail::GammaTry made = detail::try_gamma(block, shape, power);
+    number = made.number;
+    if (made.is_taken(block)) break;
   }
-  return d * cube * power;
+  return number;
+}
+
+/// Such numbers of N elements. First tries are made side by side; whose fails begins anew alone.
+template <int N>
+WS_INLINE void draw_gammas(const SampleRng& rng, Purpose purpose, const std::uint32_t (&first)[N],
+                           std::uint32_t stride, const float (&shape)[N], float (&number)[N]) {
+  std::int32_t taken[N] = {};
+  if constexpr (N > 1) {
+    const PhiloxRun<N> blocks = blocks_of_draws<N>(rng, purpose, first);
+    in_lanes<N>([&](int i) WS_INLINED {
+      const Philox4 block = blocks.of(i);
+      const detail::GammaTry made =
+          detail::try_gamma(block, shape[i], detail::gamma_power(block, shape[i]));
+      number[i] = made.number;
+      taken[i] = made.is_taken(block) ? 1 : 0;
+    });
+  }
+  for (int i = 0; i < N; ++i) {
+    if (taken[i] == 0) number[i] = draw_gamma(rng, purpose, first[i], stride, shape[i]);
+  }
 }
 
 }  // namespace wellspring

@@ -128,10 +128,10 @@ WS_INLINE void count_blocks([[maybe_unused]] int n) {
 }
 }  // namespace detail
 
-/// Blocks first_draw to first_draw + N - 1 of one sample.
+/// Blocks draws[0] to draws[N - 1] of one sample.
 template <int N>
-WS_INLINE PhiloxRun<N> consecutive_blocks(const SampleRng& rng, Purpose purpose,
-                                          std::uint32_t first_draw) {
+WS_INLINE PhiloxRun<N> blocks_of_draws(const SampleRng& rng, Purpose purpose,
+                                       const std::uint32_t (&draws)[N]) {
   PhiloxRun<N> run;
   detail::count_blocks(N);
 #if WS_PHILOX_AVX2
@@ -155,13 +155,22 @@ WS_INLINE PhiloxRun<N> consecutive_blocks(const SampleRng& rng, Purpose purpose,
   }
 #endif
   for (int i = 0; i < N; ++i) {
-    run.word[0][i] = first_draw + static_cast<std::uint32_t>(i);
+    run.word[0][i] = draws[i];
     run.word[1][i] = static_cast<std::uint32_t>(purpose);
     run.word[2][i] = static_cast<std::uint32_t>(rng.sample);
     run.word[3][i] = static_cast<std::uint32_t>(rng.sample >> 32);
   }
   philox4x32(run, rng.seed);
   return run;
+}
+
+/// Blocks first_draw to first_draw + N - 1 of one sample.
+template <int N>
+WS_INLINE PhiloxRun<N> consecutive_blocks(const SampleRng& rng, Purpose purpose,
+                                          std::uint32_t first_draw) {
+  std::uint32_t draws[N];
+  for (int i = 0; i < N; ++i) draws[i] = first_draw + static_cast<std::uint32_t>(i);
+  return blocks_of_draws<N>(rng, purpose, draws);
 }
 
 /// Block `draw` of each of N samples.

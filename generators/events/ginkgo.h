@@ -40,7 +40,7 @@ struct Ginkgo {
   static constexpr int kFeatures = 4, kGlobals = 4, kLatents = 8;
   enum class Frame : std::uint8_t { lab, rest };
 
-  struct Params {
+  struct Params : jets::ViewParams {
     double w_mass = 80, qcd_mass = 80;
     double w_root_rate = 3, qcd_root_rate = 1.5, rate = 1.5;
     double t_cut = 16;
@@ -48,10 +48,6 @@ struct Ginkgo {
     Frame frame = Frame::lab;
     double unit = 1;
     int items = 40;
-    jets::Output output = jets::Output::constituents;
-    int pixels = 33;
-    double pixel = 0.1;
-    jets::Norm norm = jets::Norm::sum;
   };
   static const ParamTable<Params>& table() {
     static const auto rows = [] {
@@ -68,9 +64,6 @@ struct Ginkgo {
     info.reference =
         "K. Cranmer, S. Macaluso, D. Pappadopulo, Toy Generative Model for Jets (2019)";
     info.classes = {"W", "QCD"};
-    const std::string unit = params.unit == 1 ? "GeV" : shortest(params.unit) + " GeV";
-    info.features = {{"E", unit}, {"px", unit}, {"py", unit}, {"pz", unit}};
-    info.globals = {{"jet_E", unit}, {"jet_px", unit}, {"jet_py", unit}, {"jet_pz", unit}};
     const double mass = std::max(params.w_mass, params.qcd_mass);
     const auto [lowest, highest] = log_density_range(params);
     const double w = ginkgo::log_norm(params.w_root_rate);
@@ -93,9 +86,7 @@ struct Ginkgo {
          static_cast<float>(params.momentum_high)},
     };
     const double momentum = params.frame == Frame::rest ? 0 : params.momentum_high;
-    info.high = static_cast<float>(std::hypot(mass, momentum) / params.unit);
-    info.low = -info.high;
-    jets::describe_view(params, unit, info.high, info);
+    jets::describe_view(params, params.unit, std::hypot(mass, momentum), info);
     info.draws = {.scene = ginkgo::kMostFinals};  // one, and one a branching
     return info;
   }
@@ -113,7 +104,7 @@ struct Ginkgo {
         frame_(params.frame),
         output_(params.output),
         items_(params.output == jets::Output::constituents ? params.items : ginkgo::kMostFinals),
-        picture_(jets::picture_of(params)),
+        picture_(jets::picture_of(params, params.unit)),
         layout_(jets::view_layout(params, params.items, kFeatures, kGlobals)) {
     expect_span("w_mass", params.w_mass, params.t_cut);
     expect_span("qcd_mass", params.qcd_mass, params.t_cut);
@@ -168,9 +159,7 @@ struct Ginkgo {
                       },
                       [&](int i, const ginkgo::Parton& part) { parts[i].add(part); }, count);
 
-    for (int i = 0; i < N; ++i) {
-      auto& row = run.row(i);
-      auto truth = run.truth(i);
+    run.each([&](int i, auto& row, auto& truth) WS_INLINED {
       const ginkgo::Parton jet = in_lab(t0[i], momentum[i]);
       to_frame(jet, mass[i], parts[i]);
       if (output_ == jets::Output::constituents) {
@@ -196,7 +185,7 @@ struct Ginkgo {
       truth.latents[4] = second[i];
       truth.latents[5] = static_cast<float>(count[i].finals);
       truth.latents[6] = momentum[i];
-    }
+    });
   }
 
  private:
@@ -223,7 +212,8 @@ struct Ginkgo {
                 "frame of the constituents: where the jet moves, or where it is at rest")
         .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in x and globals")
         .integer("items", &Params::items, {2, ginkgo::kMostFinals}, "",
-                 "most constituents kept of a set, those of most energy");
+                 "most constituents kept of a set, those of most energy")
+        .only_where(jets::shows_constituents<Params>, "output: constituents");
   }
 
   static constexpr std::int32_t kW = 0, kQcd = 1;  ///< labels

@@ -42,6 +42,14 @@ namespace wellspring::jets {
 enum class Output : std::uint8_t { constituents, image, features };
 enum class Norm : std::uint8_t { sum, square, none };
 
+/// Members that the parameters of each generator of jets begin with.
+struct ViewParams {
+  Output output = Output::constituents;
+  int pixels = 33;
+  double pixel = 0.1;
+  Norm norm = Norm::sum;
+};
+
 /// Most constituents of a cloud.
 inline constexpr int kMostConstituents = 128;
 /// Units of transverse momentum in a jet. Exact as f32.
@@ -120,13 +128,22 @@ WS_INLINE float wrapped(float phi) {
   return phi > math::kPi ? phi - math::kTau : (phi < -math::kPi ? phi + math::kTau : phi);
 }
 
-/// Constituent i from a momentum; one along the beam has no weight and no place.
-WS_INLINE void place(const Cloud& cloud, int i, float x, float y, float z, float jet_phi) {
+/// Where something lies in the plane.
+struct Place {
+  float pt, eta, phi;
+};
+/// From a momentum; one along the beam has no weight and no place.
+WS_INLINE Place place_of(float x, float y, float z, float jet_phi) {
   const float pt = math::sqrt(math::fma(x, x, y * y));
   const bool seen = pt > 0;
-  cloud.pt[i] = pt;
-  cloud.eta[i] = seen ? eta_of(pt, z) : 0.0f;
-  cloud.phi[i] = seen ? wrapped(math::atan2(y, x) - jet_phi) : 0.0f;
+  return {pt, seen ? eta_of(pt, z) : 0.0f, seen ? wrapped(math::atan2(y, x) - jet_phi) : 0.0f};
+}
+/// Constituent i from a momentum.
+WS_INLINE void place(const Cloud& cloud, int i, float x, float y, float z, float jet_phi) {
+  const Place place = place_of(x, y, z, jet_phi);
+  cloud.pt[i] = place.pt;
+  cloud.eta[i] = place.eta;
+  cloud.phi[i] = place.phi;
 }
 
 WS_INLINE float total_pt(const Cloud& cloud) {

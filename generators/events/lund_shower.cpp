@@ -133,7 +133,6 @@ std::vector<BestResult> best_results(const LundShower::Params& params) {
 
 ParamTable<LundShower::Params> own_rows() {
   using Params = LundShower::Params;
-  constexpr auto kSets = [](const Params& p) { return p.output == jets::Output::constituents; };
   return ParamTable<Params>("lund_shower")
       .text_list("classes", &Params::classes,
                  "what begins the jet, a class each: some of quark, gluon, W, top")
@@ -154,11 +153,11 @@ ParamTable<LundShower::Params> own_rows() {
       .choice("columns", &Params::columns,
               {{"momenta", LundShower::Columns::momenta}, {"lund", LundShower::Columns::lund}},
               "of constituents: momenta, or also where in the Lund plane each was emitted")
-      .only_where(kSets, "output: constituents")
+      .only_where(jets::shows_constituents<Params>, "output: constituents")
       .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in momenta of x and globals")
       .integer("items", &Params::items, {3, lund::kMostPartons}, "",
                "most constituents kept of a set, those of most transverse momentum")
-      .only_where(kSets, "output: constituents");
+      .only_where(jets::shows_constituents<Params>, "output: constituents");
 }
 
 }  // namespace
@@ -186,9 +185,6 @@ SampleInfo LundShower::describe(const Params& params) {
   info.summary = "Jets of an angular-ordered toy shower: quarks, gluons, decays of W and top";
   info.reference = "B. Andersson et al., Z. Phys. C43 (1989) 625: the Lund plane";
   info.classes = params.classes;
-  const std::string unit = params.unit == 1 ? "GeV" : shortest(params.unit) + " GeV";
-  info.features = {{"E", unit}, {"px", unit}, {"py", unit}, {"pz", unit}};
-  info.globals = {{"jet_E", unit}, {"jet_px", unit}, {"jet_py", unit}, {"jet_pz", unit}};
   const double mass = heaviest(params);
   // A decay's product has at most the transverse mass; the slack is for roundings.
   const double most_pt = 1.001 * std::hypot(params.pt_high, mass);
@@ -215,9 +211,7 @@ SampleInfo LundShower::describe(const Params& params) {
                       "partons that would have radiated on, had there been room for more than 128",
                       "", 0, kMost})};
   const double energy = 1.001 * std::hypot(params.pt_high * std::cosh(params.eta_max), mass);
-  info.high = static_cast<float>(energy / params.unit);
-  info.low = -info.high;
-  jets::describe_view(params, unit, info.high, info);
+  jets::describe_view(params, params.unit, energy, info);
   if (params.output == jets::Output::constituents && params.columns == Columns::lund) {
     info.features.insert(info.features.end(),
                          {{"log_inverse_angle", ""}, {"log_inverse_z", ""}, {"depth", ""}});
@@ -243,7 +237,7 @@ LundShower::LundShower(const Params& params)
       full_(params.cascade == Cascade::full),
       columns_(params.columns),
       output_(params.output),
-      picture_(jets::picture_of(params)),
+      picture_(jets::picture_of(params, params.unit)),
       layout_(jets::view_layout(params, params.items, params.columns == Columns::lund ? 7 : 4,
                                 kGlobals)) {
   expect_classes(params);

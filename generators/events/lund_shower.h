@@ -83,7 +83,7 @@ struct LundShower {
   enum class Cascade : std::uint8_t { primary, full };
   enum class Columns : std::uint8_t { momenta, lund };
 
-  struct Params {
+  struct Params : jets::ViewParams {
     std::vector<std::string> classes = {"quark", "gluon", "W", "top"};
     double alpha_s = 0.12;
     Cascade cascade = Cascade::full;
@@ -95,10 +95,6 @@ struct LundShower {
     Columns columns = Columns::momenta;
     double unit = 1;
     int items = 60;
-    jets::Output output = jets::Output::constituents;
-    int pixels = 33;
-    double pixel = 0.1;
-    jets::Norm norm = jets::Norm::sum;
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
@@ -138,19 +134,21 @@ struct LundShower {
       truth.latents[kPhi] = turned[i];
     });
 
-    for (int i = 0; i < N; ++i) {
-      auto truth = run.truth(i);
+    Prongs<N> prongs;
+    begin(run, prongs);
+    run.each([&](int i, auto& row, auto& truth) WS_INLINED {
       Jet jet;
-      begin(run.rng(i), species_of(truth.label), truth.latents[kPt], truth.latents[kEta], jet);
+      prongs.copy(i, jet);
+      jet.density = prongs.species[i] == Species::gluon ? gluon_density_ : quark_density_;
       radiate<N>(run.rng(i), jet, truth);
       truth.latents[kConstituents] = static_cast<float>(jet.count);
       truth.latents[kUnfinished] = static_cast<float>(jet.unfinished);
       if (output_ == jets::Output::constituents) {
-        write<N>(turned[i], jet, run.row(i));
+        write<N>(turned[i], jet, row);
       } else {
-        show(jet, run.row(i), truth);
+        show(jet, row, truth);
       }
-    }
+    });
   }
 
  private:
@@ -191,50 +189,96 @@ struct LundShower {
     return {p * (sine * around.cosine), p * (sine * around.sine), p * (2.0f * u - 1.0f)};
   }
 
-  WS_INLINE static void add_prong(const ginkgo::Vector3& p, Jet& jet) {
-    jets::Cloud cloud{jet.pt, jet.eta, jet.phi, jet.room, jet.angle, jet.softer};
-    jets::place(cloud, jet.prongs++, p.x, p.y, p.z, 0);
+  /// What begins each of N jets: the first `count` of these; whatever the others hold is not seen.
+  template <int N>
+  struct Prongs {
+    static constexpr int kMost = lund::kMostProngs;
+    Species species[N];
+    alignas(N * sizeof(float)) std::int32_t count[N];
+    float pt[kMost][N], eta[kMost][N], phi[kMost][N];
+    float nearest[kMost][N];  ///< the square of the distance to the next, or of `radius`
+    float room[kMost][N], angle[kMost][N];
+
+    WS_INLINE void copy(int i, Jet& jet) const {
+      WS_UNROLL(3)
+      for (int p = 0; p < kMost; ++p) {
+        jet.pt[p] = pt[p][i];
+        jet.eta[p] = eta[p][i];
+        jet.phi[p] = phi[p][i];
+        jet.room[p] = room[p][i];
+        jet.angle[p] = angle[p][i];
+        jet.softer[p] = 0;
+        jet.depth[p] = 0;
+      }
+      jet.count = jet.prongs = count[i];
+    }
+  };
+
+  /// The parton itself, or what a W or a top decays into, of all jets side by side.
+  template <class Run, int N>
+  WS_INLINE void begin(Run& run, Prongs<N>& prongs) const {
+    bool decays = false;
+    for (int i = 0; i < N; ++i) {
+      auto truth = run.truth(i);
+      prongs.species[i] = species_of(truth.label);
+      const bool top = prongs.species[i] == Species::top, w = prongs.species[i] == Species::w;
+      prongs.count[i] = top ? 3 : (w ? 2 : 1);
+      decays = decays || top || w;
+      for (int p = 0; p < lund::kMostProngs; ++p) {
+        prongs.pt[p][i] = truth.latents[kPt];
+        prongs.eta[p][i] = truth.latents[kEta];
+        prongs.phi[p][i] = 0;
+        prongs.nearest[p][i] = radius_ * radius_;
+      }
+    }
+    if (decays) {
+      const auto random = run.blocks(Purpose::scene, 1);
+      in_lanes<N>([&](int i) WS_INLINED { decay(random.of(i), i, prongs); });
+    }
+    in_lanes<N>([&](int i) WS_INLINED {
+      WS_UNROLL(3)
+      for (int p = 0; p < lund::kMostProngs; ++p) {
+        const float log_angle = 0.5f * math::log(prongs.nearest[p][i]);
+        prongs.angle[p][i] = -log_angle;
+        prongs.room[p][i] = math::log(prongs.pt[p][i]) + log_angle - log_kt_cut_;
+      }
+    });
   }
 
-  /// The jet's prongs: the parton itself, or what a W or a top decays into.
-  WS_INLINE void begin(const SampleRng& rng, Species species, float pt, float eta, Jet& jet) const {
-    jet.density = species == Species::gluon ? gluon_density_ : quark_density_;
-    if (species == Species::quark || species == Species::gluon) {
-      jet.pt[0] = pt;
-      jet.eta[0] = eta;
-      jet.phi[0] = 0;
-      jet.prongs = 1;
-    } else {
-      const Philox4 random = rng.block(Purpose::scene, 1);
-      const Momentum own = momentum(pt, eta, 0);
-      ginkgo::Parton w{w_mass_ * w_mass_, {pt, 0, own.z}};
-      if (species == Species::top) {
-        const float share = w_mass_ / top_mass_;
-        const float p = 0.5f * top_mass_ * (1 - share) * (1 + share);
-        const ginkgo::Parton top{top_mass_ * top_mass_, w.p};
-        w = ginkgo::boosted({w.t, direction(random.word[2], random.word[3], p)}, top, top_mass_);
-        add_prong(ginkgo::along(top.p, -1, w.p), jet);
-      }
-      const ginkgo::Parton first = ginkgo::boosted(
-          {0, direction(random.word[0], random.word[1], 0.5f * w_mass_)}, w, w_mass_);
-      add_prong(first.p, jet);
-      add_prong(ginkgo::along(w.p, -1, first.p), jet);
+  /// Puts prongs in the place of what decays in jet i; other jets stay as they are.
+  template <int N>
+  WS_INLINE void decay(const Philox4& random, int i, Prongs<N>& prongs) const {
+    const bool is_top = prongs.count[i] == 3, decays = prongs.count[i] > 1;
+    const float pt = prongs.pt[0][i], eta = prongs.eta[0][i];
+    const ginkgo::Vector3 whole = {pt, 0, momentum(pt, eta, 0).z};
+    const float share = w_mass_ / top_mass_;
+    const float p = 0.5f * top_mass_ * (1 - share) * (1 + share);
+    const ginkgo::Parton of_top =
+        ginkgo::boosted({w_mass_ * w_mass_, direction(random.word[2], random.word[3], p)},
+                        {top_mass_ * top_mass_, whole}, top_mass_);
+    const ginkgo::Parton w = {w_mass_ * w_mass_, is_top ? of_top.p : whole};
+    const ginkgo::Vector3 b = ginkgo::along(whole, -1, w.p);
+    const ginkgo::Parton massless = {0, direction(random.word[0], random.word[1], 0.5f * w_mass_)};
+    const ginkgo::Vector3 first = ginkgo::boosted(massless, w, w_mass_).p;
+    const ginkgo::Vector3 second = ginkgo::along(w.p, -1, first);
+    const ginkgo::Vector3 own[] = {is_top ? b : first, is_top ? first : second, second};
+    jets::Place place[lund::kMostProngs];
+    WS_UNROLL(3)
+    for (int k = 0; k < lund::kMostProngs; ++k) {
+      place[k] = jets::place_of(own[k].x, own[k].y, own[k].z, 0);
+      prongs.pt[k][i] = decays ? place[k].pt : pt;
+      prongs.eta[k][i] = decays ? place[k].eta : eta;
+      prongs.phi[k][i] = decays ? place[k].phi : 0.0f;
     }
-    jet.count = jet.prongs;
-    for (int i = 0; i < jet.prongs; ++i) {
-      float nearest = radius_ * radius_;
-      for (int k = 0; k < jet.prongs; ++k) {
-        if (k == i) continue;
-        nearest =
-            math::min(nearest, jets::distance_squared(jet.eta[i] - jet.eta[k],
-                                                      jets::wrapped(jet.phi[i] - jet.phi[k])));
-      }
-      const float log_angle = 0.5f * math::log(nearest);
-      jet.angle[i] = -log_angle;
-      jet.room[i] = math::log(jet.pt[i]) + log_angle - log_kt_cut_;
-      jet.softer[i] = 0;
-      jet.depth[i] = 0;
-    }
+    const auto between = [&place](int k, int l) WS_INLINED {
+      return jets::distance_squared(place[k].eta - place[l].eta,
+                                    jets::wrapped(place[k].phi - place[l].phi));
+    };
+    const float all = prongs.nearest[0][i], two = math::min(all, between(0, 1));
+    const float b_second = between(0, 2), both = between(1, 2);  // of a top, whose b is the first
+    prongs.nearest[0][i] = is_top ? math::min(two, b_second) : (decays ? two : all);
+    prongs.nearest[1][i] = is_top ? math::min(two, both) : (decays ? two : all);
+    prongs.nearest[2][i] = is_top ? math::min(math::min(all, b_second), both) : all;
   }
 
   /// What N emissions are drawn from, each from a block of its own: worked out ahead, side by side.

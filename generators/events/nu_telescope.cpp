@@ -308,17 +308,18 @@ SampleInfo NuTelescope::describe(const Params& params) {
   if (params.output == Output::truth) reach = std::max(reach, sensors);
   info.high = static_cast<float>(reach);
   info.low = -info.high;
-  // Photons and noise are made twice, once for the first time of each module; gaps of noise three
-  // times. One try in twenty of draw_gamma is rejected at most, 9 standard deviations and 40
-  // allowed.
+  // Photons and noise are made twice, once for the first time of each module; noise is counted
+  // before, with a gap more of each string. One first try in twenty of draw_gamma is rejected at
+  // most, 9 standard deviations allowed, and may be made again; 40 for what runs have beyond the
+  // last photon.
   const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
-  const double tries =
-      photons == 0 ? 0 : std::ceil(1.06 * photons + 9 * std::sqrt(0.06 * photons) + 40);
+  const double rejected = 0.06 * photons + 9 * std::sqrt(0.06 * photons);
+  const double blocks = photons == 0 ? 0 : std::ceil(2 * (photons + (photons + 2 * rejected) + 40));
   const std::int64_t noise =
-      params.noise_rate == 0 ? 0 : static_cast<std::int64_t>(most_noise(params)) + params.strings;
+      params.noise_rate == 0 ? 0
+                             : 3 * static_cast<std::int64_t>(most_noise(params)) + params.strings;
   info.draws = {.scene = 3 + std::int64_t{params.strings} * ((params.modules + 3) / 4) +
-                         static_cast<std::int64_t>(photons / 4 + sensors + 2 * (photons + tries)) +
-                         3 * noise};
+                         static_cast<std::int64_t>(photons / 4 + sensors + blocks) + noise};
   return info;
 }
 

@@ -6,8 +6,8 @@
 // Most modules see nothing. A team goes through them four at a time, with one random block: of each
 // word the gap before the first photon follows, and an upper bound from the exponents of distance
 // and gap is enough to leave most of them (telescope::may_expect). Then all pulses have places, and
-// members take pulses, not modules: once for the first time at each module, which says what is
-// auxiliary, and once to write them.
+// members take pulses, not modules, a host sixteen photons side by side: once for the first time at
+// each module, which says what is auxiliary, and once to write them.
 #pragma once
 
 #include "core/params.h"
@@ -24,7 +24,6 @@
 #include "kernels/philox_run.h"
 #include "kernels/team.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -123,7 +122,7 @@ struct NuTelescope {
   }
   int members() const { return kMembers; }
   /// Where the pulses of each module, then of the noise of each string, begin, and their end; then
-  /// the time of the first pulse of each module, as time_key.
+  /// the time of the first pulse of each module, as telescope::time_key.
   using EventCell = std::uint32_t;
   WS_HD std::int64_t cells() const { return 2 * sensors() + array_.strings + 1; }
   std::size_t scratch_bytes() const {
@@ -149,7 +148,7 @@ struct NuTelescope {
     count(team, key.rng, array, event, shared, cells);
     add_up(team, cells, sensors() + array.strings, sums);
     each_pulse(team, key.rng, array, event, cells, [&](std::uint32_t, const Pulse& pulse) {
-      team.atomic_max(&first[pulse.sensor], time_key(pulse.time));
+      team.atomic_max(&first[pulse.sensor], telescope::time_key(pulse.time));
     });
     team.sync();
     count_modules(team, first, shared);
@@ -264,7 +263,8 @@ struct NuTelescope {
       }
     }
     for (int s = team.rank(); s < array.strings; s += team.size())
-      cells[sensors() + s] = each_noise(rng, array, s, [](std::uint32_t, const Pulse&) {});
+      cells[sensors() + s] =
+          each_noise(rng, array, s, 0, kMostNoise, [](std::uint32_t, const Pulse&) {});
     if (saturated > 0) team.atomic_add(&shared.saturated, saturated);
   }
 
@@ -293,61 +293,99 @@ struct NuTelescope {
   WS_INLINE void each_pulse(Team& team, const SampleRng& rng, const telescope::Array& array,
                             const telescope::Event& event, const EventCell* cells,
                             const Take& take) const {
+    constexpr int kRun = WS_EVENT_LANES;
     const std::uint32_t light = cells[sensors()];
-    for (auto i = static_cast<std::uint32_t>(team.rank()); i < light;
-         i += static_cast<std::uint32_t>(team.size())) {
-      int low = 0, high = sensors() - 1;  // the last module that begins at i or before
-      while (low < high) {
-        const int middle = (low + high + 1) / 2;
-        if (cells[middle] <= i) {
-          low = middle;
-        } else {
-          high = middle - 1;
-        }
+    for (auto first = static_cast<std::uint32_t>(team.rank() * kRun); first < light;
+         first += static_cast<std::uint32_t>(team.size() * kRun)) {
+      const std::uint32_t left = light - first;
+      const int here = kRun > 1 && left < kRun ? static_cast<int>(left) : kRun;
+      Photons<kRun> photons;
+      for (int i = 0; i < kRun; ++i) {  // beyond the end the last one again
+        const std::uint32_t item = first + static_cast<std::uint32_t>(i < here ? i : here - 1);
+        const int sensor = sensor_of(cells, item);
+        const telescope::Vector place = place_of(array, sensor);
+        photons.sensor[i] = sensor;
+        photons.number[i] =
+            static_cast<std::uint32_t>(sensor) * kMostPhotons + item - cells[sensor];
+        photons.x[i] = place.x;
+        photons.y[i] = place.y;
+        photons.z[i] = place.z;
       }
-      take(i, photon(rng, array, event, low, i - cells[low]));
+      draw(rng, event, photons);
+      for (int i = 0; i < here; ++i) take(first + static_cast<std::uint32_t>(i), photons.of(i));
     }
     for (int s = team.rank(); s < array.strings; s += team.size()) {
-      const std::uint32_t begin = cells[sensors() + s];
-      each_noise(rng, array, s,
-                 [&](std::uint32_t k, const Pulse& pulse) { take(begin + k, pulse); });
+      const std::uint32_t begin = cells[sensors() + s], past = cells[sensors() + s + 1];
+      each_noise(rng, array, s, begin, past, take);
     }
   }
 
-  WS_INLINE Pulse photon(const SampleRng& rng, const telescope::Array& array,
-                         const telescope::Event& event, int sensor, std::uint32_t k) const {
-    const telescope::Vector place = place_of(array, sensor);
-    const telescope::Ray ray = telescope::ray(optics_, event, place);
-    const std::uint32_t number = static_cast<std::uint32_t>(sensor) * kMostPhotons + k;
-    const Philox4 random = rng.block(Purpose::noise, number);
-    const math::NormalPair normal = math::box_muller(random.word[0], random.word[1]);
-    Pulse pulse;
-    pulse.sensor = sensor;
-    pulse.geometric_time = telescope::geometric_time(optics_, event, ray);
-    pulse.delay = draw_gamma(rng, Purpose::texture, number, kAllPhotons,
-                             telescope::delay_shape(optics_, ray)) /
-                  optics_.rho;
-    pulse.time = math::fma(jitter_, normal.first, pulse.geometric_time + pulse.delay);
-    pulse.charge = charge(normal.second);
-    pulse.light = true;
-    return pulse;
+  /// The module of a pulse of light: the last one that begins there or before.
+  WS_INLINE int sensor_of(const EventCell* cells, std::uint32_t item) const {
+    int low = 0, high = sensors() - 1;
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (cells[middle] <= item) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+
+  /// N pulses of light; `number` of all that there could be.
+  template <int N>
+  struct Photons {
+    int sensor[N];
+    std::uint32_t number[N];
+    alignas(N * sizeof(float)) float x[N], y[N], z[N];
+    float time[N], charge[N], geometric_time[N], delay[N];
+
+    WS_INLINE Pulse of(int i) const {
+      return {sensor[i], time[i], charge[i], geometric_time[i], delay[i], true};
+    }
+  };
+
+  template <int N>
+  WS_INLINE void draw(const SampleRng& rng, const telescope::Event& event,
+                      Photons<N>& photons) const {
+    const telescope::Event seen = event;  // copies: of what no store to memory can change
+    const telescope::Optics optics = optics_;
+    float shape[N];
+    in_lanes<N>([&](int i) WS_INLINED {
+      const telescope::Vector place = {photons.x[i], photons.y[i], photons.z[i]};
+      const telescope::Ray ray = telescope::ray(optics, seen, place);
+      shape[i] = telescope::delay_shape(optics, ray);
+      photons.geometric_time[i] = telescope::geometric_time(optics, seen, ray);
+    });
+    draw_gammas<N>(rng, Purpose::texture, photons.number, kAllPhotons, shape, photons.delay);
+    const PhiloxRun<N> random = blocks_of_draws<N>(rng, Purpose::noise, photons.number);
+    in_lanes<N>([&](int i) WS_INLINED {
+      const math::NormalPair normal = math::box_muller(random.word[0][i], random.word[1][i]);
+      photons.delay[i] /= optics.rho;
+      photons.time[i] =
+          math::fma(jitter_, normal.first, photons.geometric_time[i] + photons.delay[i]);
+      photons.charge[i] = charge(normal.second);
+    });
   }
 
   WS_INLINE float charge(float normal) const {
     return math::max(math::fma(charge_width_, normal, 1.0f), kLeastCharge);
   }
 
-  /// Calls `take(k, pulse)` for the noise of a string, a Poisson process along its modules: gaps
-  /// are exponential. Returns how many there are.
+  /// Calls `take(item, pulse)` for the noise of a string, a Poisson process along its modules: gaps
+  /// are exponential. Items are from `begin` on, below `past`; returns the end of those there are.
   template <class Take>
   WS_INLINE std::uint32_t each_noise(const SampleRng& rng, const telescope::Array& array,
-                                     int string, const Take& take) const {
-    if (noise_mean_ == 0) return 0;
+                                     int string, std::uint32_t begin, std::uint32_t past,
+                                     const Take& take) const {
+    if (noise_mean_ == 0) return begin;
+    const std::uint32_t first_block = kFirstNoise + static_cast<std::uint32_t>(string) * kMostNoise;
     double sum = 0;
-    std::uint32_t k = 0;
-    for (; k < kMostNoise; ++k) {
-      const Philox4 random = rng.block(
-          Purpose::noise, kFirstNoise + static_cast<std::uint32_t>(string) * kMostNoise + k);
+    std::uint32_t item = begin;
+    for (; item < past; ++item) {
+      const Philox4 random = rng.block(Purpose::noise, first_block + (item - begin));
       sum += double{-math::log(unit_float_open(random.word[0]))};
       const double module = sum / noise_mean_;  // of the mean number of one module
       if (!(module < double{static_cast<float>(array.modules)})) break;
@@ -357,29 +395,20 @@ struct NuTelescope {
       pulse.charge = charge(math::box_muller(random.word[2], random.word[3]).first);
       pulse.geometric_time = pulse.delay = 0;
       pulse.light = false;
-      take(k, pulse);
+      take(item, pulse);
     }
-    return k;
-  }
-
-  /// A key that is the larger, the earlier; never 0.
-  WS_INLINE static std::uint32_t time_key(float time) {
-    const auto bits = std::bit_cast<std::uint32_t>(time);
-    return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000u);
-  }
-  WS_INLINE static float time_of(std::uint32_t key) {
-    return std::bit_cast<float>((key >> 31) != 0 ? key : ~key & 0x7fffffffu);
+    return item;
   }
 
   /// Whether a module near by on the string has its first pulse at about the same time.
   WS_INLINE bool is_confirmed(const EventCell* first, int sensor) const {
     const int module = sensor % array_.modules;
-    const float time = time_of(first[sensor]);
+    const float time = telescope::time_of(first[sensor]);
     bool confirmed = false;
     for (int off = -kCompany; off <= kCompany; ++off) {
       if (off == 0 || module + off < 0 || module + off >= array_.modules) continue;
       const std::uint32_t key = first[sensor + off];
-      confirmed |= key != 0 && math::abs(time_of(key) - time) <= coincidence_;
+      confirmed |= key != 0 && math::abs(telescope::time_of(key) - time) <= coincidence_;
     }
     return confirmed;
   }

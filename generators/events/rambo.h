@@ -66,6 +66,7 @@ struct Rambo {
                 {{"keep", Weights::keep}, {"unweight", Weights::unweight}},
                 "of events with masses. keep: the weight is a column, and its mean the volume of "
                 "phase space, of the massless one; unweight: drawn again until all weigh 1")
+            .only_where([](const Params& p) { return !p.masses.empty(); }, "masses")
             .real("unit", &Params::unit, {1e-6, 1e6}, "GeV", "what 1 means in x")
             .preset("top_pair",
                     {{"bodies_low", "2"},

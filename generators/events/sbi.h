@@ -159,7 +159,8 @@ struct Sbi {
                          WS_INLINED { slcp(run.rng(i), row, truth, [](int k) { return k; }); });
         break;
       case Task::slcp_distractors:
-        run.each([this](const SampleRng& rng, auto& row, auto& truth) {
+        run.each([&](int lane, auto& row, auto& truth) {
+          const SampleRng rng = run.rng(lane);
           slcp(rng, row, truth, [this](int i) { return constants_.place[i]; });
           distractors(rng, row);
         });

@@ -9,6 +9,7 @@
 #include "kernels/macros.h"
 #include "kernels/math.h"
 
+#include <bit>
 #include <cstdint>
 
 namespace wellspring::telescope {
@@ -167,6 +168,15 @@ WS_INLINE bool may_expect(const Optics& optics, const Event& event, float square
       event.log2_bound - exponent_below(math::max(least, kFewest)) - power * distance_bits;
   const float reach = kSlack * kLn2 * optics.attenuation * bits;
   return bits > 0 && squared <= reach * reach * kSlack;
+}
+
+/// A number that is the larger, the earlier the time; never 0.
+WS_INLINE std::uint32_t time_key(float time) {
+  const auto bits = std::bit_cast<std::uint32_t>(time);
+  return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000u);
+}
+WS_INLINE float time_of(std::uint32_t key) {
+  return std::bit_cast<float>((key >> 31) != 0 ? key : ~key & 0x7fffffffu);
 }
 
 }  // namespace wellspring::telescope

@@ -43,7 +43,8 @@ struct Handful {
   }
   template <class Run>
   WS_INLINE void make(Run& run) const {
-    run.each([this](const SampleRng& rng, auto& row, auto& truth) {
+    run.each([&](int lane, auto& row, auto& truth) {
+      const SampleRng rng = run.rng(lane);
       const auto items = static_cast<int>(below(rng.block(Purpose::scene, 0).word[0],
                                                 static_cast<std::uint32_t>(params_.most + 1)));
       for (int i = 0; i < items; ++i) {

@@ -137,7 +137,8 @@ struct Spray {
   }
   template <class Run>
   WS_INLINE void make(Run& run) const {
-    run.each([this](const SampleRng& rng, auto& row, auto& truth) {
+    run.each([&](int lane, auto& row, auto& truth) {
+      const SampleRng rng = run.rng(lane);
       const int items = items_of(rng);
       for (int i = 0; i < items; ++i) {
         row.set(i, 0, static_cast<float>(i + 1));

@@ -20,6 +20,10 @@ void expect_the_words_of_blocks() {
       expect_equal(run.of(i), rng.block(Purpose::texture, first + static_cast<std::uint32_t>(i)));
     }
   }
+  std::uint32_t draws[N];
+  for (int i = 0; i < N; ++i) draws[i] = 0x9e3779b9u * static_cast<std::uint32_t>(i * i + 1);
+  const auto scattered = blocks_of_draws<N>(rng, Purpose::noise, draws);
+  for (int i = 0; i < N; ++i) expect_equal(scattered.of(i), rng.block(Purpose::noise, draws[i]));
   std::uint64_t samples[N];
   for (int i = 0; i < N; ++i) {
     samples[i] = rng.sample * static_cast<std::uint64_t>(i + 1);  // all 64 bits

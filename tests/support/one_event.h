@@ -25,6 +25,11 @@ struct OneEvent {
   }
   Row& row(int) { return out; }
   auto truth(int i) { return known.of(i); }
+  template <class Make>
+  void each(const Make& make) {
+    auto lane = truth(0);
+    make(0, out, lane);
+  }
 };
 
 template <class F, class Row>

@@ -1,6 +1,10 @@
-"""Images and features of jets, in double precision, from the description in docs/generators/ginkgo.md."""
+"""Images and features of jets, in double precision, from the description in docs/generators/ginkgo.md, and how samples
+are held against them.
+"""
 
 import numpy as np
+
+from truth import TruthTest
 
 
 def boosted(part, mass, frame, frame_mass):
@@ -97,3 +101,29 @@ def features(jet, momentum, unit):
     values = [len(jet), pt / unit, mass / unit, z @ d, z @ np.sqrt(d), z @ d**2, np.sqrt(z @ z)]
     values += [tau1, tau2, tau3, quotient(tau2, tau1), quotient(tau3, tau2), e2, e3]
     return np.array([*values, quotient(e3, e2**2), quotient(e3, e2**3)]), margin
+
+
+class JetTest(TruthTest):
+    """Both methods: jet i of samples `got` of parameters p. `cloud`: its rows (pt, eta, phi). One whose margin is below
+    `least` is left alone; whether it is.
+    """
+
+    def leaves_image(self, got, p, i, cloud, least, outside):
+        pixels, lost, margin = image(cloud, p)
+        if margin < least:
+            return True
+        scale = cloud[:, 0].sum() / p["unit"] if p["norm"] == "none" else 1
+        np.testing.assert_allclose(got["x"][i, :, :, 0], pixels, rtol=0, atol=3e-5 * scale)
+        self.assertLess(abs(got["latents"][i, -1] - lost), outside)
+        return False
+
+    def leaves_features(self, got, p, i, cloud, momentum, least, atol, rtol):
+        """`atol` of the first ten numbers, `rtol` of those of subjets and pairs."""
+        values, margin = features(cloud, momentum, p["unit"])
+        if margin < least:
+            return True
+        seen = got["x"][i].astype(float)
+        np.testing.assert_allclose(seen[:10], values[:10], rtol=1e-3, atol=atol)
+        if len(cloud) > 3:  # otherwise subjets are constituents, and quotients those of roundings
+            np.testing.assert_allclose(seen[10:], values[10:], rtol=rtol, atol=1e-6)
+        return False

@@ -12,8 +12,8 @@ import unittest
 
 import numpy as np
 
-from jets import features, image, places
-from truth import Sample, TruthTest, below, named_key, unit, unit_open
+from jets import JetTest, places
+from truth import Sample, below, named_key, unit, unit_open
 
 EPS = 2.0**-24
 C = float(np.float32(0.999))
@@ -112,7 +112,7 @@ class Jet:
         self.cloud = places(np.array(rows)[:, 1:], np.pi / 4)
 
 
-class Ginkgo(TruthTest):
+class Ginkgo(JetTest):
     def rebuild(self, count, *settings, seed=0, first=0):
         got = self.samples("ginkgo", count, *settings, seed=seed, first=first)
         p = got["metadata"]["parameters"]
@@ -159,26 +159,13 @@ class Ginkgo(TruthTest):
         left = 0
         for settings in (("pixels=25",), ("norm=square", "pixel=0.04"), ("norm=none", "unit=10", "pixels=32")):
             for got, p, i, jet in self.views(40, "output=image", *settings, seed=7):
-                pixels, outside, margin = image(jet.cloud, p)
-                left += margin < 1e-3
-                if margin < 1e-3:
-                    continue
-                scale = jet.cloud[:, 0].sum() / p["unit"] if p["norm"] == "none" else 1
-                np.testing.assert_allclose(got["x"][i, :, :, 0], pixels, rtol=0, atol=3e-5 * scale)
-                self.assertLess(abs(got["latents"][i, 7] - outside), 3e-5)
+                left += self.leaves_image(got, p, i, jet.cloud, 1e-3, outside=3e-5)
         self.assertLessEqual(left, 15)
 
     def test_features(self):
         left = 0
         for got, p, i, jet in self.views(60, "output=features", "unit=10", seed=8):
-            values, margin = features(jet.cloud, jet.globals * p["unit"], p["unit"])
-            left += margin < 1e-3
-            if margin < 1e-3:
-                continue
-            seen = got["x"][i].astype(float)
-            np.testing.assert_allclose(seen[:10], values[:10], rtol=1e-3, atol=1e-4)
-            if jet.count > 3:  # otherwise subjets are constituents, and quotients those of roundings
-                np.testing.assert_allclose(seen[10:], values[10:], rtol=3e-3, atol=1e-6)
+            left += self.leaves_features(got, p, i, jet.cloud, jet.globals * p["unit"], 1e-3, atol=1e-4, rtol=3e-3)
         self.assertLessEqual(left, 8)
 
     def test_likelihood_ratio_has_mean_one(self):

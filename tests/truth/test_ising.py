@@ -11,14 +11,11 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from truth import Sample, TruthTest, below, named_key, unit
+from spins import SpinTest, f32, shown, side_for
+from truth import Sample, named_key
 
 CRITICAL = 2.2691853
 BITS = np.arange(32, dtype=np.uint32)
-
-
-def f32(value):
-    return np.float32(value).astype(np.float64)
 
 
 def bits(words):
@@ -90,31 +87,22 @@ class Chain:
             self.up ^= turned | ((colours == colour) & (cost <= 0))
 
 
-class Ising(TruthTest):
+class Ising(SpinTest):
     def compare(self, count, size, *settings, seed=0, first=0, side=0, low=1.5, high=3.5, bins=0, start="cold", **how):
         made = self.samples("ising", count, *settings, seed=seed, first=first, size=size)
         rounds, clusters, sweeps = how.get("rounds", 24), how.get("clusters", 1), how.get("sweeps", 1)
-        side = side or max(4, size + size % 2)
-        low, high = f32(low), f32(high)
-        edges = f32([low, CRITICAL, high])
-        if bins:
-            edges = f32(np.arange(bins + 1) * f32(f32(high - low) / bins) + low)
+        side = side or side_for(size)
         for k in range(count):
             sample = Sample(named_key(seed, "ising"), first + k)
             words = sample.words("scene", 2)
-            label = int(below(words[0], len(edges) - 1))
-            self.assertEqual(made["label"][k], label)
-            width = f32(edges[label + 1] - edges[label])
-            temperature = min(f32(unit(words[1]).astype(np.float64) * width + edges[label]), high)
-            self.assertEqual(made["latents"][k, 0], np.float32(temperature))
+            temperature = self.temperature(made, k, words, CRITICAL, low, high, bins)
             chain = Chain(sample, side, temperature, start)
             for r in range(rounds):
                 for c in range(clusters):
                     chain.cluster_update(r * clusters + c)
                 for m in range(sweeps):
                     chain.sweep(r * sweeps + m)
-            rows = np.arange(size) % side
-            picture = np.repeat(chain.up[np.ix_(rows, rows)][..., None], 3, axis=2)
+            picture = np.repeat(shown(chain.up, size)[..., None], 3, axis=2)
             np.testing.assert_array_equal(made["x"][k], picture)
             s = 2 * chain.up.astype(np.int64) - 1
             energy = -np.sum(s * (np.roll(s, 1, 0) + np.roll(s, 1, 1))) / side**2

@@ -11,8 +11,8 @@ import unittest
 import numpy as np
 from scipy.stats import chisquare, kstest, poisson
 
-from jets import boosted, features, image, places
-from truth import Sample, TruthTest, below, named_key, unit, unit_open
+from jets import JetTest, boosted, places
+from truth import Sample, below, named_key, unit, unit_open
 
 EPS = 2.0**-24
 
@@ -101,7 +101,7 @@ class Jet:
         return np.stack([pt * np.cosh(eta), pt * np.cos(azimuth), pt * np.sin(azimuth), pt * np.sinh(eta)], axis=1)
 
 
-class LundShower(TruthTest):
+class LundShower(JetTest):
     def jets(self, count, *settings, seed=0, first=0):
         got = self.samples("lund_shower", count, *settings, seed=seed, first=first)
         p = got["metadata"]["parameters"]
@@ -143,25 +143,13 @@ class LundShower(TruthTest):
         left = 0
         for settings in (("pixels=25",), ("norm=square", "pixel=0.05"), ("norm=none", "unit=10", "alpha_s=0.2")):
             for got, p, i, jet in self.jets(40, "output=image", *settings, seed=7):
-                pixels, outside, margin = image(jet.partons, p)
-                left += margin < 1e-4
-                if margin < 1e-4:
-                    continue
-                scale = jet.partons[:, 0].sum() / p["unit"] if p["norm"] == "none" else 1
-                np.testing.assert_allclose(got["x"][i, :, :, 0], pixels, rtol=0, atol=3e-5 * scale)
-                self.assertLess(abs(got["latents"][i, 9] - outside), 1e-5)
+                left += self.leaves_image(got, p, i, jet.partons, 1e-4, outside=1e-5)
         self.assertLessEqual(left, 12)
         left = 0
         for got, p, i, jet in self.jets(60, "output=features", "unit=10", seed=8):
-            values, margin = features(jet.partons, jet.momenta(0).sum(axis=0), 10)
-            left += margin < 1e-4
-            if margin < 1e-4:
-                continue
-            seen = got["x"][i].astype(float)
-            # Masses of a jet of one parton are roundings; with up to three, subjets are constituents.
-            np.testing.assert_allclose(seen[:10], values[:10], rtol=1e-3, atol=0.2 if len(jet.partons) < 2 else 2e-3)
-            if len(jet.partons) > 3:
-                np.testing.assert_allclose(seen[10:], values[10:], rtol=2e-3, atol=1e-6)
+            # Masses of a jet of one parton are roundings.
+            atol = 0.2 if len(jet.partons) < 2 else 2e-3
+            left += self.leaves_features(got, p, i, jet.partons, jet.momenta(0).sum(axis=0), 1e-4, atol, rtol=2e-3)
         self.assertLessEqual(left, 6)
 
     def test_published_laws(self):

@@ -11,14 +11,11 @@ import unittest
 import numpy as np
 from scipy.special import iv
 
-from truth import Sample, TruthTest, below, named_key, unit
+from spins import SpinTest, f32, shown, side_for
+from truth import Sample, below, named_key, unit
 
 CRITICAL = 0.8929
 TURN = 2 * np.pi
-
-
-def f32(value):
-    return np.float32(value).astype(np.float64)
 
 
 class Chain:
@@ -94,35 +91,26 @@ def torus(beta, most=4):
     return np.log(z), squares / z
 
 
-class Xy(TruthTest):
+class Xy(SpinTest):
     def compare(self, count, size, *settings, seed=0, first=0, side=0, low=0.4, high=1.4, bins=0, start="cold",
                 coupling=1, mirrors=-1, rounds=4, vector=False):
         made = self.samples("xy", count, *settings, f"rounds={rounds}", seed=seed, first=first, size=size)
-        side = side or max(4, size + size % 2)
-        low, high = f32(low), f32(high)
-        edges = f32([low, CRITICAL, high])
-        if bins:
-            edges = f32(np.arange(bins + 1) * f32(f32(high - low) / bins) + low)
+        side = side or side_for(size)
         most = mirrors if mirrors >= 0 else side // 4
         for k in range(count):
             sample = Sample(named_key(seed, "xy"), first + k)
             words = sample.words("scene", 3)
-            label = int(below(words[0], len(edges) - 1))
-            self.assertEqual(made["label"][k], label)
-            width = f32(edges[label + 1] - edges[label])
-            temperature = min(f32(unit(words[1]).astype(np.float64) * width + edges[label]), high)
-            self.assertEqual(made["latents"][k, 0], np.float32(temperature))
+            temperature = self.temperature(made, k, words, CRITICAL, low, high, bins)
             chain = Chain(sample, side, temperature, f32(coupling), start)
             for r in range(rounds):
                 chain.heat_bath(r)
                 for _ in range(int(below(r * 0x9E3779B9 % 2**32, most + 1))):
                     chain.over_relax()
             angle = chain.angle
-            rows = np.arange(size) % side
-            shown = angle[np.ix_(rows, rows)]
-            picture = hue(shown)
+            seen = shown(angle, size)
+            picture = hue(seen)
             if vector:
-                picture = np.stack((0.5 + 0.5 * np.cos(shown), 0.5 + 0.5 * np.sin(shown), 0 * shown + 0.5), axis=-1)
+                picture = np.stack((0.5 + 0.5 * np.cos(seen), 0.5 + 0.5 * np.sin(seen), 0 * seen + 0.5), axis=-1)
             np.testing.assert_allclose(made["x"][k], picture, atol=3e-3)
             across, down = np.roll(angle, -1, 1) - angle, np.roll(angle, -1, 0) - angle
             bonds = np.sum(np.cos(across) + coupling * np.cos(down))

@@ -5,6 +5,7 @@
 #include "tests/generators/events/ginkgo_one.h"
 #include "tests/generators/events/ginkgo_reference.h"
 #include "tests/generators/events/jet_reference.h"
+#include "tests/generators/events/jet_row.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/one_event.h"
 #include "tests/support/statistics.h"
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,25 +26,7 @@ namespace {
 
 constexpr double kEpsilon = 0x1p-24;  // a rounding to f32 is off by at most this, relatively
 
-/// What the functor gives a row.
-struct Row {
-  std::vector<std::array<float, 4>> items;
-  std::array<float, 4> jet{};
-  int count = 0;  ///< with those that have no room
-  Truth<Ginkgo::kLatents> truth;
-
-  void set(int item, int feature, float value) {
-    items.resize(std::max(items.size(), static_cast<std::size_t>(item) + 1));
-    items[static_cast<std::size_t>(item)][static_cast<std::size_t>(feature)] = value;
-  }
-  std::vector<float> values;  ///< of an image or of features
-  void set(int index, float value) {
-    values.resize(std::max(values.size(), static_cast<std::size_t>(index) + 1));
-    values[static_cast<std::size_t>(index)] = value;
-  }
-  void set_global(int index, float value) { jet[static_cast<std::size_t>(index)] = value; }
-  void set_count(int all) { count = all; }
-};
+using Row = test::JetRow<Ginkgo, 4>;
 
 Row make_row(const Ginkgo::Params& params, std::uint64_t sample) {
   Row row;
@@ -319,6 +303,17 @@ TEST(Ginkgo, WhatHasNoRoomIsCounted) {
   EXPECT_GT(samples, 0u);
   EXPECT_EQ(maker.overflow().samples, samples);
   EXPECT_EQ(maker.overflow().items, items);
+}
+
+TEST(Ginkgo, ItemsAreOfSetsAlone) {
+  for (const std::string output : {"image", "features"}) {
+    test::expect_parts(
+        test::message_of(ErrorKind::config,
+                         [&] {
+                           make_generator("ginkgo", 1, {{"items", "12"}, {"output", output}});
+                         }),
+        {"items = 12 has no effect in ginkgo", "output: constituents"});
+  }
 }
 
 TEST(Ginkgo, ImpossibleParametersAreRefused) {

@@ -2,6 +2,7 @@
 
 #include "generators/generator.h"
 #include "generators/samples.h"
+#include "tests/generators/events/jet_row.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/one_event.h"
 #include "tests/support/statistics.h"
@@ -25,21 +26,7 @@ using Params = LundShower::Params;
 
 constexpr double kEpsilon = 0x1p-24;
 
-/// What the functor gives a row.
-struct Row {
-  std::vector<std::array<float, 7>> items;
-  std::array<float, 4> jet{};
-  int count = 0;  ///< with those that have no room
-  Truth<LundShower::kLatents> truth;
-
-  void set(int item, int feature, float value) {
-    items.resize(std::max(items.size(), static_cast<std::size_t>(item) + 1));
-    items[static_cast<std::size_t>(item)][static_cast<std::size_t>(feature)] = value;
-  }
-  void set(int, float) { FAIL() << "a set has no single values"; }
-  void set_global(int index, float value) { jet[static_cast<std::size_t>(index)] = value; }
-  void set_count(int all) { count = all; }
-};
+using Row = test::JetRow<LundShower, 7>;
 
 std::vector<Row> make_rows(const Params& params, std::uint64_t count) {
   const LundShower shower(params);

@@ -248,6 +248,8 @@ TEST(Rambo, ImpossibleParametersAreRefused) {
   test::expect_parts(
       refused({{"bodies_low", "2", {}}, {"bodies_high", "2", {}}, {"masses", "[1, 2, 3]", {}}}),
       {"masses has 3 values", "no more than 2"});
+  test::expect_parts(refused({{"weights", "unweight", {}}}),
+                     {"weights = unweight has no effect in rambo", "masses"});
 }
 
 }  // namespace

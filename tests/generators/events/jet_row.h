@@ -1,0 +1,34 @@
+// What a generator of jets gives a row. Tests only; host only.
+#pragma once
+
+#include "kernels/emission/sample.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace wellspring::test {
+
+/// Of functor F, with as many features a constituent.
+template <class F, std::size_t Features>
+struct JetRow {
+  std::vector<std::array<float, Features>> items;
+  std::array<float, F::kGlobals> jet{};
+  int count = 0;              ///< with those that have no room
+  std::vector<float> values;  ///< of an image or of features
+  TruthOf<F> truth;
+
+  void set(int item, int feature, float value) {
+    items.resize(std::max(items.size(), static_cast<std::size_t>(item) + 1));
+    items[static_cast<std::size_t>(item)][static_cast<std::size_t>(feature)] = value;
+  }
+  void set(int index, float value) {
+    values.resize(std::max(values.size(), static_cast<std::size_t>(index) + 1));
+    values[static_cast<std::size_t>(index)] = value;
+  }
+  void set_global(int index, float value) { jet[static_cast<std::size_t>(index)] = value; }
+  void set_count(int all) { count = all; }
+};
+
+}  // namespace wellspring::test
