@@ -44,9 +44,9 @@ constexpr Matrix<6, 6> kBT = {{{1, -1.5f, -2, 1.5f, 1, 0},
 constexpr Matrix<6, 4> kA = kAT.transposed();
 constexpr Matrix<3, 6> kGT = kG.transposed();
 
-/// out[r * out_stride] = sum over c of M[r][c] in[c * in_stride].
+/// out[r * out_stride] = sum over c of M[r][c] in[c].
 template <auto M, int kRows, int kColumns>
-inline void times(const __m512* in, int in_stride, __m512* out, int out_stride) {
+inline void times(const __m512* in, __m512* out, int out_stride) {
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
     __m512 sum = _mm512_setzero_ps();
@@ -55,31 +55,40 @@ inline void times(const __m512* in, int in_stride, __m512* out, int out_stride) 
     for (int c = 0; c < kColumns; ++c) {
       const float factor = M.at[r][c];
       if (factor == 0) continue;
-      const __m512 value = in[c * in_stride];
       if (first)
-        sum = factor == 1 ? value : _mm512_mul_ps(value, _mm512_set1_ps(factor));
+        sum = factor == 1 ? in[c] : _mm512_mul_ps(in[c], _mm512_set1_ps(factor));
       else if (factor == 1)
-        sum = _mm512_add_ps(sum, value);
+        sum = _mm512_add_ps(sum, in[c]);
       else if (factor == -1)
-        sum = _mm512_sub_ps(sum, value);
+        sum = _mm512_sub_ps(sum, in[c]);
       else
-        sum = _mm512_fmadd_ps(value, _mm512_set1_ps(factor), sum);
+        sum = _mm512_fmadd_ps(in[c], _mm512_set1_ps(factor), sum);
       first = false;
     }
     out[r * out_stride] = sum;
   }
 }
 
-/// M in M^T, of one vector of channels: in [columns][columns], out [rows][rows].
-template <auto M, int kRows, int kColumns>
-inline void both_sides(const __m512* in, __m512* out) {
+/// M in M^T, of one vector of channels: load(i) is element i of in [columns][columns], store(i, v)
+/// takes element i of the result [rows][rows]. A column at a time, then a row, so that what is at
+/// work stays in registers.
+template <auto M, int kRows, int kColumns, class Load, class Store>
+inline void both_sides(Load load, Store store) {
   __m512 half[kRows * kColumns];
+#pragma GCC unroll 1
+  for (int c = 0; c < kColumns; ++c) {
+    __m512 column[kColumns];
 #pragma GCC unroll 6
-  for (int c = 0; c < kColumns; ++c)
-    times<M, kRows, kColumns>(in + c, kColumns, half + c, kColumns);
+    for (int r = 0; r < kColumns; ++r) column[r] = load(r * kColumns + c);
+    times<M, kRows, kColumns>(column, half + c, kColumns);
+  }
+#pragma GCC unroll 1
+  for (int r = 0; r < kRows; ++r) {
+    __m512 row[kRows];
+    times<M, kRows, kColumns>(half + r * kColumns, row, 1);
 #pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r)
-    times<M, kRows, kColumns>(half + r * kColumns, 1, out + r * kRows, 1);
+    for (int c = 0; c < kRows; ++c) store(r * kRows + c, row[c]);
+  }
 }
 
 /// Floats from one point's matrix [rows][columns] to the next: a vector more than it has, so that
@@ -88,57 +97,82 @@ constexpr std::ptrdiff_t point_stride(int rows, int columns) {
   return std::ptrdiff_t{rows} * columns + kVector;
 }
 
-/// Where tile `index` of all begins.
-struct TilePlace {
-  TilePlace(const WinogradImages& images, std::int64_t index) {
+/// Asks for the line that p lies in: what is read or written next comes from memory or a far cache,
+/// in steps that no processor guesses.
+inline void ask_for(const float* p) {
+  _mm_prefetch(p, _MM_HINT_T0);
+}
+
+/// Where the pixels of a square around tile `index` lie, and which of them do. It begins `before`
+/// pixels in front of the tile.
+template <int kWidth>
+struct Patch {
+  std::ptrdiff_t offset[kWidth * kWidth];  ///< of a pixel's first channel; 0 beyond the edge
+  __mmask16 inside[kWidth * kWidth];       ///< of a vector of channels: all or none
+
+  void find(const WinogradImages& images, int channels, int before, std::int64_t index) {
     const std::int64_t line = index / images.tiles_across();
-    left = 4 * static_cast<int>(index % images.tiles_across());
-    top = 4 * static_cast<int>(line % images.tiles_down());
-    image = line / images.tiles_down();
+    const int left = 4 * static_cast<int>(index % images.tiles_across()) - before;
+    const int top = 4 * static_cast<int>(line % images.tiles_down()) - before;
+    const std::ptrdiff_t image = line / images.tiles_down() * images.height;
+    const bool exists = index < images.tiles();
+    for (int i = 0; i < kWidth; ++i) {
+      const bool row = exists && top + i >= 0 && top + i < images.height;
+      const std::ptrdiff_t begin = ((image + top + i) * images.width + left) * channels;
+      for (int j = 0; j < kWidth; ++j) {
+        const bool is = row && left + j >= 0 && left + j < images.width;
+        inside[i * kWidth + j] = is ? 0xffff : 0;
+        offset[i * kWidth + j] = is ? begin + std::ptrdiff_t{j} * channels : 0;
+      }
+    }
   }
-  std::int64_t image;
-  int top, left;
+  /// The first rows and columns are in a cache already, from the tile above or the one before.
+  void ask_for_new(const float* x) const {
+#pragma GCC unroll 4
+    for (int i = kWidth - 4; i < kWidth; ++i)
+#pragma GCC unroll 4
+      for (int j = kWidth - 4; j < kWidth; ++j) ask_for(x + offset[i * kWidth + j]);
+  }
 };
 
-/// M patch M^T of channels [first, first + count) for the tiles of one group, the patch of a tile
-/// beginning `before` pixels in front of it. Pixels beyond the edge are 0.
-template <auto M, int kPatch>
-void transform_group(const WinogradImages& images, int channels, int before, const float* x,
-                     std::int64_t group, int first, int count, float* tiles) {
-  alignas(64) static constexpr float kZeros[kVector] = {};
-  const std::ptrdiff_t stride = point_stride(images.group(), count);
+/// body(t, patch of tile t, patch of the next) for the tiles of one group.
+template <int kWidth, class Body>
+inline void each_tile(const WinogradImages& images, int channels, int before, std::int64_t group,
+                      Body body) {
+  const std::int64_t first = group * images.group();
+  Patch<kWidth> patches[2];
+  patches[0].find(images, channels, before, first);
   for (int t = 0; t < images.group(); ++t) {
-    float* to = tiles + std::ptrdiff_t{t} * count;
-    const std::int64_t index = group * images.group() + t;
-    const TilePlace place(images, index);
-    const float* from[kPatch * kPatch];  // null beyond the edge
-    for (int i = 0; i < kPatch; ++i)
-      for (int j = 0; j < kPatch; ++j) {
-        const int row = place.top - before + i, column = place.left - before + j;
-        const bool inside = index < images.tiles() && row >= 0 && row < images.height &&
-                            column >= 0 && column < images.width;
-        from[i * kPatch + j] =
-            inside ? x + ((place.image * images.height + row) * images.width + column) * channels +
-                         first
-                   : nullptr;
-      }
-    for (int c = 0; c < count; c += kVector) {
-      __m512 patch[kPatch * kPatch], result[kPoints];
-#pragma GCC unroll 36
-      for (int p = 0; p < kPatch * kPatch; ++p)
-        patch[p] = _mm512_loadu_ps(from[p] != nullptr ? from[p] + c : kZeros);
-      both_sides<M, kSide, kPatch>(patch, result);
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p) _mm512_storeu_ps(to + p * stride + c, result[p]);
-    }
+    Patch<kWidth>& next = patches[(t + 1) % 2];
+    next.find(images, channels, before, first + t + 1);
+    body(t, patches[t % 2], next);
   }
 }
 
+/// M patch M^T of channels [first, first + count) for the tiles of one group.
+template <auto M, int kWidth>
+void transform_group(const WinogradImages& images, int channels, int before, const float* x,
+                     std::int64_t group, int first, int count, float* tiles) {
+  using Square = Patch<kWidth>;
+  const std::ptrdiff_t stride = point_stride(images.group(), count);
+  each_tile<kWidth>(
+      images, channels, before, group, [&](int t, const Square& patch, const Square& next) {
+        for (int c = 0; c < count; c += kVector) {
+          const float* from = x + first + c;
+          float* to = tiles + std::ptrdiff_t{t} * count + c;
+          next.ask_for_new(from);
+          both_sides<M, kSide, kWidth>(
+              [&](int p) { return _mm512_maskz_loadu_ps(patch.inside[p], from + patch.offset[p]); },
+              [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
+        }
+      });
+}
+
 /// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column],
-/// added to what is there where kAdd.
+/// added to what is there where kAdd. 8 * depth floats from `next` on will be wanted soon.
 template <bool kAdd>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
-                     const float* b, float* out) {
+                     const float* b, float* out, const float* next) {
   constexpr int kRows = 8, kVectors = kPanel / kVector;
   __m512 sum[kRows][kVectors];
 #pragma GCC unroll 8
@@ -146,7 +180,8 @@ inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdi
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
       sum[r][v] = kAdd ? _mm512_loadu_ps(out + r * kPanel + v * kVector) : _mm512_setzero_ps();
-  for (int k = 0; k < depth; ++k, a += a_step, b += kPanel) {
+  for (int k = 0; k < depth; ++k, a += a_step, b += kPanel, next += kRows) {
+    ask_for(next);
     const __m512 left = _mm512_loadu_ps(b), right = _mm512_loadu_ps(b + kVector);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
@@ -200,18 +235,20 @@ void transform_weights(int in, const float* w, int first, float* u) {
       for (int tap = 0; tap < 9; ++tap) {
         __m512 rows[kVector];
 #pragma GCC unroll 16
-        for (int i = 0; i < kVector; ++i)
-          rows[i] = _mm512_loadu_ps(w + (first + k + i) * kernel + tap * in + c);
+        for (int i = 0; i < kVector; ++i) {
+          const float* from = w + (first + k + i) * kernel + tap * in + c;
+          ask_for(from + kVector);
+          rows[i] = _mm512_loadu_ps(from);
+        }
         transpose(rows);
 #pragma GCC unroll 16
         for (int i = 0; i < kVector; ++i) taps[i * 9 + tap] = rows[i];
       }
       for (int i = 0; i < kVector; ++i) {
-        __m512 result[kPoints];
-        both_sides<kG, kSide, 3>(taps + i * 9, result);
-#pragma GCC unroll 36
-        for (int p = 0; p < kPoints; ++p)
-          _mm512_storeu_ps(u + p * stride + (c + i) * kPanel + k, result[p]);
+        float* to = u + (c + i) * kPanel + k;
+        both_sides<kG, kSide, 3>(
+            [&](int tap) { return taps[i * 9 + tap]; },
+            [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
       }
     }
 }
@@ -222,14 +259,15 @@ void transform_turned_weights(int in, int out, const float* w, int first, float*
   const std::ptrdiff_t stride = point_stride(out, kPanel);
   for (int k = 0; k < out; ++k)
     for (int c = 0; c < kPanel; c += kVector) {
-      __m512 taps[9], result[kPoints];
-#pragma GCC unroll 9
-      for (int tap = 0; tap < 9; ++tap)
-        taps[8 - tap] = _mm512_loadu_ps(w + (std::ptrdiff_t{k} * 9 + tap) * in + first + c);
-      both_sides<kG, kSide, 3>(taps, result);
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p)
-        _mm512_storeu_ps(u + p * stride + k * kPanel + c, result[p]);
+      const float* last = w + (std::ptrdiff_t{k} * 9 + 8) * in + first + c;
+      float* to = u + k * kPanel + c;
+      both_sides<kG, kSide, 3>(
+          [&](int tap) {
+            const float* from = last - std::ptrdiff_t{tap} * in;
+            ask_for(from + 2 * std::ptrdiff_t{9} * in);
+            return _mm512_loadu_ps(from);
+          },
+          [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
     }
 }
 
@@ -237,34 +275,28 @@ void transform_turned_weights(int in, int out, const float* w, int first, float*
 /// [36][group][panel].
 void write_group(const WinogradImages& images, int channels, std::int64_t group, const float* m,
                  int first, WinogradEnd end, float* y) {
+  using Square = Patch<4>;
   const std::ptrdiff_t stride = point_stride(images.group(), kPanel);
-  for (int t = 0; t < images.group(); ++t) {
-    const std::int64_t index = group * images.group() + t;
-    if (index >= images.tiles()) return;
-    const TilePlace place(images, index);
-    const int rows = images.height - place.top < 4 ? images.height - place.top : 4;
-    const int columns = images.width - place.left < 4 ? images.width - place.left : 4;
+  // A NaN passes through: max_ps gives the second operand where one is none.
+  const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
+  each_tile<4>(images, channels, 0, group, [&](int t, const Square& patch, const Square& next) {
     for (int c = 0; c < kPanel; c += kVector) {
       const __m512 bias =
           end.bias != nullptr ? _mm512_loadu_ps(end.bias + first + c) : _mm512_setzero_ps();
-      // A NaN passes through both: max_ps gives the second operand where one is none.
-      const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
-      __m512 points[kPoints], result[16];
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p)
-        points[p] = _mm512_loadu_ps(m + p * stride + t * kPanel + c);
-      both_sides<kAT, 4, kSide>(points, result);
-      for (int i = 0; i < rows; ++i) {
-        float* line =
-            y +
-            ((place.image * images.height + place.top + i) * images.width + place.left) * channels +
-            first + c;
-        for (int j = 0; j < columns; ++j)
-          _mm512_storeu_ps(line + std::ptrdiff_t{j} * channels,
-                           _mm512_max_ps(least, _mm512_add_ps(result[i * 4 + j], bias)));
-      }
+      const float* from = m + t * kPanel + c;
+      float* to = y + first + c;
+      next.ask_for_new(to);
+      both_sides<kAT, 4, kSide>(
+          [&](int p) {
+            ask_for(from + p * stride + kPanel);
+            return _mm512_loadu_ps(from + p * stride);
+          },
+          [&](int p, __m512 value) {
+            _mm512_mask_storeu_ps(to + patch.offset[p], patch.inside[p],
+                                  _mm512_max_ps(least, _mm512_add_ps(value, bias)));
+          });
     }
-  }
+  });
 }
 
 /// A panel of an image from the transformed tiles of another with `depth` channels and transformed
@@ -279,7 +311,8 @@ void write_panel(const WinogradImages& images, int depth, TileGroups groups, con
     for (int p = 0; p < kPoints; ++p)
       for (int t = 0; t < images.group(); t += 8)
         multiply<false>(depth, v + p * from + std::ptrdiff_t{t} * depth, depth, 1,
-                        u + p * point_stride(depth, kPanel), m + p * to + t * kPanel);
+                        u + p * point_stride(depth, kPanel), m + p * to + t * kPanel,
+                        v + p * from + std::ptrdiff_t{t + 8} * depth);
     write_group(images, channels, group, m, first, end, y);
   }
 }
@@ -341,19 +374,20 @@ void winograd_backward_weights(const WinogradImages& images, int in_channels, in
       for (int k = 0; k < out_channels; k += 8) {
         const auto add = group == 0 ? &multiply<false> : &multiply<true>;
         add(group_tiles, d + p * from + k, 1, out_channels, v + p * beside,
-            du + p * sums + std::ptrdiff_t{k} * kPanel);
+            du + p * sums + std::ptrdiff_t{k} * kPanel,
+            d + (p + 1) * from + std::ptrdiff_t{k} * group_tiles);
       }
   }
   for (int k = 0; k < out_channels; ++k)
     for (int c = 0; c < kPanel; c += kVector) {
-      __m512 points[kPoints], taps[9];
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p)
-        points[p] = _mm512_loadu_ps(du + p * sums + std::ptrdiff_t{k} * kPanel + c);
-      both_sides<kGT, 3, kSide>(points, taps);
-#pragma GCC unroll 9
-      for (int tap = 0; tap < 9; ++tap)
-        _mm512_storeu_ps(dw + (std::ptrdiff_t{k} * 9 + tap) * in_channels + first + c, taps[tap]);
+      const float* points = du + std::ptrdiff_t{k} * kPanel + c;
+      float* to = dw + std::ptrdiff_t{k} * 9 * in_channels + first + c;
+      both_sides<kGT, 3, kSide>(
+          [&](int p) { return _mm512_loadu_ps(points + p * sums); },
+          [&](int tap, __m512 value) {
+            ask_for(to + std::ptrdiff_t{tap + 18} * in_channels);
+            _mm512_storeu_ps(to + std::ptrdiff_t{tap} * in_channels, value);
+          });
     }
 }
 

@@ -12,7 +12,7 @@ namespace wellspring::ops::cpu {
 namespace {
 
 /// As many groups at a time as transform to this: about a core's second-level cache.
-constexpr std::size_t kTileBytes = std::size_t{1} << 20;
+constexpr std::size_t kTileBytes = std::size_t{1} << 22;
 
 /// Each pass transforms the tiles of one tensor, group by group, and then makes its result panel by
 /// panel; forward and to the data some groups at a time. No sum is shared by two threads, so its
