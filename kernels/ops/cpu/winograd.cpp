@@ -12,6 +12,8 @@ namespace {
 constexpr int kVector = 16;  // floats
 constexpr int kPanel = kWinogradPanel;
 constexpr int kSide = 6, kPoints = kSide * kSide;  // of a tile of inputs
+constexpr int kBlock =
+    128;  // channels whose weights, transformed for a panel, take half of a cache
 
 /// [rows][columns], known to the compiler, which leaves out what is multiplied by 0.
 template <int kRows, int kColumns>
@@ -169,19 +171,19 @@ void transform_group(const WinogradImages& images, int channels, int before, con
 }
 
 /// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column],
-/// added to what is there where kAdd. 8 * depth floats from `next` on will be wanted soon.
-template <bool kAdd>
+/// where `add`, added to what is there. ask(k) asks for what comes later.
+template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
-                     const float* b, float* out, const float* next) {
+                     const float* b, bool add, float* out, Ask ask) {
   constexpr int kRows = 8, kVectors = kPanel / kVector;
   __m512 sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
-      sum[r][v] = kAdd ? _mm512_loadu_ps(out + r * kPanel + v * kVector) : _mm512_setzero_ps();
-  for (int k = 0; k < depth; ++k, a += a_step, b += kPanel, next += kRows) {
-    ask_for(next);
+      sum[r][v] = _mm512_maskz_loadu_ps(add ? 0xffff : 0, out + r * kPanel + v * kVector);
+  for (int k = 0; k < depth; ++k, a += a_step, b += kPanel) {
+    ask(k);
     const __m512 left = _mm512_loadu_ps(b), right = _mm512_loadu_ps(b + kVector);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
@@ -226,17 +228,25 @@ void transpose(__m512* rows) {
   }
 }
 
-/// The transformed weights of out channels [first, first + panel): u [36][in][panel].
-void transform_weights(int in, const float* w, int first, float* u) {
-  const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(in, kPanel);
+/// Channels [first, first + count) of those that are summed over.
+struct Block {
+  Block(int begin, int channels)
+      : first(begin), count(channels - begin < kBlock ? channels - begin : kBlock) {}
+  int first, count;
+};
+
+/// The transformed weights of a block of in channels for out channels [first, first + panel): u
+/// [36][block][panel].
+void transform_weights(int in, Block block, const float* w, int first, float* u) {
+  const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(block.count, kPanel);
   for (int k = 0; k < kPanel; k += kVector)
-    for (int c = 0; c < in; c += kVector) {
+    for (int c = 0; c < block.count; c += kVector) {
       __m512 taps[kVector * 9];  // [in channel][tap]
       for (int tap = 0; tap < 9; ++tap) {
         __m512 rows[kVector];
 #pragma GCC unroll 16
         for (int i = 0; i < kVector; ++i) {
-          const float* from = w + (first + k + i) * kernel + tap * in + c;
+          const float* from = w + (first + k + i) * kernel + tap * in + block.first + c;
           ask_for(from + kVector);
           rows[i] = _mm512_loadu_ps(from);
         }
@@ -253,13 +263,13 @@ void transform_weights(int in, const float* w, int first, float* u) {
     }
 }
 
-/// The same of kernels turned by 180 degrees, for in channels [first, first + panel): u
-/// [36][out][panel].
-void transform_turned_weights(int in, int out, const float* w, int first, float* u) {
-  const std::ptrdiff_t stride = point_stride(out, kPanel);
-  for (int k = 0; k < out; ++k)
+/// The same of kernels turned by 180 degrees and a block of out channels, for in channels [first,
+/// first + panel).
+void transform_turned_weights(int in, Block block, const float* w, int first, float* u) {
+  const std::ptrdiff_t stride = point_stride(block.count, kPanel);
+  for (int k = 0; k < block.count; ++k)
     for (int c = 0; c < kPanel; c += kVector) {
-      const float* last = w + (std::ptrdiff_t{k} * 9 + 8) * in + first + c;
+      const float* last = w + (std::ptrdiff_t{block.first + k} * 9 + 8) * in + first + c;
       float* to = u + k * kPanel + c;
       both_sides<kG, kSide, 3>(
           [&](int tap) {
@@ -299,21 +309,33 @@ void write_group(const WinogradImages& images, int channels, std::int64_t group,
   });
 }
 
-/// A panel of an image from the transformed tiles of another with `depth` channels and transformed
-/// weights u [36][depth][panel].
+/// A panel of an image from the transformed tiles of another with `depth` channels, block by block:
+/// transform(block, u) writes the transformed weights.
+template <class Transform>
 void write_panel(const WinogradImages& images, int depth, TileGroups groups, const float* tiles,
-                 const float* u, int channels, int first, WinogradEnd end, float* y, float* m) {
+                 Transform transform, int channels, int first, WinogradEnd end, float* y,
+                 float* scratch) {
   const std::ptrdiff_t from = point_stride(images.group(), depth),
                        to = point_stride(images.group(), kPanel);
-  for (std::int64_t group = groups.first; group < groups.end; ++group) {
-    const float* v =
-        tiles + static_cast<std::size_t>(group - groups.first) * winograd_tiles(images, depth);
-    for (int p = 0; p < kPoints; ++p)
-      for (int t = 0; t < images.group(); t += 8)
-        multiply<false>(depth, v + p * from + std::ptrdiff_t{t} * depth, depth, 1,
-                        u + p * point_stride(depth, kPanel), m + p * to + t * kPanel,
-                        v + p * from + std::ptrdiff_t{t + 8} * depth);
-    write_group(images, channels, group, m, first, end, y);
+  const std::size_t size = winograd_tiles(images, kPanel);  // of the products of a group
+  float* const u = scratch + kGroupsAtOnce * size;
+  for (int begin = 0; begin < depth; begin += kBlock) {
+    const Block block(begin, depth);
+    const std::ptrdiff_t weights = point_stride(block.count, kPanel);
+    transform(block, u);
+    for (std::int64_t group = groups.first; group < groups.end; ++group) {
+      const auto index = static_cast<std::size_t>(group - groups.first);
+      const float* v = tiles + index * winograd_tiles(images, depth) + begin;
+      float* m = scratch + (block.count == depth ? 0 : index * size);
+      for (int p = 0; p < kPoints; ++p)
+        for (int t = 0; t < images.group(); t += 8) {
+          const float* rows = v + p * from + std::ptrdiff_t{t} * depth;
+          const float* next = rows + std::ptrdiff_t{8} * depth;
+          multiply(block.count, rows, depth, 1, u + p * weights, begin > 0, m + p * to + t * kPanel,
+                   [=](int k) { ask_for(next + std::ptrdiff_t{k % 8} * depth + k / 8 * 8); });
+        }
+      if (begin + block.count == depth) write_group(images, channels, group, m, first, end, y);
+    }
   }
 }
 
@@ -327,10 +349,9 @@ std::size_t winograd_tiles(const WinogradImages& images, int channels) {
   return static_cast<std::size_t>(kPoints * point_stride(images.group(), channels));
 }
 
-std::size_t winograd_scratch(const WinogradImages& images, int in_channels, int out_channels) {
-  const int most = in_channels > out_channels ? in_channels : out_channels;
-  return winograd_tiles(images, kPanel) +
-         static_cast<std::size_t>(kPoints * point_stride(most, kPanel));
+std::size_t winograd_scratch(const WinogradImages& images) {
+  return kGroupsAtOnce * winograd_tiles(images, kPanel) +
+         static_cast<std::size_t>(kPoints * point_stride(kBlock, kPanel));
 }
 
 void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
@@ -346,49 +367,57 @@ void winograd_gradient(const WinogradImages& images, int channels, const float* 
 void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
                       TileGroups groups, const float* tiles, const float* w, int panel,
                       WinogradEnd end, float* y, float* scratch) {
-  float* u = scratch + winograd_tiles(images, kPanel);
-  transform_weights(in_channels, w, panel * kPanel, u);
-  write_panel(images, in_channels, groups, tiles, u, out_channels, panel * kPanel, end, y, scratch);
+  const int first = panel * kPanel;
+  write_panel(
+      images, in_channels, groups, tiles,
+      [&](Block block, float* u) { transform_weights(in_channels, block, w, first, u); },
+      out_channels, first, end, y, scratch);
 }
 
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch) {
-  float* u = scratch + winograd_tiles(images, kPanel);
-  transform_turned_weights(in_channels, out_channels, w, panel * kPanel, u);
-  write_panel(images, out_channels, groups, tiles, u, in_channels, panel * kPanel, {}, dx, scratch);
+  const int first = panel * kPanel;
+  write_panel(
+      images, out_channels, groups, tiles,
+      [&](Block block, float* u) { transform_turned_weights(in_channels, block, w, first, u); },
+      in_channels, first, {}, dx, scratch);
 }
 
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,
                                float* scratch) {
-  const int first = panel * kPanel, group_tiles = images.group();
-  const std::ptrdiff_t from = point_stride(images.group(), out_channels);
-  const std::ptrdiff_t beside = point_stride(images.group(), kPanel);
-  const std::ptrdiff_t sums = point_stride(out_channels, kPanel);
-  float *v = scratch, *du = scratch + winograd_tiles(images, kPanel);  // [36][out][panel]
-  for (std::int64_t group = 0; group < images.groups(); ++group) {
-    const float* d = tiles + static_cast<std::size_t>(group) * winograd_tiles(images, out_channels);
-    transform_group<kBT, 6>(images, in_channels, 1, x, group, first, kPanel, v);
-    for (int p = 0; p < kPoints; ++p)
-      for (int k = 0; k < out_channels; k += 8) {
-        const auto add = group == 0 ? &multiply<false> : &multiply<true>;
-        add(group_tiles, d + p * from + k, 1, out_channels, v + p * beside,
-            du + p * sums + std::ptrdiff_t{k} * kPanel,
-            d + (p + 1) * from + std::ptrdiff_t{k} * group_tiles);
+  const int first = panel * kPanel;
+  const std::ptrdiff_t from = point_stride(images.group(), out_channels),
+                       beside = point_stride(images.group(), kPanel);
+  float *const v = scratch, *const du = scratch + winograd_tiles(images, kPanel);
+  for (int begin = 0; begin < out_channels; begin += kBlock) {
+    const Block block(begin, out_channels);
+    const std::ptrdiff_t sums = point_stride(block.count, kPanel);  // du [36][block][panel]
+    for (std::int64_t group = 0; group < images.groups(); ++group) {
+      const float* d =
+          tiles + static_cast<std::size_t>(group) * winograd_tiles(images, out_channels) + begin;
+      if (begin == 0 || images.groups() > 1)
+        transform_group<kBT, 6>(images, in_channels, 1, x, group, first, kPanel, v);
+      for (int p = 0; p < kPoints; ++p)
+        for (int k = 0; k < block.count; k += 8) {
+          const float *columns = d + p * from + k, *next = columns + from;
+          multiply(images.group(), columns, 1, out_channels, v + p * beside, group > 0,
+                   du + p * sums + std::ptrdiff_t{k} * kPanel,
+                   [=](int t) { ask_for(next + std::ptrdiff_t{t} * out_channels); });
+        }
+    }
+    for (int k = 0; k < block.count; ++k)
+      for (int c = 0; c < kPanel; c += kVector) {
+        const float* points = du + std::ptrdiff_t{k} * kPanel + c;
+        float* to = dw + std::ptrdiff_t{begin + k} * 9 * in_channels + first + c;
+        both_sides<kGT, 3, kSide>([&](int p) { return _mm512_loadu_ps(points + p * sums); },
+                                  [&](int tap, __m512 value) {
+                                    ask_for(to + std::ptrdiff_t{tap + 18} * in_channels);
+                                    _mm512_storeu_ps(to + std::ptrdiff_t{tap} * in_channels, value);
+                                  });
       }
   }
-  for (int k = 0; k < out_channels; ++k)
-    for (int c = 0; c < kPanel; c += kVector) {
-      const float* points = du + std::ptrdiff_t{k} * kPanel + c;
-      float* to = dw + std::ptrdiff_t{k} * 9 * in_channels + first + c;
-      both_sides<kGT, 3, kSide>(
-          [&](int p) { return _mm512_loadu_ps(points + p * sums); },
-          [&](int tap, __m512 value) {
-            ask_for(to + std::ptrdiff_t{tap + 18} * in_channels);
-            _mm512_storeu_ps(to + std::ptrdiff_t{tap} * in_channels, value);
-          });
-    }
 }
 
 }  // namespace wellspring::ops::cpu
@@ -403,7 +432,7 @@ bool winograd_available() {
 std::size_t winograd_tiles(const WinogradImages&, int) {
   return 0;
 }
-std::size_t winograd_scratch(const WinogradImages&, int, int) {
+std::size_t winograd_scratch(const WinogradImages&) {
   return 0;
 }
 void winograd_input(const WinogradImages&, int, const float*, std::int64_t, float*) {}

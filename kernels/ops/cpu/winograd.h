@@ -41,7 +41,7 @@ struct WinogradImages {
 
 /// Floats of the transformed tiles of one group, and of what a panel needs beside them.
 std::size_t winograd_tiles(const WinogradImages& images, int channels);
-std::size_t winograd_scratch(const WinogradImages& images, int in_channels, int out_channels);
+std::size_t winograd_scratch(const WinogradImages& images);
 
 /// tiles = B^T d B of one group of x [batch, height, width, channels].
 void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
@@ -55,6 +55,9 @@ struct WinogradEnd {
   const float* bias = nullptr;  ///< [out channels], or null
   bool relu = false;
 };
+/// Most groups at a time, forward and to the data: their tiles stay in the third-level cache, and
+/// weights are transformed once for all of them.
+inline constexpr int kGroupsAtOnce = 4;
 /// Groups [first, end) whose transformed tiles lie in memory.
 struct TileGroups {
   std::int64_t first = 0, end = 1;

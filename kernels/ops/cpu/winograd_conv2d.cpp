@@ -11,9 +11,6 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// As many groups at a time as transform to this: about a core's second-level cache.
-constexpr std::size_t kTileBytes = std::size_t{1} << 22;
-
 /// Each pass transforms the tiles of one tensor, group by group, and then makes its result panel by
 /// panel; forward and to the data some groups at a time. No sum is shared by two threads, so its
 /// bits do not depend on how many there are.
@@ -23,14 +20,15 @@ class WinogradConv2d final : public Conv2d {
       : spec_(spec),
         images_(images),
         threads_(stream.threads()),
-        scratch_floats_(winograd_scratch(images, spec.in_channels, spec.out_channels)) {
+        scratch_floats_(winograd_scratch(images)) {
     const auto tile_floats = [&](std::int64_t groups, int channels) {
       return static_cast<std::size_t>(groups) * winograd_tiles(images, channels);
     };
     WorkspaceLayout layout;
-    tiles_ = layout.take(sizeof(float) *
-                         std::max({tile_floats(groups_at_once(spec.in_channels), spec.in_channels),
-                                   tile_floats(images.groups(), spec.out_channels)}));
+    tiles_ = layout.take(
+        sizeof(float) * std::max(tile_floats(std::min<std::int64_t>(kGroupsAtOnce, images.groups()),
+                                             spec.in_channels),
+                                 tile_floats(images.groups(), spec.out_channels)));
     partials_ = layout.take(spec.bias ? column_sum_partials(sums()) * sizeof(float) : 0);
     scratch_ = layout.take(scratch_floats_ * sizeof(float) * static_cast<std::size_t>(threads_));
     workspace_bytes_ = layout.bytes();
@@ -43,7 +41,7 @@ class WinogradConv2d final : public Conv2d {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     const WinogradEnd end{spec_.bias ? bias : nullptr, spec_.activation == Activation::relu};
     stream.run(NodeKind::kernel, "conv2d forward", [=, this] {
-      in_parts(spec_.in_channels, [&](TileGroups groups) {
+      in_parts([&](TileGroups groups) {
         transform(winograd_input, spec_.in_channels, x, groups, workspace);
         each_panel(spec_.out_channels, workspace, [&](int panel, float* scratch) {
           winograd_forward(images_, spec_.in_channels, spec_.out_channels, groups, tiles(workspace),
@@ -58,7 +56,7 @@ class WinogradConv2d final : public Conv2d {
                      Workspace workspace) override {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     stream.run(NodeKind::kernel, "conv2d backward data", [=, this] {
-      in_parts(spec_.out_channels, [&](TileGroups groups) {
+      in_parts([&](TileGroups groups) {
         transform(winograd_input, spec_.out_channels, dy, groups, workspace);
         each_panel(spec_.in_channels, workspace, [&](int panel, float* scratch) {
           winograd_backward_data(images_, spec_.in_channels, spec_.out_channels, groups,
@@ -92,16 +90,11 @@ class WinogradConv2d final : public Conv2d {
   }
   float* tiles(Workspace workspace) const { return static_cast<float*>(at(workspace, tiles_)); }
 
-  std::int64_t groups_at_once(int channels) const {
-    const std::size_t bytes = winograd_tiles(images_, channels) * sizeof(float);
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(kTileBytes / bytes), 1,
-                                    images_.groups());
-  }
   template <class Body>
-  void in_parts(int channels, const Body& body) const {
-    const std::int64_t each = groups_at_once(channels), all = images_.groups();
-    for (std::int64_t first = 0; first < all; first += each)
-      body(TileGroups{first, std::min(first + each, all)});
+  void in_parts(const Body& body) const {
+    const std::int64_t all = images_.groups();
+    for (std::int64_t first = 0; first < all; first += kGroupsAtOnce)
+      body(TileGroups{first, std::min(first + kGroupsAtOnce, all)});
   }
 
   void transform(Transform of_group, int channels, const void* image, TileGroups groups,
