@@ -11,9 +11,7 @@ namespace {
 
 constexpr int kVector = 16;  // floats
 constexpr int kPanel = kWinogradPanel;
-constexpr int kSide = 6, kPoints = kSide * kSide;  // of a tile of inputs
-constexpr int kBlock =
-    128;  // channels whose weights, transformed for a panel, take half of a cache
+constexpr int kBlock = 128;  // channels whose weights, for a panel, take half of a core's cache
 
 /// [rows][columns], known to the compiler, which leaves out what is multiplied by 0.
 template <int kRows, int kColumns>
@@ -27,24 +25,64 @@ struct Matrix {
   }
 };
 
-// Of the points 0, 1, -1, 1/2, -2 and infinity: an output y_i = sum_j d_(i+j) g_j is
-// A^T [(G g) * (B^T d)], G and A evaluating polynomials at the points and B^T being the transposed
-// inverse of evaluating one of degree 5.
-constexpr Matrix<6, 3> kG = {
-    {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 0.5f, 0.25f}, {1, -2, 4}, {0, 0, 1}}};
-constexpr Matrix<4, 6> kAT = {{{1, 1, 1, 1, 1, 0},
-                               {0, 1, -1, 0.5f, -2, 0},
-                               {0, 1, 1, 0.25f, 4, 0},
-                               {0, 1, -1, 0.125f, -8, 1}}};
+// An output y_i = sum_j d_(i+j) g_j is A^T [(G g) * (B^T d)], G and A evaluating polynomials at the
+// points and B^T being the transposed inverse of evaluating one of degree kSide - 1.
+template <int kStride>
+struct Form;
+
 constexpr float k3 = 1.0f / 3, k6 = 1.0f / 6, k15 = 1.0f / 15, k30 = 1.0f / 30;
-constexpr Matrix<6, 6> kBT = {{{1, -1.5f, -2, 1.5f, 1, 0},
-                               {0, -k3, k6, 5 * k6, k3, 0},
-                               {0, -k3, 5 * k6, -k6, -k3, 0},
-                               {0, 32 * k15, 16 * k15, -32 * k15, -16 * k15, 0},
-                               {0, k30, -k15, -k30, k15, 0},
-                               {0, 1, -1.5f, -2, 1.5f, 1}}};
-constexpr Matrix<6, 4> kA = kAT.transposed();
-constexpr Matrix<3, 6> kGT = kG.transposed();
+
+/// Of the points 0, 1, -1, 1/2, -2 and infinity.
+template <>
+struct Form<1> {
+  static constexpr int kTaps = 3, kSide = 6, kPoints = kSide * kSide, kPhases = 1;
+  static constexpr int kBefore = 1;  ///< pixels in front of a tile that its patch of dy begins
+  static constexpr Matrix<6, 3> kG = {
+      {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 0.5f, 0.25f}, {1, -2, 4}, {0, 0, 1}}};
+  static constexpr Matrix<4, 6> kAT = {{{1, 1, 1, 1, 1, 0},
+                                        {0, 1, -1, 0.5f, -2, 0},
+                                        {0, 1, 1, 0.25f, 4, 0},
+                                        {0, 1, -1, 0.125f, -8, 1}}};
+  static constexpr Matrix<6, 6> kBT = {{{1, -1.5f, -2, 1.5f, 1, 0},
+                                        {0, -k3, k6, 5 * k6, k3, 0},
+                                        {0, -k3, 5 * k6, -k6, -k3, 0},
+                                        {0, 32 * k15, 16 * k15, -32 * k15, -16 * k15, 0},
+                                        {0, k30, -k15, -k30, k15, 0},
+                                        {0, 1, -1.5f, -2, 1.5f, 1}}};
+  /// Which of a kernel's three lines is tap k of a phase.
+  static constexpr int line(int /*phase*/, int k) { return k; }
+  static constexpr bool vanishes(int /*phase*/, int /*p*/, int /*zero*/) { return false; }
+};
+
+/// Of the points 0, 1, -1, -2 and infinity, for the four phases of an image: its odd lines and
+/// columns see two taps, (g0, g2), its even ones (0, g1), which is 0 at the point 0 and, turned, at
+/// infinity.
+template <>
+struct Form<2> {
+  static constexpr int kTaps = 2, kSide = 5, kPoints = kSide * kSide, kPhases = 4;
+  static constexpr int kBefore = 0;
+  static constexpr Matrix<5, 2> kG = {{{1, 0}, {1, 1}, {1, -1}, {1, -2}, {0, 1}}};
+  static constexpr Matrix<4, 5> kAT = {
+      {{1, 1, 1, 1, 0}, {0, 1, -1, -2, 0}, {0, 1, 1, 4, 0}, {0, 1, -1, -8, 1}}};
+  static constexpr Matrix<5, 5> kBT = {{{1, 0.5f, -1, -0.5f, 0},
+                                        {0, k3, 0.5f, k6, 0},
+                                        {0, -1, 0.5f, 0.5f, 0},
+                                        {0, k6, 0, -k6, 0},
+                                        {0, -2, -1, 2, 1}}};
+  /// -1: none.
+  static constexpr int line(int odd, int k) { return odd != 0 ? 2 * k : k == 0 ? -1 : 1; }
+  /// Whether the kernels of a phase are 0 at point p, `zero` being where even ones are.
+  static constexpr bool vanishes(int phase, int p, int zero) {
+    return (phase / 2 == 0 && p / kSide == zero) || (phase % 2 == 0 && p % kSide == zero);
+  }
+};
+
+/// Where tap t of a phase stands among the nine of a kernel, or -1.
+template <class F>
+constexpr int tap_of(int phase, int t) {
+  const int row = F::line(phase / 2, t / F::kTaps), column = F::line(phase % 2, t % F::kTaps);
+  return row < 0 || column < 0 ? -1 : 3 * row + column;
+}
 
 /// out[r * out_stride] = sum over c of M[r][c] in[c].
 template <auto M, int kRows, int kColumns>
@@ -105,26 +143,36 @@ inline void ask_for(const float* p) {
   _mm_prefetch(p, _MM_HINT_T0);
 }
 
-/// Where the pixels of a square around tile `index` lie, and which of them do. It begins `before`
-/// pixels in front of the tile.
+/// Every `step`th pixel of an image's every `step`th line, from (row, column) on.
+struct Plane {
+  explicit Plane(int every = 1, int phase = 0) : step(every), row(phase / 2), column(phase % 2) {}
+  int step, row, column;
+};
+
+/// Where the pixels of a square around tile `index` of a plane lie, and which of them do. It begins
+/// `before` pixels in front of the tile.
 template <int kWidth>
 struct Patch {
   std::ptrdiff_t offset[kWidth * kWidth];  ///< of a pixel's first channel; 0 beyond the edge
   __mmask16 inside[kWidth * kWidth];       ///< of a vector of channels: all or none
 
-  void find(const WinogradImages& images, int channels, int before, std::int64_t index) {
+  void find(const WinogradImages& images, Plane plane, int channels, int before,
+            std::int64_t index) {
     const std::int64_t line = index / images.tiles_across();
     const int left = 4 * static_cast<int>(index % images.tiles_across()) - before;
     const int top = 4 * static_cast<int>(line % images.tiles_down()) - before;
     const std::ptrdiff_t image = line / images.tiles_down() * images.height;
     const bool exists = index < images.tiles();
+    const std::ptrdiff_t across = std::ptrdiff_t{plane.step} * channels;
     for (int i = 0; i < kWidth; ++i) {
       const bool row = exists && top + i >= 0 && top + i < images.height;
-      const std::ptrdiff_t begin = ((image + top + i) * images.width + left) * channels;
+      const std::ptrdiff_t down = plane.step * (image + top + i) + plane.row;
+      const std::ptrdiff_t begin =
+          (down * images.width + left) * across + std::ptrdiff_t{plane.column} * channels;
       for (int j = 0; j < kWidth; ++j) {
         const bool is = row && left + j >= 0 && left + j < images.width;
         inside[i * kWidth + j] = is ? 0xffff : 0;
-        offset[i * kWidth + j] = is ? begin + std::ptrdiff_t{j} * channels : 0;
+        offset[i * kWidth + j] = is ? begin + j * across : 0;
       }
     }
   }
@@ -139,29 +187,31 @@ struct Patch {
 
 /// body(t, patch of tile t, patch of the next) for the tiles of one group.
 template <int kWidth, class Body>
-inline void each_tile(const WinogradImages& images, int channels, int before, std::int64_t group,
-                      Body body) {
+inline void each_tile(const WinogradImages& images, Plane plane, int channels, int before,
+                      std::int64_t group, Body body) {
   const std::int64_t first = group * images.group();
   Patch<kWidth> patches[2];
-  patches[0].find(images, channels, before, first);
+  patches[0].find(images, plane, channels, before, first);
   for (int t = 0; t < images.group(); ++t) {
     Patch<kWidth>& next = patches[(t + 1) % 2];
-    next.find(images, channels, before, first + t + 1);
+    next.find(images, plane, channels, before, first + t + 1);
     body(t, patches[t % 2], next);
   }
 }
 
-/// M patch M^T of channels [first, first + count) for the tiles of one group.
-template <auto M, int kWidth>
-void transform_group(const WinogradImages& images, int channels, int before, const float* x,
-                     std::int64_t group, int first, int count, float* tiles) {
+/// M patch M^T of channels [first, first + count) for the tiles of one group: `count` of the
+/// `pitch` channels of each.
+template <auto M, int kSide, int kWidth>
+void transform_group(const WinogradImages& images, Plane plane, int channels, int before,
+                     const float* x, std::int64_t group, int first, int count, int pitch,
+                     float* tiles) {
   using Square = Patch<kWidth>;
-  const std::ptrdiff_t stride = point_stride(images.group(), count);
+  const std::ptrdiff_t stride = point_stride(images.group(), pitch);
   each_tile<kWidth>(
-      images, channels, before, group, [&](int t, const Square& patch, const Square& next) {
+      images, plane, channels, before, group, [&](int t, const Square& patch, const Square& next) {
         for (int c = 0; c < count; c += kVector) {
           const float* from = x + first + c;
-          float* to = tiles + std::ptrdiff_t{t} * count + c;
+          float* to = tiles + std::ptrdiff_t{t} * pitch + c;
           next.ask_for_new(from);
           both_sides<M, kSide, kWidth>(
               [&](int p) { return _mm512_maskz_loadu_ps(patch.inside[p], from + patch.offset[p]); },
@@ -228,75 +278,97 @@ void transpose(__m512* rows) {
   }
 }
 
-/// Channels [first, first + count) of those that are summed over.
+/// Channels [first, first + count) of a phase of those that are summed over.
 struct Block {
-  Block(int begin, int channels)
-      : first(begin), count(channels - begin < kBlock ? channels - begin : kBlock) {}
-  int first, count;
+  Block(int of, int begin, int channels)
+      : phase(of), first(begin), count(channels - begin < kBlock ? channels - begin : kBlock) {}
+  int phase, first, count;
 };
 
 /// The transformed weights of a block of in channels for out channels [first, first + panel): u
-/// [36][block][panel].
+/// [points][block][panel].
+template <class F>
 void transform_weights(int in, Block block, const float* w, int first, float* u) {
+  constexpr int kTaps = F::kTaps * F::kTaps;
   const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(block.count, kPanel);
   for (int k = 0; k < kPanel; k += kVector)
     for (int c = 0; c < block.count; c += kVector) {
-      __m512 taps[kVector * 9];  // [in channel][tap]
-      for (int tap = 0; tap < 9; ++tap) {
+      __m512 taps[kVector * kTaps];  // [in channel][tap]
+      for (int t = 0; t < kTaps; ++t) {
+        const int tap = tap_of<F>(block.phase, t);
+        const __mmask16 is = tap < 0 ? 0 : 0xffff;
         __m512 rows[kVector];
 #pragma GCC unroll 16
         for (int i = 0; i < kVector; ++i) {
-          const float* from = w + (first + k + i) * kernel + tap * in + block.first + c;
+          const float* from =
+              w + (first + k + i) * kernel + (tap < 0 ? 0 : tap * in) + block.first + c;
           ask_for(from + kVector);
-          rows[i] = _mm512_loadu_ps(from);
+          rows[i] = _mm512_maskz_loadu_ps(is, from);
         }
         transpose(rows);
 #pragma GCC unroll 16
-        for (int i = 0; i < kVector; ++i) taps[i * 9 + tap] = rows[i];
+        for (int i = 0; i < kVector; ++i) taps[i * kTaps + t] = rows[i];
       }
       for (int i = 0; i < kVector; ++i) {
         float* to = u + (c + i) * kPanel + k;
-        both_sides<kG, kSide, 3>(
-            [&](int tap) { return taps[i * 9 + tap]; },
+        both_sides<F::kG, F::kSide, F::kTaps>(
+            [&](int t) { return taps[i * kTaps + t]; },
             [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
       }
     }
 }
 
 /// The same of kernels turned by 180 degrees and a block of out channels, for in channels [first,
-/// first + panel).
-void transform_turned_weights(int in, Block block, const float* w, int first, float* u) {
+/// first + panel) of a phase.
+template <class F>
+void transform_turned_weights(int in, int phase, Block block, const float* w, int first, float* u) {
+  constexpr int kTaps = F::kTaps * F::kTaps;
   const std::ptrdiff_t stride = point_stride(block.count, kPanel);
+  std::ptrdiff_t offset[kTaps];
+  __mmask16 is[kTaps];
+  for (int t = 0; t < kTaps; ++t) {
+    const int tap = tap_of<F>(phase, kTaps - 1 - t);
+    is[t] = tap < 0 ? 0 : 0xffff;
+    offset[t] = tap < 0 ? 0 : std::ptrdiff_t{tap} * in;
+  }
   for (int k = 0; k < block.count; ++k)
     for (int c = 0; c < kPanel; c += kVector) {
-      const float* last = w + (std::ptrdiff_t{block.first + k} * 9 + 8) * in + first + c;
+      const float* kernel = w + std::ptrdiff_t{block.first + k} * 9 * in + first + c;
       float* to = u + k * kPanel + c;
-      both_sides<kG, kSide, 3>(
-          [&](int tap) {
-            const float* from = last - std::ptrdiff_t{tap} * in;
-            ask_for(from + 2 * std::ptrdiff_t{9} * in);
-            return _mm512_loadu_ps(from);
+      both_sides<F::kG, F::kSide, F::kTaps>(
+          [&](int t) {
+            ask_for(kernel + offset[t] + std::ptrdiff_t{18} * in);
+            return _mm512_maskz_loadu_ps(is[t], kernel + offset[t]);
           },
           [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
     }
 }
 
-/// Channels [first, first + panel) of y, which has `channels`, from the products of one group: m
-/// [36][group][panel].
-void write_group(const WinogradImages& images, int channels, std::int64_t group, const float* m,
-                 int first, WinogradEnd end, float* y) {
+/// A panel of an image: channels [first, first + panel) of a plane of y, which has `channels`.
+struct Target {
+  Plane plane;
+  int channels, first;
+  WinogradEnd end;
+  float* y;
+};
+
+/// From the products of one group: m [points][group][panel].
+template <class F>
+void write_group(const WinogradImages& images, std::int64_t group, const float* m,
+                 const Target& target) {
   using Square = Patch<4>;
   const std::ptrdiff_t stride = point_stride(images.group(), kPanel);
+  const WinogradEnd end = target.end;
   // A NaN passes through: max_ps gives the second operand where one is none.
   const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
-  each_tile<4>(images, channels, 0, group, [&](int t, const Square& patch, const Square& next) {
+  const auto body = [&](int t, const Square& patch, const Square& next) {
     for (int c = 0; c < kPanel; c += kVector) {
       const __m512 bias =
-          end.bias != nullptr ? _mm512_loadu_ps(end.bias + first + c) : _mm512_setzero_ps();
+          end.bias != nullptr ? _mm512_loadu_ps(end.bias + target.first + c) : _mm512_setzero_ps();
       const float* from = m + t * kPanel + c;
-      float* to = y + first + c;
+      float* to = target.y + target.first + c;
       next.ask_for_new(to);
-      both_sides<kAT, 4, kSide>(
+      both_sides<F::kAT, 4, F::kSide>(
           [&](int p) {
             ask_for(from + p * stride + kPanel);
             return _mm512_loadu_ps(from + p * stride);
@@ -306,37 +378,93 @@ void write_group(const WinogradImages& images, int channels, std::int64_t group,
                                   _mm512_max_ps(least, _mm512_add_ps(value, bias)));
           });
     }
-  });
+  };
+  each_tile<4>(images, target.plane, target.channels, 0, group, body);
 }
 
-/// A panel of an image from the transformed tiles of another with `depth` channels, block by block:
-/// transform(block, u) writes the transformed weights.
-template <class Transform>
-void write_panel(const WinogradImages& images, int depth, TileGroups groups, const float* tiles,
-                 Transform transform, int channels, int first, WinogradEnd end, float* y,
+/// From the transformed tiles of an image with `depth` channels in each of `phases`, block by
+/// block: transform(block, u) writes the transformed weights, and vanishes(phase, p) says where
+/// they are 0 for certain.
+template <class F, class Transform, class Vanishes>
+void write_panel(const WinogradImages& images, int phases, int depth, TileGroups groups,
+                 const float* tiles, Transform transform, Vanishes vanishes, const Target& target,
                  float* scratch) {
-  const std::ptrdiff_t from = point_stride(images.group(), depth),
+  const int pitch = phases * depth;
+  const std::ptrdiff_t from = point_stride(images.group(), pitch),
                        to = point_stride(images.group(), kPanel);
   const std::size_t size = winograd_tiles(images, kPanel);  // of the products of a group
   float* const u = scratch + kGroupsAtOnce * size;
-  for (int begin = 0; begin < depth; begin += kBlock) {
-    const Block block(begin, depth);
-    const std::ptrdiff_t weights = point_stride(block.count, kPanel);
-    transform(block, u);
-    for (std::int64_t group = groups.first; group < groups.end; ++group) {
-      const auto index = static_cast<std::size_t>(group - groups.first);
-      const float* v = tiles + index * winograd_tiles(images, depth) + begin;
-      float* m = scratch + (block.count == depth ? 0 : index * size);
-      for (int p = 0; p < kPoints; ++p)
-        for (int t = 0; t < images.group(); t += 8) {
-          const float* rows = v + p * from + std::ptrdiff_t{t} * depth;
-          const float* next = rows + std::ptrdiff_t{8} * depth;
-          multiply(block.count, rows, depth, 1, u + p * weights, begin > 0, m + p * to + t * kPanel,
-                   [=](int k) { ask_for(next + std::ptrdiff_t{k % 8} * depth + k / 8 * 8); });
-        }
-      if (begin + block.count == depth) write_group(images, channels, group, m, first, end, y);
+  // The last phase has kernels that vanish nowhere.
+  for (int phase = phases; phase-- > 0;)
+    for (int begin = 0; begin < depth; begin += kBlock) {
+      const Block block(phase, begin, depth);
+      const bool first = phase == phases - 1 && begin == 0,
+                 last = phase == 0 && begin + block.count == depth;
+      const std::ptrdiff_t weights = point_stride(block.count, kPanel);
+      transform(block, u);
+      for (std::int64_t group = groups.first; group < groups.end; ++group) {
+        const auto index = static_cast<std::size_t>(group - groups.first);
+        const float* v = tiles + index * winograd_tiles(images, pitch) + phase * depth + begin;
+        float* m = scratch + (first && last ? 0 : index * size);
+        for (int p = 0; p < F::kPoints; ++p)
+          for (int t = 0; t < images.group(); t += 8) {
+            const float* rows = v + p * from + std::ptrdiff_t{t} * pitch;
+            const float* next = rows + std::ptrdiff_t{8} * pitch;
+            multiply(vanishes(phase, p) ? 0 : block.count, rows, pitch, 1, u + p * weights, !first,
+                     m + p * to + t * kPanel,
+                     [=](int k) { ask_for(next + std::ptrdiff_t{k % 8} * pitch + k / 8 * 8); });
+          }
+        if (last) write_group<F>(images, group, m, target);
+      }
     }
+}
+
+template <class F>
+void write_weights(const WinogradImages& images, int in_channels, int out_channels, const float* x,
+                   const float* tiles, int phase, int first, float* dw, float* scratch) {
+  const std::ptrdiff_t from = point_stride(images.group(), out_channels),
+                       beside = point_stride(images.group(), kPanel);
+  float *const v = scratch, *const du = scratch + winograd_tiles(images, kPanel);
+  for (int begin = 0; begin < out_channels; begin += kBlock) {
+    const Block block(phase, begin, out_channels);
+    const std::ptrdiff_t sums = point_stride(block.count, kPanel);  // du [points][block][panel]
+    for (std::int64_t group = 0; group < images.groups(); ++group) {
+      const float* d =
+          tiles + static_cast<std::size_t>(group) * winograd_tiles(images, out_channels) + begin;
+      if (begin == 0 || images.groups() > 1)
+        transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(images.stride, phase),
+                                                    in_channels, 1, x, group, first, kPanel, kPanel,
+                                                    v);
+      for (int p = 0; p < F::kPoints; ++p) {
+        if (F::vanishes(phase, p, 0)) continue;  // no tap of the phase sees this point
+        for (int k = 0; k < block.count; k += 8) {
+          const float *columns = d + p * from + k, *next = columns + from;
+          multiply(images.group(), columns, 1, out_channels, v + p * beside, group > 0,
+                   du + p * sums + std::ptrdiff_t{k} * kPanel,
+                   [=](int t) { ask_for(next + std::ptrdiff_t{t} * out_channels); });
+        }
+      }
+    }
+    for (int k = 0; k < block.count; ++k)
+      for (int c = 0; c < kPanel; c += kVector) {
+        const float* points = du + std::ptrdiff_t{k} * kPanel + c;
+        float* to = dw + std::ptrdiff_t{begin + k} * 9 * in_channels + first + c;
+        both_sides<F::kG.transposed(), F::kTaps, F::kSide>(
+            [&](int p) { return _mm512_loadu_ps(points + p * sums); },
+            [&](int t, __m512 value) {
+              const int tap = tap_of<F>(phase, t);
+              if (tap < 0) return;
+              ask_for(to + std::ptrdiff_t{tap + 18} * in_channels);
+              _mm512_storeu_ps(to + std::ptrdiff_t{tap} * in_channels, value);
+            });
+      }
   }
+}
+
+/// body(Form of the images)
+template <class Body>
+auto with_form(const WinogradImages& images, Body body) {
+  return images.stride == 1 ? body(Form<1>()) : body(Form<2>());
 }
 
 }  // namespace
@@ -346,78 +474,79 @@ bool winograd_available() {
 }
 
 std::size_t winograd_tiles(const WinogradImages& images, int channels) {
-  return static_cast<std::size_t>(kPoints * point_stride(images.group(), channels));
+  return with_form(images, [&]<class F>(F) {
+    return static_cast<std::size_t>(F::kPoints * point_stride(images.group(), channels));
+  });
 }
 
 std::size_t winograd_scratch(const WinogradImages& images) {
-  return kGroupsAtOnce * winograd_tiles(images, kPanel) +
-         static_cast<std::size_t>(kPoints * point_stride(kBlock, kPanel));
+  return with_form(images, [&]<class F>(F) {
+    return kGroupsAtOnce * winograd_tiles(images, kPanel) +
+           static_cast<std::size_t>(F::kPoints * point_stride(kBlock, kPanel));
+  });
 }
 
 void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
                     float* tiles) {
-  transform_group<kBT, 6>(images, channels, 1, x, group, 0, channels, tiles);
+  with_form(images, [&]<class F>(F) {
+    for (int phase = 0; phase < F::kPhases; ++phase)
+      transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(images.stride, phase), channels, 1,
+                                                  x, group, 0, channels, F::kPhases * channels,
+                                                  tiles + phase * channels);
+  });
+}
+
+void winograd_arriving(const WinogradImages& images, int channels, const float* dy,
+                       std::int64_t group, float* tiles) {
+  with_form(images, [&]<class F>(F) {
+    transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(), channels, F::kBefore, dy, group, 0,
+                                                channels, channels, tiles);
+  });
 }
 
 void winograd_gradient(const WinogradImages& images, int channels, const float* dy,
                        std::int64_t group, float* tiles) {
-  transform_group<kA, 4>(images, channels, 0, dy, group, 0, channels, tiles);
+  with_form(images, [&]<class F>(F) {
+    transform_group<F::kAT.transposed(), F::kSide, 4>(images, Plane(), channels, 0, dy, group, 0,
+                                                      channels, channels, tiles);
+  });
 }
 
 void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
                       TileGroups groups, const float* tiles, const float* w, int panel,
                       WinogradEnd end, float* y, float* scratch) {
   const int first = panel * kPanel;
-  write_panel(
-      images, in_channels, groups, tiles,
-      [&](Block block, float* u) { transform_weights(in_channels, block, w, first, u); },
-      out_channels, first, end, y, scratch);
+  with_form(images, [&]<class F>(F) {
+    write_panel<F>(
+        images, F::kPhases, in_channels, groups, tiles,
+        [&](Block block, float* u) { transform_weights<F>(in_channels, block, w, first, u); },
+        [](int phase, int p) { return F::vanishes(phase, p, 0); },
+        {Plane(), out_channels, first, end, y}, scratch);
+  });
 }
 
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch) {
-  const int first = panel * kPanel;
-  write_panel(
-      images, out_channels, groups, tiles,
-      [&](Block block, float* u) { transform_turned_weights(in_channels, block, w, first, u); },
-      in_channels, first, {}, dx, scratch);
+  const int phase = panel * kPanel / in_channels, first = panel * kPanel % in_channels;
+  with_form(images, [&]<class F>(F) {
+    write_panel<F>(
+        images, 1, out_channels, groups, tiles,
+        [&](Block block, float* u) {
+          transform_turned_weights<F>(in_channels, phase, block, w, first, u);
+        },
+        [=](int, int p) { return F::vanishes(phase, p, F::kSide - 1); },
+        {Plane(images.stride, phase), in_channels, first, {}, dx}, scratch);
+  });
 }
 
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,
                                float* scratch) {
-  const int first = panel * kPanel;
-  const std::ptrdiff_t from = point_stride(images.group(), out_channels),
-                       beside = point_stride(images.group(), kPanel);
-  float *const v = scratch, *const du = scratch + winograd_tiles(images, kPanel);
-  for (int begin = 0; begin < out_channels; begin += kBlock) {
-    const Block block(begin, out_channels);
-    const std::ptrdiff_t sums = point_stride(block.count, kPanel);  // du [36][block][panel]
-    for (std::int64_t group = 0; group < images.groups(); ++group) {
-      const float* d =
-          tiles + static_cast<std::size_t>(group) * winograd_tiles(images, out_channels) + begin;
-      if (begin == 0 || images.groups() > 1)
-        transform_group<kBT, 6>(images, in_channels, 1, x, group, first, kPanel, v);
-      for (int p = 0; p < kPoints; ++p)
-        for (int k = 0; k < block.count; k += 8) {
-          const float *columns = d + p * from + k, *next = columns + from;
-          multiply(images.group(), columns, 1, out_channels, v + p * beside, group > 0,
-                   du + p * sums + std::ptrdiff_t{k} * kPanel,
-                   [=](int t) { ask_for(next + std::ptrdiff_t{t} * out_channels); });
-        }
-    }
-    for (int k = 0; k < block.count; ++k)
-      for (int c = 0; c < kPanel; c += kVector) {
-        const float* points = du + std::ptrdiff_t{k} * kPanel + c;
-        float* to = dw + std::ptrdiff_t{begin + k} * 9 * in_channels + first + c;
-        both_sides<kGT, 3, kSide>([&](int p) { return _mm512_loadu_ps(points + p * sums); },
-                                  [&](int tap, __m512 value) {
-                                    ask_for(to + std::ptrdiff_t{tap + 18} * in_channels);
-                                    _mm512_storeu_ps(to + std::ptrdiff_t{tap} * in_channels, value);
-                                  });
-      }
-  }
+  const int phase = panel * kPanel / in_channels, first = panel * kPanel % in_channels;
+  with_form(images, [&]<class F>(F) {
+    write_weights<F>(images, in_channels, out_channels, x, tiles, phase, first, dw, scratch);
+  });
 }
 
 }  // namespace wellspring::ops::cpu
@@ -436,6 +565,7 @@ std::size_t winograd_scratch(const WinogradImages&) {
   return 0;
 }
 void winograd_input(const WinogradImages&, int, const float*, std::int64_t, float*) {}
+void winograd_arriving(const WinogradImages&, int, const float*, std::int64_t, float*) {}
 void winograd_gradient(const WinogradImages&, int, const float*, std::int64_t, float*) {}
 void winograd_forward(const WinogradImages&, int, int, TileGroups, const float*, const float*, int,
                       WinogradEnd, float*, float*) {}

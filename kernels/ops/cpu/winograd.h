@@ -27,10 +27,13 @@ bool winograd_available();
 /// Channels of a panel; channels in and out are multiples of it.
 inline constexpr int kWinogradPanel = 32;
 
-/// Padding 1 and stride 1: images in and out have the same sides.
+/// Of results; padding is 1, and the images that come in have `stride` times their sides.
 struct WinogradImages {
   std::int64_t batch = 1;
   int height = 4, width = 4;
+  int stride = 1;  ///< or 2
+  /// Into how many the images that come in are taken apart: every one has the results' sides.
+  int phases() const { return stride * stride; }
   int tiles_down() const { return (height + 3) / 4; }
   int tiles_across() const { return (width + 3) / 4; }
   std::int64_t tiles() const { return batch * tiles_down() * tiles_across(); }
@@ -43,9 +46,12 @@ struct WinogradImages {
 std::size_t winograd_tiles(const WinogradImages& images, int channels);
 std::size_t winograd_scratch(const WinogradImages& images);
 
-/// tiles = B^T d B of one group of x [batch, height, width, channels].
+/// tiles = B^T d B of one group of x, of phases() * channels; and of dy [batch, height, width,
+/// channels].
 void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
                     float* tiles);
+void winograd_arriving(const WinogradImages& images, int channels, const float* dy,
+                       std::int64_t group, float* tiles);
 /// tiles = A dy A^T of one group of dy [batch, height, width, channels].
 void winograd_gradient(const WinogradImages& images, int channels, const float* dy,
                        std::int64_t group, float* tiles);
@@ -66,11 +72,12 @@ struct TileGroups {
 void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
                       TileGroups groups, const float* tiles, const float* w, int panel,
                       WinogradEnd end, float* y, float* scratch);
-/// A panel of dx, as far as the groups go, from dy transformed by winograd_input.
+/// One of phases() * in channels / panel panels of dx, as far as the groups go, from dy transformed
+/// by winograd_arriving.
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch);
-/// A panel of in channels of dw from x and the transformed dy of all groups, as of
+/// One of as many panels of dw from x and the transformed dy of all groups, as of
 /// winograd_gradient. dw [out, 3, 3, in] is overwritten.
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,

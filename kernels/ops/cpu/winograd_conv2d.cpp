@@ -25,10 +25,10 @@ class WinogradConv2d final : public Conv2d {
       return static_cast<std::size_t>(groups) * winograd_tiles(images, channels);
     };
     WorkspaceLayout layout;
-    tiles_ = layout.take(
-        sizeof(float) * std::max(tile_floats(std::min<std::int64_t>(kGroupsAtOnce, images.groups()),
-                                             spec.in_channels),
-                                 tile_floats(images.groups(), spec.out_channels)));
+    const std::int64_t at_once = std::min<std::int64_t>(kGroupsAtOnce, images.groups());
+    tiles_ = layout.take(sizeof(float) *
+                         std::max(tile_floats(at_once, images.phases() * spec.in_channels),
+                                  tile_floats(images.groups(), spec.out_channels)));
     partials_ = layout.take(spec.bias ? column_sum_partials(sums()) * sizeof(float) : 0);
     scratch_ = layout.take(scratch_floats_ * sizeof(float) * static_cast<std::size_t>(threads_));
     workspace_bytes_ = layout.bytes();
@@ -42,7 +42,8 @@ class WinogradConv2d final : public Conv2d {
     const WinogradEnd end{spec_.bias ? bias : nullptr, spec_.activation == Activation::relu};
     stream.run(NodeKind::kernel, "conv2d forward", [=, this] {
       in_parts([&](TileGroups groups) {
-        transform(winograd_input, spec_.in_channels, x, groups, workspace);
+        transform(winograd_input, spec_.in_channels, images_.phases() * spec_.in_channels, x,
+                  groups, workspace);
         each_panel(spec_.out_channels, workspace, [&](int panel, float* scratch) {
           winograd_forward(images_, spec_.in_channels, spec_.out_channels, groups, tiles(workspace),
                            static_cast<const float*>(w), panel, end, static_cast<float*>(y),
@@ -57,8 +58,8 @@ class WinogradConv2d final : public Conv2d {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     stream.run(NodeKind::kernel, "conv2d backward data", [=, this] {
       in_parts([&](TileGroups groups) {
-        transform(winograd_input, spec_.out_channels, dy, groups, workspace);
-        each_panel(spec_.in_channels, workspace, [&](int panel, float* scratch) {
+        transform(winograd_arriving, spec_.out_channels, spec_.out_channels, dy, groups, workspace);
+        each_panel(images_.phases() * spec_.in_channels, workspace, [&](int panel, float* scratch) {
           winograd_backward_data(images_, spec_.in_channels, spec_.out_channels, groups,
                                  tiles(workspace), static_cast<const float*>(w), panel,
                                  static_cast<float*>(dx), scratch);
@@ -71,8 +72,9 @@ class WinogradConv2d final : public Conv2d {
                         Workspace workspace) override {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     stream.run(NodeKind::kernel, "conv2d backward weights", [=, this] {
-      transform(winograd_gradient, spec_.out_channels, dy, {0, images_.groups()}, workspace);
-      each_panel(spec_.in_channels, workspace, [&](int panel, float* scratch) {
+      transform(winograd_gradient, spec_.out_channels, spec_.out_channels, dy,
+                {0, images_.groups()}, workspace);
+      each_panel(images_.phases() * spec_.in_channels, workspace, [&](int panel, float* scratch) {
         winograd_backward_weights(images_, spec_.in_channels, spec_.out_channels,
                                   static_cast<const float*>(x), tiles(workspace), panel,
                                   static_cast<float*>(dw), scratch);
@@ -86,7 +88,7 @@ class WinogradConv2d final : public Conv2d {
   using Transform = void (*)(const WinogradImages&, int, const float*, std::int64_t, float*);
 
   ColumnSumSpec sums() const {
-    return {spec_.batch * spec_.in_height * spec_.in_width, spec_.out_channels};
+    return {images_.batch * images_.height * images_.width, spec_.out_channels};
   }
   float* tiles(Workspace workspace) const { return static_cast<float*>(at(workspace, tiles_)); }
 
@@ -97,9 +99,9 @@ class WinogradConv2d final : public Conv2d {
       body(TileGroups{first, std::min(first + kGroupsAtOnce, all)});
   }
 
-  void transform(Transform of_group, int channels, const void* image, TileGroups groups,
-                 Workspace workspace) const {
-    const std::size_t stride = winograd_tiles(images_, channels);
+  void transform(Transform of_group, int channels, int transformed, const void* image,
+                 TileGroups groups, Workspace workspace) const {
+    const std::size_t stride = winograd_tiles(images_, transformed);
     float* const to = tiles(workspace);
 #pragma omp parallel for schedule(static) num_threads(threads_)
     for (std::int64_t group = groups.first; group < groups.end; ++group)
@@ -128,12 +130,14 @@ class WinogradConv2d final : public Conv2d {
 }  // namespace
 
 std::unique_ptr<Conv2d> plan_winograd_conv2d(const Conv2dSpec& spec, const Stream& stream) {
-  const WinogradImages images{spec.batch, spec.in_height, spec.in_width};
-  const std::int64_t pixels = spec.batch * spec.in_height * spec.in_width;
+  const WinogradImages images{spec.batch, spec.out_height(), spec.out_width(), spec.stride};
+  const std::int64_t pixels = spec.batch * images.height * images.width;
   // A tile of 36 multiplications stands for 144, or for fewer at an edge; and transforming the
   // weights, once a pass, has to be little beside 16 tiles.
-  const bool fits = spec.compute == DType::f32 && spec.kernel == 3 && spec.stride == 1 &&
-                    spec.padding == 1 && spec.in_channels % kWinogradPanel == 0 &&
+  const bool sides =
+      spec.stride == 1 || (spec.stride == 2 && spec.in_height % 2 == 0 && spec.in_width % 2 == 0);
+  const bool fits = spec.compute == DType::f32 && spec.kernel == 3 && spec.padding == 1 && sides &&
+                    spec.in_channels % kWinogradPanel == 0 &&
                     spec.out_channels % kWinogradPanel == 0 && 8 * images.tiles() <= pixels &&
                     images.tiles() >= 16;
   if (!fits || !winograd_available()) return nullptr;
