@@ -108,6 +108,7 @@ class Network {
   };
 
   // Planning.
+  bool goes_in_shards(const Node& node) const;
   void plan_stages();
   void plan_forward(const Stream& stream);
   void plan_layers(std::size_t step, const Stream& stream, const std::vector<bool>& wanted);

@@ -19,7 +19,7 @@ class WinogradConv2d final : public Conv2d {
   WinogradConv2d(const Conv2dSpec& spec, const WinogradImages& images, const Stream& stream)
       : spec_(spec),
         images_(images),
-        threads_(stream.threads()),
+        threads_(stream.active_threads()),
         scratch_floats_(winograd_scratch(images)) {
     const auto tile_floats = [&](std::int64_t groups, int channels) {
       return static_cast<std::size_t>(groups) * winograd_tiles(images, channels);
@@ -30,7 +30,8 @@ class WinogradConv2d final : public Conv2d {
                          std::max(tile_floats(at_once, images.phases() * spec.in_channels),
                                   tile_floats(images.groups(), spec.out_channels)));
     partials_ = layout.take(spec.bias ? column_sum_partials(sums()) * sizeof(float) : 0);
-    scratch_ = layout.take(scratch_floats_ * sizeof(float) * static_cast<std::size_t>(threads_));
+    scratch_ =
+        layout.take(scratch_floats_ * sizeof(float) * static_cast<std::size_t>(stream.threads()));
     workspace_bytes_ = layout.bytes();
   }
 
@@ -103,7 +104,7 @@ class WinogradConv2d final : public Conv2d {
                  TileGroups groups, Workspace workspace) const {
     const std::size_t stride = winograd_tiles(images_, transformed);
     float* const to = tiles(workspace);
-#pragma omp parallel for schedule(static) num_threads(threads_)
+#pragma omp parallel for schedule(static) num_threads(threads_->count())
     for (std::int64_t group = groups.first; group < groups.end; ++group)
       of_group(images_, channels, static_cast<const float*>(image), group,
                to + static_cast<std::size_t>(group - groups.first) * stride);
@@ -113,35 +114,52 @@ class WinogradConv2d final : public Conv2d {
   template <class Body>
   void each_panel(int channels, Workspace workspace, const Body& body) const {
     auto* const scratch = static_cast<float*>(at(workspace, scratch_));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_->count())
     for (int panel = 0; panel < channels / kWinogradPanel; ++panel)
       body(panel, scratch + static_cast<std::size_t>(omp_get_thread_num()) * scratch_floats_);
   }
 
   Conv2dSpec spec_;
   WinogradImages images_;
-  int threads_;
+  std::shared_ptr<const ActiveThreads> threads_;
   std::size_t scratch_floats_;  ///< of a thread
   // Offsets in the workspace.
   std::size_t tiles_ = 0, partials_ = 0, scratch_ = 0;
   std::size_t workspace_bytes_ = 0;
 };
 
+WinogradImages images_of(const Conv2dSpec& spec) {
+  return {spec.batch, spec.out_height(), spec.out_width(), spec.stride};
+}
+
+bool fits(const Conv2dSpec& spec) {
+  const bool whole_phases = spec.in_height % spec.stride == 0 && spec.in_width % spec.stride == 0;
+  const bool shape = spec.compute == DType::f32 && spec.kernel == 3 && spec.stride <= 2 &&
+                     spec.padding == 1 && whole_phases;
+  if (!shape || spec.in_channels % kWinogradPanel != 0 || spec.out_channels % kWinogradPanel != 0)
+    return false;
+  // A tile of 36 multiplications stands for 144, or for fewer at an edge; and transforming the
+  // weights, once a pass, has to be little beside 16 tiles.
+  const WinogradImages images = images_of(spec);
+  const std::int64_t pixels = spec.batch * images.height * images.width;
+  return 8 * images.tiles() <= pixels && images.tiles() >= 16 && winograd_available();
+}
+
 }  // namespace
 
 std::unique_ptr<Conv2d> plan_winograd_conv2d(const Conv2dSpec& spec, const Stream& stream) {
-  const WinogradImages images{spec.batch, spec.out_height(), spec.out_width(), spec.stride};
-  const std::int64_t pixels = spec.batch * images.height * images.width;
-  // A tile of 36 multiplications stands for 144, or for fewer at an edge; and transforming the
-  // weights, once a pass, has to be little beside 16 tiles.
-  const bool sides =
-      spec.stride == 1 || (spec.stride == 2 && spec.in_height % 2 == 0 && spec.in_width % 2 == 0);
-  const bool fits = spec.compute == DType::f32 && spec.kernel == 3 && spec.padding == 1 && sides &&
-                    spec.in_channels % kWinogradPanel == 0 &&
-                    spec.out_channels % kWinogradPanel == 0 && 8 * images.tiles() <= pixels &&
-                    images.tiles() >= 16;
-  if (!fits || !winograd_available()) return nullptr;
-  return std::make_unique<WinogradConv2d>(spec, images, stream);
+  if (!fits(spec)) return nullptr;
+  return std::make_unique<WinogradConv2d>(spec, images_of(spec), stream);
+}
+
+bool winograd_better_shared(const Conv2dSpec& spec, std::int64_t shards) {
+  const std::int64_t in = spec.in_channels, out = spec.out_channels;
+  const std::int64_t values =
+      spec.batch * (std::int64_t{spec.in_height} * spec.in_width * in +
+                    std::int64_t{spec.out_height()} * spec.out_width() * out);
+  // Threads share it by panels, of which there have to be no fewer than shards.
+  return fits(spec) && 9 * in * out * shards > values &&
+         std::min(in, out) >= shards * kWinogradPanel;
 }
 
 }  // namespace wellspring::ops::cpu
