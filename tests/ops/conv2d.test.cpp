@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "kernels/ops/cpu/winograd.h"
 #include "kernels/ops/ops.h"
 #include "tests/ops/operation_test.h"
 
@@ -381,6 +382,21 @@ TEST(Conv2dPlan, WinogradsBitsDoNotDependOnThreads) {
     }
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(seen[i], seen[i + 4]) << i;
   }
+}
+
+TEST(Conv2dPlan, ThreadsShareWhatHasMoreWeightsThanPixels) {
+  Conv2dSpec s{.batch = 32, .in_height = 4, .in_width = 4, .in_channels = 512, .out_channels = 512};
+  const bool can = cpu::winograd_available();
+  EXPECT_EQ(Conv2d::better_shared(s, 2), can);
+  EXPECT_EQ(Conv2d::better_shared(s, 16), can);
+  EXPECT_FALSE(Conv2d::better_shared(s, 17)) << "fewer panels than shards";
+  s.in_height = s.in_width = 32;
+  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "more pixels than weights";
+  s.in_height = s.in_width = 8;
+  s.stride = 2;
+  EXPECT_EQ(Conv2d::better_shared(s, 2), can);
+  s.in_width = 7;
+  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "not by Winograd's algorithm";
 }
 
 std::string refusal(const Conv2dSpec& spec, ErrorKind kind) {

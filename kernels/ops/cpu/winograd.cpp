@@ -4,6 +4,9 @@
 
 #if defined(__AVX512F__)
 
+#include "kernels/ops/cpu/winograd_forms.h"
+#include "kernels/ops/cpu/winograd_patches.h"
+
 #include <immintrin.h>
 
 namespace wellspring::ops::cpu {
@@ -12,77 +15,6 @@ namespace {
 constexpr int kVector = 16;  // floats
 constexpr int kPanel = kWinogradPanel;
 constexpr int kBlock = 128;  // channels whose weights, for a panel, take half of a core's cache
-
-/// [rows][columns], known to the compiler, which leaves out what is multiplied by 0.
-template <int kRows, int kColumns>
-struct Matrix {
-  float at[kRows][kColumns];
-  constexpr Matrix<kColumns, kRows> transposed() const {
-    Matrix<kColumns, kRows> result{};
-    for (int r = 0; r < kRows; ++r)
-      for (int c = 0; c < kColumns; ++c) result.at[c][r] = at[r][c];
-    return result;
-  }
-};
-
-// An output y_i = sum_j d_(i+j) g_j is A^T [(G g) * (B^T d)], G and A evaluating polynomials at the
-// points and B^T being the transposed inverse of evaluating one of degree kSide - 1.
-template <int kStride>
-struct Form;
-
-constexpr float k3 = 1.0f / 3, k6 = 1.0f / 6, k15 = 1.0f / 15, k30 = 1.0f / 30;
-
-/// Of the points 0, 1, -1, 1/2, -2 and infinity.
-template <>
-struct Form<1> {
-  static constexpr int kTaps = 3, kSide = 6, kPoints = kSide * kSide, kPhases = 1;
-  static constexpr int kBefore = 1;  ///< pixels in front of a tile that its patch of dy begins
-  static constexpr Matrix<6, 3> kG = {
-      {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 0.5f, 0.25f}, {1, -2, 4}, {0, 0, 1}}};
-  static constexpr Matrix<4, 6> kAT = {{{1, 1, 1, 1, 1, 0},
-                                        {0, 1, -1, 0.5f, -2, 0},
-                                        {0, 1, 1, 0.25f, 4, 0},
-                                        {0, 1, -1, 0.125f, -8, 1}}};
-  static constexpr Matrix<6, 6> kBT = {{{1, -1.5f, -2, 1.5f, 1, 0},
-                                        {0, -k3, k6, 5 * k6, k3, 0},
-                                        {0, -k3, 5 * k6, -k6, -k3, 0},
-                                        {0, 32 * k15, 16 * k15, -32 * k15, -16 * k15, 0},
-                                        {0, k30, -k15, -k30, k15, 0},
-                                        {0, 1, -1.5f, -2, 1.5f, 1}}};
-  /// Which of a kernel's three lines is tap k of a phase.
-  static constexpr int line(int /*phase*/, int k) { return k; }
-  static constexpr bool vanishes(int /*phase*/, int /*p*/, int /*zero*/) { return false; }
-};
-
-/// Of the points 0, 1, -1, -2 and infinity, for the four phases of an image: its odd lines and
-/// columns see two taps, (g0, g2), its even ones (0, g1), which is 0 at the point 0 and, turned, at
-/// infinity.
-template <>
-struct Form<2> {
-  static constexpr int kTaps = 2, kSide = 5, kPoints = kSide * kSide, kPhases = 4;
-  static constexpr int kBefore = 0;
-  static constexpr Matrix<5, 2> kG = {{{1, 0}, {1, 1}, {1, -1}, {1, -2}, {0, 1}}};
-  static constexpr Matrix<4, 5> kAT = {
-      {{1, 1, 1, 1, 0}, {0, 1, -1, -2, 0}, {0, 1, 1, 4, 0}, {0, 1, -1, -8, 1}}};
-  static constexpr Matrix<5, 5> kBT = {{{1, 0.5f, -1, -0.5f, 0},
-                                        {0, k3, 0.5f, k6, 0},
-                                        {0, -1, 0.5f, 0.5f, 0},
-                                        {0, k6, 0, -k6, 0},
-                                        {0, -2, -1, 2, 1}}};
-  /// -1: none.
-  static constexpr int line(int odd, int k) { return odd != 0 ? 2 * k : k == 0 ? -1 : 1; }
-  /// Whether the kernels of a phase are 0 at point p, `zero` being where even ones are.
-  static constexpr bool vanishes(int phase, int p, int zero) {
-    return (phase / 2 == 0 && p / kSide == zero) || (phase % 2 == 0 && p % kSide == zero);
-  }
-};
-
-/// Where tap t of a phase stands among the nine of a kernel, or -1.
-template <class F>
-constexpr int tap_of(int phase, int t) {
-  const int row = F::line(phase / 2, t / F::kTaps), column = F::line(phase % 2, t % F::kTaps);
-  return row < 0 || column < 0 ? -1 : 3 * row + column;
-}
 
 /// out[r * out_stride] = sum over c of M[r][c] in[c].
 template <auto M, int kRows, int kColumns>
@@ -135,68 +67,6 @@ inline void both_sides(Load load, Store store) {
 /// the 36 do not fall on the same lines of a cache.
 constexpr std::ptrdiff_t point_stride(int rows, int columns) {
   return std::ptrdiff_t{rows} * columns + kVector;
-}
-
-/// Asks for the line that p lies in: what is read or written next comes from memory or a far cache,
-/// in steps that no processor guesses.
-inline void ask_for(const float* p) {
-  _mm_prefetch(p, _MM_HINT_T0);
-}
-
-/// Every `step`th pixel of an image's every `step`th line, from (row, column) on.
-struct Plane {
-  explicit Plane(int every = 1, int phase = 0) : step(every), row(phase / 2), column(phase % 2) {}
-  int step, row, column;
-};
-
-/// Where the pixels of a square around tile `index` of a plane lie, and which of them do. It begins
-/// `before` pixels in front of the tile.
-template <int kWidth>
-struct Patch {
-  std::ptrdiff_t offset[kWidth * kWidth];  ///< of a pixel's first channel; 0 beyond the edge
-  __mmask16 inside[kWidth * kWidth];       ///< of a vector of channels: all or none
-
-  void find(const WinogradImages& images, Plane plane, int channels, int before,
-            std::int64_t index) {
-    const std::int64_t line = index / images.tiles_across();
-    const int left = 4 * static_cast<int>(index % images.tiles_across()) - before;
-    const int top = 4 * static_cast<int>(line % images.tiles_down()) - before;
-    const std::ptrdiff_t image = line / images.tiles_down() * images.height;
-    const bool exists = index < images.tiles();
-    const std::ptrdiff_t across = std::ptrdiff_t{plane.step} * channels;
-    for (int i = 0; i < kWidth; ++i) {
-      const bool row = exists && top + i >= 0 && top + i < images.height;
-      const std::ptrdiff_t down = plane.step * (image + top + i) + plane.row;
-      const std::ptrdiff_t begin =
-          (down * images.width + left) * across + std::ptrdiff_t{plane.column} * channels;
-      for (int j = 0; j < kWidth; ++j) {
-        const bool is = row && left + j >= 0 && left + j < images.width;
-        inside[i * kWidth + j] = is ? 0xffff : 0;
-        offset[i * kWidth + j] = is ? begin + j * across : 0;
-      }
-    }
-  }
-  /// The first rows and columns are in a cache already, from the tile above or the one before.
-  void ask_for_new(const float* x) const {
-#pragma GCC unroll 4
-    for (int i = kWidth - 4; i < kWidth; ++i)
-#pragma GCC unroll 4
-      for (int j = kWidth - 4; j < kWidth; ++j) ask_for(x + offset[i * kWidth + j]);
-  }
-};
-
-/// body(t, patch of tile t, patch of the next) for the tiles of one group.
-template <int kWidth, class Body>
-inline void each_tile(const WinogradImages& images, Plane plane, int channels, int before,
-                      std::int64_t group, Body body) {
-  const std::int64_t first = group * images.group();
-  Patch<kWidth> patches[2];
-  patches[0].find(images, plane, channels, before, first);
-  for (int t = 0; t < images.group(); ++t) {
-    Patch<kWidth>& next = patches[(t + 1) % 2];
-    next.find(images, plane, channels, before, first + t + 1);
-    body(t, patches[t % 2], next);
-  }
 }
 
 /// M patch M^T of channels [first, first + count) for the tiles of one group: `count` of the
