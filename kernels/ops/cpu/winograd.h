@@ -1,5 +1,6 @@
 // 3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3): 36 multiplications for 16 outputs
-// of a pair of channels in place of 144. Called by kernels/ops/cpu/winograd_conv2d.cpp; host only.
+// of a pair of channels in place of 144, and 81 with a stride of 2. Called by
+// kernels/ops/cpu/winograd_conv2d.cpp; host only.
 //
 // Source: A. Lavin, S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016,
 // section 4; the points 0, 1, -1, 1/2, -2 round less than their 2 in place of 1/2 (B. Barabasz et
@@ -13,6 +14,11 @@
 //
 // where * multiplies element by element: 36 matrix products, in panels of 32 output columns (those
 // of y, dx and, for dg, in channels), so that a panel's transformed weights stay in a cache.
+//
+// With a stride of 2, outputs take even and odd lines and columns of the image by themselves: four
+// images with a quarter of its pixels, its phases. The odd ones meet two of the three taps, the
+// even ones one, so F(4x4, 2x2) does: 25 points where both are odd, 20 where one is, 16 where none
+// is.
 //
 // Functions here are compiled for AVX-512; call them only where winograd_available().
 #pragma once
