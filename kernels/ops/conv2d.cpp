@@ -53,6 +53,7 @@ std::unique_ptr<Conv2d> Conv2d::plan(const Conv2dSpec& spec, const Stream& strea
 }
 
 bool Conv2d::better_shared(const Conv2dSpec& spec, std::int64_t shards) {
+  check(spec);
   return cpu::winograd_better_shared(spec, shards);
 }
 

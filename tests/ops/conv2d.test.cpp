@@ -167,7 +167,7 @@ const std::vector<Conv2dSpec>& table() {
        .activation = relu},
       {.batch = 5,
        .in_height = 14,
-       .in_width = 12,
+       .in_width = 14,
        .in_channels = 64,
        .out_channels = 32,
        .stride = 2},
@@ -397,6 +397,8 @@ TEST(Conv2dPlan, ThreadsShareWhatHasMoreWeightsThanPixels) {
   EXPECT_EQ(Conv2d::better_shared(s, 2), can);
   s.in_width = 7;
   EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "not by Winograd's algorithm";
+  s.stride = 0;
+  EXPECT_THROW(Conv2d::better_shared(s, 2), Error);
 }
 
 std::string refusal(const Conv2dSpec& spec, ErrorKind kind) {

@@ -138,11 +138,12 @@ bool fits(const Conv2dSpec& spec) {
                      spec.padding == 1 && whole_phases;
   if (!shape || spec.in_channels % kWinogradPanel != 0 || spec.out_channels % kWinogradPanel != 0)
     return false;
-  // A tile of 36 multiplications stands for 144, or for fewer at an edge; and transforming the
-  // weights, once a pass, has to be little beside 16 tiles.
+  // A tile of 36 multiplications, of 81 with a stride of 2, stands for 144, or for fewer at an
+  // edge; and transforming the weights, once a pass, has to be little beside 16 tiles.
   const WinogradImages images = images_of(spec);
   const std::int64_t pixels = spec.batch * images.height * images.width;
-  return 8 * images.tiles() <= pixels && images.tiles() >= 16 && winograd_available();
+  return (spec.stride == 1 ? 8 : 12) * images.tiles() <= pixels && images.tiles() >= 16 &&
+         winograd_available();
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Plane {
 template <int kWidth>
 struct Patch {
   std::ptrdiff_t offset[kWidth * kWidth];  ///< of a pixel's first channel; 0 beyond the edge
-  std::uint16_t inside[kWidth * kWidth];       ///< of a vector of channels: all or none
+  std::uint16_t inside[kWidth * kWidth];   ///< of a vector of channels: all or none
 
   void find(const WinogradImages& images, Plane plane, int channels, int before,
             std::int64_t index) {
