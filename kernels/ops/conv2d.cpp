@@ -1,6 +1,7 @@
 #include "kernels/ops/cpu/conv2d.h"
 
 #include "core/error.h"
+#include "kernels/ops/cpu/winograd_conv2d.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/plan_log.h"
 
@@ -49,6 +50,11 @@ std::unique_ptr<Conv2d> Conv2d::plan(const Conv2dSpec& spec, const Stream& strea
   if (stream.device().is_cuda()) return cuda::plan_conv2d(spec, stream);
 #endif
   return cpu::plan_conv2d(spec, stream);
+}
+
+bool Conv2d::better_shared(const Conv2dSpec& spec, std::int64_t shards) {
+  check(spec);
+  return cpu::winograd_better_shared(spec, shards);
 }
 
 }  // namespace wellspring::ops

@@ -65,6 +65,10 @@ class Conv2d : public LinearLayer {
  public:
   /// Errors: config when the shapes make no sense; device when the back end does not support them.
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
+  /// On the CPU: whether all threads had better share a batch than take `shards` of it each by
+  /// themselves, since the weights are more than what a shard reads and writes. False where bits
+  /// would depend on the number of threads. Error (config): as plan.
+  static bool better_shared(const Conv2dSpec& spec, std::int64_t shards);
 };
 
 /// Dense layer: x [rows, in], w [out, in], bias [out], y [rows, out].

@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "kernels/ops/cpu/winograd.h"
 #include "kernels/ops/ops.h"
 #include "tests/ops/operation_test.h"
 
@@ -133,7 +134,8 @@ const std::vector<Conv2dSpec>& table() {
        .out_channels = 128,
        .bias = false},
       // Enough tiles for Winograd's algorithm: images that fill them and others that do not, a last
-      // group of few tiles, and, in the last, two parts of several groups each.
+      // group of few tiles, two parts of several groups each, and channels in two blocks, with one
+      // group and with several.
       {.batch = 4,
        .in_height = 8,
        .in_width = 8,
@@ -148,6 +150,53 @@ const std::vector<Conv2dSpec>& table() {
        .out_channels = 32,
        .bias = false},
       {.batch = 2, .in_height = 43, .in_width = 38, .in_channels = 32, .out_channels = 96},
+      {.batch = 16, .in_height = 4, .in_width = 4, .in_channels = 160, .out_channels = 32},
+      {.batch = 9,
+       .in_height = 8,
+       .in_width = 7,
+       .in_channels = 32,
+       .out_channels = 160,
+       .activation = relu},
+      // The same of a stride of 2.
+      {.batch = 4,
+       .in_height = 16,
+       .in_width = 16,
+       .in_channels = 32,
+       .out_channels = 64,
+       .stride = 2,
+       .activation = relu},
+      {.batch = 5,
+       .in_height = 14,
+       .in_width = 14,
+       .in_channels = 64,
+       .out_channels = 32,
+       .stride = 2},
+      {.batch = 2,
+       .in_height = 86,
+       .in_width = 46,
+       .in_channels = 32,
+       .out_channels = 96,
+       .stride = 2,
+       .bias = false},
+      {.batch = 9,
+       .in_height = 16,
+       .in_width = 14,
+       .in_channels = 160,
+       .out_channels = 32,
+       .stride = 2},
+      {.batch = 16,
+       .in_height = 8,
+       .in_width = 8,
+       .in_channels = 32,
+       .out_channels = 160,
+       .stride = 2,
+       .bias = false},
+      {.batch = 4,
+       .in_height = 15,
+       .in_width = 16,
+       .in_channels = 32,
+       .out_channels = 32,
+       .stride = 2},
       {.batch = 2,
        .in_height = 9,
        .in_width = 8,
@@ -307,25 +356,49 @@ WS_ON_EVERY_BACKEND(Conv2dTest);
 
 // A shard's results are the same whoever makes them, however many there are.
 TEST(Conv2dPlan, WinogradsBitsDoNotDependOnThreads) {
-  const Conv2dSpec s{
-      .batch = 3, .in_height = 22, .in_width = 21, .in_channels = 96, .out_channels = 64};
-  const auto x = random_values<float>(x_size(s), 1), w = random_values<float>(w_size(s), 2),
-             bias = random_values<float>(64, 3), dy = random_values<float>(y_size(s), 4);
-  std::vector<std::vector<float>> seen;
-  for (const int threads : {1, 3}) {
-    Stream stream(Device::cpu(), threads);
-    const auto convolution = Conv2d::plan(s, stream);
-    const Buffer<std::byte> scratch(stream, convolution->workspace_bytes());
-    const Workspace workspace{scratch.data(), scratch.size()};
-    const Buffer<float> in(stream, x), weights(stream, w), from(stream, bias), arriving(stream, dy);
-    const Buffer<float> y(stream, y_size(s)), dx(stream, x_size(s)), dw(stream, w_size(s)),
-        dbias(stream, 64);
-    convolution->forward(stream, in, weights, from, y, workspace);
-    convolution->backward_data(stream, arriving, weights, dx, workspace);
-    convolution->backward_weights(stream, in, arriving, dw, dbias, workspace);
-    for (const Buffer<float>* result : {&y, &dx, &dw, &dbias}) seen.push_back(result->values());
+  for (const int stride : {1, 2}) {
+    const Conv2dSpec s{.batch = 3,
+                       .in_height = 22 * stride,
+                       .in_width = 21 * stride,
+                       .in_channels = 96,
+                       .out_channels = 64,
+                       .stride = stride};
+    const auto x = random_values<float>(x_size(s), 1), w = random_values<float>(w_size(s), 2),
+               bias = random_values<float>(64, 3), dy = random_values<float>(y_size(s), 4);
+    std::vector<std::vector<float>> seen;
+    for (const int threads : {1, 3}) {
+      Stream stream(Device::cpu(), threads);
+      const auto convolution = Conv2d::plan(s, stream);
+      const Buffer<std::byte> scratch(stream, convolution->workspace_bytes());
+      const Workspace workspace{scratch.data(), scratch.size()};
+      const Buffer<float> in(stream, x), weights(stream, w), from(stream, bias),
+          arriving(stream, dy);
+      const Buffer<float> y(stream, y_size(s)), dx(stream, x_size(s)), dw(stream, w_size(s)),
+          dbias(stream, 64);
+      convolution->forward(stream, in, weights, from, y, workspace);
+      convolution->backward_data(stream, arriving, weights, dx, workspace);
+      convolution->backward_weights(stream, in, arriving, dw, dbias, workspace);
+      for (const Buffer<float>* result : {&y, &dx, &dw, &dbias}) seen.push_back(result->values());
+    }
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(seen[i], seen[i + 4]) << i;
   }
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(seen[i], seen[i + 4]) << i;
+}
+
+TEST(Conv2dPlan, ThreadsShareWhatHasMoreWeightsThanPixels) {
+  Conv2dSpec s{.batch = 32, .in_height = 4, .in_width = 4, .in_channels = 512, .out_channels = 512};
+  const bool can = cpu::winograd_available();
+  EXPECT_EQ(Conv2d::better_shared(s, 2), can);
+  EXPECT_EQ(Conv2d::better_shared(s, 16), can);
+  EXPECT_FALSE(Conv2d::better_shared(s, 17)) << "fewer panels than shards";
+  s.in_height = s.in_width = 32;
+  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "more pixels than weights";
+  s.in_height = s.in_width = 8;
+  s.stride = 2;
+  EXPECT_EQ(Conv2d::better_shared(s, 2), can);
+  s.in_width = 7;
+  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "not by Winograd's algorithm";
+  s.stride = 0;
+  EXPECT_THROW(Conv2d::better_shared(s, 2), Error);
 }
 
 std::string refusal(const Conv2dSpec& spec, ErrorKind kind) {

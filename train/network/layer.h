@@ -16,6 +16,10 @@
 
 namespace wellspring {
 
+/// What a convolution asks of kernels/ops for `batch` rows; pooling and the gradient of its input
+/// aside.
+ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute);
+
 /// What a layer asks for while it is planned; indices are its own, in the order of asking.
 class LayerPlanner {
  public:

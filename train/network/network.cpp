@@ -59,9 +59,17 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
 // Planning. Moments are numbered: step i runs forwards at i, the loss follows, and step i runs
 // backwards at backward_time(i). Shards pass the moments of a stage each in their own time.
 
+bool Network::goes_in_shards(const Node& node) const {
+  if (!runner_ || !row_by_row(node.operation)) return false;
+  const auto* convolution = std::get_if<Convolution>(&node.operation);
+  return convolution == nullptr || convolution->pool ||
+         !ops::Conv2d::better_shared(conv2d_spec(node, spec_.batch, spec_.compute),
+                                     static_cast<std::int64_t>(shards_.size()));
+}
+
 void Network::plan_stages() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const bool sharded = runner_ && row_by_row(steps_[i].node.operation);
+    const bool sharded = goes_in_shards(steps_[i].node);
     if (stages_.empty() || stages_.back().sharded != sharded) stages_.push_back({i, i, sharded});
     stages_.back().end = i + 1;
     steps_[i].stage = stages_.size() - 1;

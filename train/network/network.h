@@ -3,8 +3,9 @@
 //
 // On a GPU every operation is launched for the whole batch. On the CPU a thread takes one shard of
 // the batch after another through all operations up to the next in which rows meet (a batch norm),
-// and its activations stay in its cache. Shards and the order of their sums depend on network and
-// batch alone, so all bits are the same for any number of threads.
+// and its activations stay in its cache; only convolutions of many weights are shared by all
+// threads. Shards and the order of their sums depend on network and batch alone, so all bits are
+// the same for any number of threads.
 #pragma once
 
 #include "kernels/memory_plan.h"
@@ -108,6 +109,7 @@ class Network {
   };
 
   // Planning.
+  bool goes_in_shards(const Node& node) const;
   void plan_stages();
   void plan_forward(const Stream& stream);
   void plan_layers(std::size_t step, const Stream& stream, const std::vector<bool>& wanted);

@@ -4,6 +4,9 @@
 
 #if defined(__AVX512F__)
 
+#include "kernels/ops/cpu/winograd_forms.h"
+#include "kernels/ops/cpu/winograd_patches.h"
+
 #include <immintrin.h>
 
 namespace wellspring::ops::cpu {
@@ -11,42 +14,11 @@ namespace {
 
 constexpr int kVector = 16;  // floats
 constexpr int kPanel = kWinogradPanel;
-constexpr int kSide = 6, kPoints = kSide * kSide;  // of a tile of inputs
+constexpr int kBlock = 128;  // channels whose weights, for a panel, take half of a core's cache
 
-/// [rows][columns], known to the compiler, which leaves out what is multiplied by 0.
-template <int kRows, int kColumns>
-struct Matrix {
-  float at[kRows][kColumns];
-  constexpr Matrix<kColumns, kRows> transposed() const {
-    Matrix<kColumns, kRows> result{};
-    for (int r = 0; r < kRows; ++r)
-      for (int c = 0; c < kColumns; ++c) result.at[c][r] = at[r][c];
-    return result;
-  }
-};
-
-// Of the points 0, 1, -1, 1/2, -2 and infinity: an output y_i = sum_j d_(i+j) g_j is
-// A^T [(G g) * (B^T d)], G and A evaluating polynomials at the points and B^T being the transposed
-// inverse of evaluating one of degree 5.
-constexpr Matrix<6, 3> kG = {
-    {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 0.5f, 0.25f}, {1, -2, 4}, {0, 0, 1}}};
-constexpr Matrix<4, 6> kAT = {{{1, 1, 1, 1, 1, 0},
-                               {0, 1, -1, 0.5f, -2, 0},
-                               {0, 1, 1, 0.25f, 4, 0},
-                               {0, 1, -1, 0.125f, -8, 1}}};
-constexpr float k3 = 1.0f / 3, k6 = 1.0f / 6, k15 = 1.0f / 15, k30 = 1.0f / 30;
-constexpr Matrix<6, 6> kBT = {{{1, -1.5f, -2, 1.5f, 1, 0},
-                               {0, -k3, k6, 5 * k6, k3, 0},
-                               {0, -k3, 5 * k6, -k6, -k3, 0},
-                               {0, 32 * k15, 16 * k15, -32 * k15, -16 * k15, 0},
-                               {0, k30, -k15, -k30, k15, 0},
-                               {0, 1, -1.5f, -2, 1.5f, 1}}};
-constexpr Matrix<6, 4> kA = kAT.transposed();
-constexpr Matrix<3, 6> kGT = kG.transposed();
-
-/// out[r * out_stride] = sum over c of M[r][c] in[c * in_stride].
+/// out[r * out_stride] = sum over c of M[r][c] in[c].
 template <auto M, int kRows, int kColumns>
-inline void times(const __m512* in, int in_stride, __m512* out, int out_stride) {
+inline void times(const __m512* in, __m512* out, int out_stride) {
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
     __m512 sum = _mm512_setzero_ps();
@@ -55,31 +27,40 @@ inline void times(const __m512* in, int in_stride, __m512* out, int out_stride) 
     for (int c = 0; c < kColumns; ++c) {
       const float factor = M.at[r][c];
       if (factor == 0) continue;
-      const __m512 value = in[c * in_stride];
       if (first)
-        sum = factor == 1 ? value : _mm512_mul_ps(value, _mm512_set1_ps(factor));
+        sum = factor == 1 ? in[c] : _mm512_mul_ps(in[c], _mm512_set1_ps(factor));
       else if (factor == 1)
-        sum = _mm512_add_ps(sum, value);
+        sum = _mm512_add_ps(sum, in[c]);
       else if (factor == -1)
-        sum = _mm512_sub_ps(sum, value);
+        sum = _mm512_sub_ps(sum, in[c]);
       else
-        sum = _mm512_fmadd_ps(value, _mm512_set1_ps(factor), sum);
+        sum = _mm512_fmadd_ps(in[c], _mm512_set1_ps(factor), sum);
       first = false;
     }
     out[r * out_stride] = sum;
   }
 }
 
-/// M in M^T, of one vector of channels: in [columns][columns], out [rows][rows].
-template <auto M, int kRows, int kColumns>
-inline void both_sides(const __m512* in, __m512* out) {
+/// M in M^T, of one vector of channels: load(i) is element i of in [columns][columns], store(i, v)
+/// takes element i of the result [rows][rows]. A column at a time, then a row, so that what is at
+/// work stays in registers.
+template <auto M, int kRows, int kColumns, class Load, class Store>
+inline void both_sides(Load load, Store store) {
   __m512 half[kRows * kColumns];
+#pragma GCC unroll 1
+  for (int c = 0; c < kColumns; ++c) {
+    __m512 column[kColumns];
 #pragma GCC unroll 6
-  for (int c = 0; c < kColumns; ++c)
-    times<M, kRows, kColumns>(in + c, kColumns, half + c, kColumns);
+    for (int r = 0; r < kColumns; ++r) column[r] = load(r * kColumns + c);
+    times<M, kRows, kColumns>(column, half + c, kColumns);
+  }
+#pragma GCC unroll 1
+  for (int r = 0; r < kRows; ++r) {
+    __m512 row[kRows];
+    times<M, kRows, kColumns>(half + r * kColumns, row, 1);
 #pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r)
-    times<M, kRows, kColumns>(half + r * kColumns, 1, out + r * kRows, 1);
+    for (int c = 0; c < kRows; ++c) store(r * kRows + c, row[c]);
+  }
 }
 
 /// Floats from one point's matrix [rows][columns] to the next: a vector more than it has, so that
@@ -88,65 +69,41 @@ constexpr std::ptrdiff_t point_stride(int rows, int columns) {
   return std::ptrdiff_t{rows} * columns + kVector;
 }
 
-/// Where tile `index` of all begins.
-struct TilePlace {
-  TilePlace(const WinogradImages& images, std::int64_t index) {
-    const std::int64_t line = index / images.tiles_across();
-    left = 4 * static_cast<int>(index % images.tiles_across());
-    top = 4 * static_cast<int>(line % images.tiles_down());
-    image = line / images.tiles_down();
-  }
-  std::int64_t image;
-  int top, left;
-};
-
-/// M patch M^T of channels [first, first + count) for the tiles of one group, the patch of a tile
-/// beginning `before` pixels in front of it. Pixels beyond the edge are 0.
-template <auto M, int kPatch>
-void transform_group(const WinogradImages& images, int channels, int before, const float* x,
-                     std::int64_t group, int first, int count, float* tiles) {
-  alignas(64) static constexpr float kZeros[kVector] = {};
-  const std::ptrdiff_t stride = point_stride(images.group(), count);
-  for (int t = 0; t < images.group(); ++t) {
-    float* to = tiles + std::ptrdiff_t{t} * count;
-    const std::int64_t index = group * images.group() + t;
-    const TilePlace place(images, index);
-    const float* from[kPatch * kPatch];  // null beyond the edge
-    for (int i = 0; i < kPatch; ++i)
-      for (int j = 0; j < kPatch; ++j) {
-        const int row = place.top - before + i, column = place.left - before + j;
-        const bool inside = index < images.tiles() && row >= 0 && row < images.height &&
-                            column >= 0 && column < images.width;
-        from[i * kPatch + j] =
-            inside ? x + ((place.image * images.height + row) * images.width + column) * channels +
-                         first
-                   : nullptr;
-      }
-    for (int c = 0; c < count; c += kVector) {
-      __m512 patch[kPatch * kPatch], result[kPoints];
-#pragma GCC unroll 36
-      for (int p = 0; p < kPatch * kPatch; ++p)
-        patch[p] = _mm512_loadu_ps(from[p] != nullptr ? from[p] + c : kZeros);
-      both_sides<M, kSide, kPatch>(patch, result);
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p) _mm512_storeu_ps(to + p * stride + c, result[p]);
-    }
-  }
+/// M patch M^T of channels [first, first + count) for the tiles of one group: `count` of the
+/// `pitch` channels of each.
+template <auto M, int kSide, int kWidth>
+void transform_group(const WinogradImages& images, Plane plane, int channels, int before,
+                     const float* x, std::int64_t group, int first, int count, int pitch,
+                     float* tiles) {
+  using Square = Patch<kWidth>;
+  const std::ptrdiff_t stride = point_stride(images.group(), pitch);
+  each_tile<kWidth>(
+      images, plane, channels, before, group, [&](int t, const Square& patch, const Square& next) {
+        for (int c = 0; c < count; c += kVector) {
+          const float* from = x + first + c;
+          float* to = tiles + std::ptrdiff_t{t} * pitch + c;
+          next.ask_for_new(from);
+          both_sides<M, kSide, kWidth>(
+              [&](int p) { return _mm512_maskz_loadu_ps(patch.inside[p], from + patch.offset[p]); },
+              [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
+        }
+      });
 }
 
 /// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column],
-/// added to what is there where kAdd.
-template <bool kAdd>
+/// where `add`, added to what is there. ask(k) asks for what comes later.
+template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
-                     const float* b, float* out) {
+                     const float* b, bool add, float* out, Ask ask) {
   constexpr int kRows = 8, kVectors = kPanel / kVector;
   __m512 sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
-      sum[r][v] = kAdd ? _mm512_loadu_ps(out + r * kPanel + v * kVector) : _mm512_setzero_ps();
+      sum[r][v] = _mm512_maskz_loadu_ps(add ? 0xffff : 0, out + r * kPanel + v * kVector);
   for (int k = 0; k < depth; ++k, a += a_step, b += kPanel) {
+    ask(k);
     const __m512 left = _mm512_loadu_ps(b), right = _mm512_loadu_ps(b + kVector);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
@@ -191,97 +148,193 @@ void transpose(__m512* rows) {
   }
 }
 
-/// The transformed weights of out channels [first, first + panel): u [36][in][panel].
-void transform_weights(int in, const float* w, int first, float* u) {
-  const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(in, kPanel);
+/// Channels [first, first + count) of a phase of those that are summed over.
+struct Block {
+  Block(int of, int begin, int channels)
+      : phase(of), first(begin), count(channels - begin < kBlock ? channels - begin : kBlock) {}
+  int phase, first, count;
+};
+
+/// The transformed weights of a block of in channels for out channels [first, first + panel): u
+/// [points][block][panel].
+template <class F>
+void transform_weights(int in, Block block, const float* w, int first, float* u) {
+  constexpr int kTaps = F::kTaps * F::kTaps;
+  const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(block.count, kPanel);
   for (int k = 0; k < kPanel; k += kVector)
-    for (int c = 0; c < in; c += kVector) {
-      __m512 taps[kVector * 9];  // [in channel][tap]
-      for (int tap = 0; tap < 9; ++tap) {
+    for (int c = 0; c < block.count; c += kVector) {
+      __m512 taps[kVector * kTaps];  // [in channel][tap]
+      for (int t = 0; t < kTaps; ++t) {
+        const int tap = tap_of<F>(block.phase, t);
+        const __mmask16 is = tap < 0 ? 0 : 0xffff;
         __m512 rows[kVector];
 #pragma GCC unroll 16
-        for (int i = 0; i < kVector; ++i)
-          rows[i] = _mm512_loadu_ps(w + (first + k + i) * kernel + tap * in + c);
+        for (int i = 0; i < kVector; ++i) {
+          const float* from =
+              w + (first + k + i) * kernel + (tap < 0 ? 0 : tap * in) + block.first + c;
+          ask_for(from + kVector);
+          rows[i] = _mm512_maskz_loadu_ps(is, from);
+        }
         transpose(rows);
 #pragma GCC unroll 16
-        for (int i = 0; i < kVector; ++i) taps[i * 9 + tap] = rows[i];
+        for (int i = 0; i < kVector; ++i) taps[i * kTaps + t] = rows[i];
       }
       for (int i = 0; i < kVector; ++i) {
-        __m512 result[kPoints];
-        both_sides<kG, kSide, 3>(taps + i * 9, result);
-#pragma GCC unroll 36
-        for (int p = 0; p < kPoints; ++p)
-          _mm512_storeu_ps(u + p * stride + (c + i) * kPanel + k, result[p]);
+        float* to = u + (c + i) * kPanel + k;
+        both_sides<F::kG, F::kSide, F::kTaps>(
+            [&](int t) { return taps[i * kTaps + t]; },
+            [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
       }
     }
 }
 
-/// The same of kernels turned by 180 degrees, for in channels [first, first + panel): u
-/// [36][out][panel].
-void transform_turned_weights(int in, int out, const float* w, int first, float* u) {
-  const std::ptrdiff_t stride = point_stride(out, kPanel);
-  for (int k = 0; k < out; ++k)
+/// The same of kernels turned by 180 degrees and a block of out channels, for in channels [first,
+/// first + panel) of a phase.
+template <class F>
+void transform_turned_weights(int in, int phase, Block block, const float* w, int first, float* u) {
+  constexpr int kTaps = F::kTaps * F::kTaps;
+  const std::ptrdiff_t stride = point_stride(block.count, kPanel);
+  std::ptrdiff_t offset[kTaps];
+  __mmask16 is[kTaps];
+  for (int t = 0; t < kTaps; ++t) {
+    const int tap = tap_of<F>(phase, kTaps - 1 - t);
+    is[t] = tap < 0 ? 0 : 0xffff;
+    offset[t] = tap < 0 ? 0 : std::ptrdiff_t{tap} * in;
+  }
+  for (int k = 0; k < block.count; ++k)
     for (int c = 0; c < kPanel; c += kVector) {
-      __m512 taps[9], result[kPoints];
-#pragma GCC unroll 9
-      for (int tap = 0; tap < 9; ++tap)
-        taps[8 - tap] = _mm512_loadu_ps(w + (std::ptrdiff_t{k} * 9 + tap) * in + first + c);
-      both_sides<kG, kSide, 3>(taps, result);
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p)
-        _mm512_storeu_ps(u + p * stride + k * kPanel + c, result[p]);
+      const float* kernel = w + std::ptrdiff_t{block.first + k} * 9 * in + first + c;
+      float* to = u + k * kPanel + c;
+      both_sides<F::kG, F::kSide, F::kTaps>(
+          [&](int t) {
+            ask_for(kernel + offset[t] + std::ptrdiff_t{18} * in);
+            return _mm512_maskz_loadu_ps(is[t], kernel + offset[t]);
+          },
+          [&](int p, __m512 value) { _mm512_storeu_ps(to + p * stride, value); });
     }
 }
 
-/// Channels [first, first + panel) of y, which has `channels`, from the products of one group: m
-/// [36][group][panel].
-void write_group(const WinogradImages& images, int channels, std::int64_t group, const float* m,
-                 int first, WinogradEnd end, float* y) {
+/// A panel of an image: channels [first, first + panel) of a plane of y, which has `channels`.
+struct Target {
+  Plane plane;
+  int channels, first;
+  WinogradEnd end;
+  float* y;
+};
+
+/// From the products of one group: m [points][group][panel].
+template <class F>
+void write_group(const WinogradImages& images, std::int64_t group, const float* m,
+                 const Target& target) {
+  using Square = Patch<4>;
   const std::ptrdiff_t stride = point_stride(images.group(), kPanel);
-  for (int t = 0; t < images.group(); ++t) {
-    const std::int64_t index = group * images.group() + t;
-    if (index >= images.tiles()) return;
-    const TilePlace place(images, index);
-    const int rows = images.height - place.top < 4 ? images.height - place.top : 4;
-    const int columns = images.width - place.left < 4 ? images.width - place.left : 4;
+  const WinogradEnd end = target.end;
+  // A NaN passes through: max_ps gives the second operand where one is none.
+  const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
+  const auto body = [&](int t, const Square& patch, const Square& next) {
     for (int c = 0; c < kPanel; c += kVector) {
       const __m512 bias =
-          end.bias != nullptr ? _mm512_loadu_ps(end.bias + first + c) : _mm512_setzero_ps();
-      // A NaN passes through both: max_ps gives the second operand where one is none.
-      const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
-      __m512 points[kPoints], result[16];
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p)
-        points[p] = _mm512_loadu_ps(m + p * stride + t * kPanel + c);
-      both_sides<kAT, 4, kSide>(points, result);
-      for (int i = 0; i < rows; ++i) {
-        float* line =
-            y +
-            ((place.image * images.height + place.top + i) * images.width + place.left) * channels +
-            first + c;
-        for (int j = 0; j < columns; ++j)
-          _mm512_storeu_ps(line + std::ptrdiff_t{j} * channels,
-                           _mm512_max_ps(least, _mm512_add_ps(result[i * 4 + j], bias)));
+          end.bias != nullptr ? _mm512_loadu_ps(end.bias + target.first + c) : _mm512_setzero_ps();
+      const float* from = m + t * kPanel + c;
+      float* to = target.y + target.first + c;
+      next.ask_for_new(to);
+      both_sides<F::kAT, 4, F::kSide>(
+          [&](int p) {
+            ask_for(from + p * stride + kPanel);
+            return _mm512_loadu_ps(from + p * stride);
+          },
+          [&](int p, __m512 value) {
+            _mm512_mask_storeu_ps(to + patch.offset[p], patch.inside[p],
+                                  _mm512_max_ps(least, _mm512_add_ps(value, bias)));
+          });
+    }
+  };
+  each_tile<4>(images, target.plane, target.channels, 0, group, body);
+}
+
+/// From the transformed tiles of an image with `depth` channels in each of `phases`, block by
+/// block: transform(block, u) writes the transformed weights, and vanishes(phase, p) says where
+/// they are 0 for certain.
+template <class F, class Transform, class Vanishes>
+void write_panel(const WinogradImages& images, int phases, int depth, TileGroups groups,
+                 const float* tiles, Transform transform, Vanishes vanishes, const Target& target,
+                 float* scratch) {
+  const int pitch = phases * depth;
+  const std::ptrdiff_t from = point_stride(images.group(), pitch),
+                       to = point_stride(images.group(), kPanel);
+  const std::size_t size = winograd_tiles(images, kPanel);  // of the products of a group
+  float* const u = scratch + kGroupsAtOnce * size;
+  // The last phase has kernels that vanish nowhere.
+  for (int phase = phases; phase-- > 0;)
+    for (int begin = 0; begin < depth; begin += kBlock) {
+      const Block block(phase, begin, depth);
+      const bool first = phase == phases - 1 && begin == 0,
+                 last = phase == 0 && begin + block.count == depth;
+      const std::ptrdiff_t weights = point_stride(block.count, kPanel);
+      transform(block, u);
+      for (std::int64_t group = groups.first; group < groups.end; ++group) {
+        const auto index = static_cast<std::size_t>(group - groups.first);
+        const float* v = tiles + index * winograd_tiles(images, pitch) + phase * depth + begin;
+        float* m = scratch + (first && last ? 0 : index * size);
+        for (int p = 0; p < F::kPoints; ++p)
+          for (int t = 0; t < images.group(); t += 8) {
+            const float* rows = v + p * from + std::ptrdiff_t{t} * pitch;
+            const float* next = rows + std::ptrdiff_t{8} * pitch;
+            multiply(vanishes(phase, p) ? 0 : block.count, rows, pitch, 1, u + p * weights, !first,
+                     m + p * to + t * kPanel,
+                     [=](int k) { ask_for(next + std::ptrdiff_t{k % 8} * pitch + k / 8 * 8); });
+          }
+        if (last) write_group<F>(images, group, m, target);
       }
     }
+}
+
+template <class F>
+void write_weights(const WinogradImages& images, int in_channels, int out_channels, const float* x,
+                   const float* tiles, int phase, int first, float* dw, float* scratch) {
+  const std::ptrdiff_t from = point_stride(images.group(), out_channels),
+                       beside = point_stride(images.group(), kPanel);
+  float *const v = scratch, *const du = scratch + winograd_tiles(images, kPanel);
+  for (int begin = 0; begin < out_channels; begin += kBlock) {
+    const Block block(phase, begin, out_channels);
+    const std::ptrdiff_t sums = point_stride(block.count, kPanel);  // du [points][block][panel]
+    for (std::int64_t group = 0; group < images.groups(); ++group) {
+      const float* d =
+          tiles + static_cast<std::size_t>(group) * winograd_tiles(images, out_channels) + begin;
+      if (begin == 0 || images.groups() > 1)
+        transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(images.stride, phase),
+                                                    in_channels, 1, x, group, first, kPanel, kPanel,
+                                                    v);
+      for (int p = 0; p < F::kPoints; ++p) {
+        if (F::vanishes(phase, p, 0)) continue;  // no tap of the phase sees this point
+        for (int k = 0; k < block.count; k += 8) {
+          const float *columns = d + p * from + k, *next = columns + from;
+          multiply(images.group(), columns, 1, out_channels, v + p * beside, group > 0,
+                   du + p * sums + std::ptrdiff_t{k} * kPanel,
+                   [=](int t) { ask_for(next + std::ptrdiff_t{t} * out_channels); });
+        }
+      }
+    }
+    for (int k = 0; k < block.count; ++k)
+      for (int c = 0; c < kPanel; c += kVector) {
+        const float* points = du + std::ptrdiff_t{k} * kPanel + c;
+        float* to = dw + std::ptrdiff_t{begin + k} * 9 * in_channels + first + c;
+        both_sides<F::kG.transposed(), F::kTaps, F::kSide>(
+            [&](int p) { return _mm512_loadu_ps(points + p * sums); },
+            [&](int t, __m512 value) {
+              const int tap = tap_of<F>(phase, t);
+              if (tap < 0) return;
+              ask_for(to + std::ptrdiff_t{tap + 18} * in_channels);
+              _mm512_storeu_ps(to + std::ptrdiff_t{tap} * in_channels, value);
+            });
+      }
   }
 }
 
-/// A panel of an image from the transformed tiles of another with `depth` channels and transformed
-/// weights u [36][depth][panel].
-void write_panel(const WinogradImages& images, int depth, TileGroups groups, const float* tiles,
-                 const float* u, int channels, int first, WinogradEnd end, float* y, float* m) {
-  const std::ptrdiff_t from = point_stride(images.group(), depth),
-                       to = point_stride(images.group(), kPanel);
-  for (std::int64_t group = groups.first; group < groups.end; ++group) {
-    const float* v =
-        tiles + static_cast<std::size_t>(group - groups.first) * winograd_tiles(images, depth);
-    for (int p = 0; p < kPoints; ++p)
-      for (int t = 0; t < images.group(); t += 8)
-        multiply<false>(depth, v + p * from + std::ptrdiff_t{t} * depth, depth, 1,
-                        u + p * point_stride(depth, kPanel), m + p * to + t * kPanel);
-    write_group(images, channels, group, m, first, end, y);
-  }
+/// body(Form of the images)
+template <class Body>
+auto with_form(const WinogradImages& images, Body body) {
+  return images.stride == 1 ? body(Form<1>()) : body(Form<2>());
 }
 
 }  // namespace
@@ -291,70 +344,79 @@ bool winograd_available() {
 }
 
 std::size_t winograd_tiles(const WinogradImages& images, int channels) {
-  return static_cast<std::size_t>(kPoints * point_stride(images.group(), channels));
+  return with_form(images, [&]<class F>(F) {
+    return static_cast<std::size_t>(F::kPoints * point_stride(images.group(), channels));
+  });
 }
 
-std::size_t winograd_scratch(const WinogradImages& images, int in_channels, int out_channels) {
-  const int most = in_channels > out_channels ? in_channels : out_channels;
-  return winograd_tiles(images, kPanel) +
-         static_cast<std::size_t>(kPoints * point_stride(most, kPanel));
+std::size_t winograd_scratch(const WinogradImages& images) {
+  return with_form(images, [&]<class F>(F) {
+    return kGroupsAtOnce * winograd_tiles(images, kPanel) +
+           static_cast<std::size_t>(F::kPoints * point_stride(kBlock, kPanel));
+  });
 }
 
 void winograd_input(const WinogradImages& images, int channels, const float* x, std::int64_t group,
                     float* tiles) {
-  transform_group<kBT, 6>(images, channels, 1, x, group, 0, channels, tiles);
+  with_form(images, [&]<class F>(F) {
+    for (int phase = 0; phase < F::kPhases; ++phase)
+      transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(images.stride, phase), channels, 1,
+                                                  x, group, 0, channels, F::kPhases * channels,
+                                                  tiles + phase * channels);
+  });
+}
+
+void winograd_arriving(const WinogradImages& images, int channels, const float* dy,
+                       std::int64_t group, float* tiles) {
+  with_form(images, [&]<class F>(F) {
+    transform_group<F::kBT, F::kSide, F::kSide>(images, Plane(), channels, F::kBefore, dy, group, 0,
+                                                channels, channels, tiles);
+  });
 }
 
 void winograd_gradient(const WinogradImages& images, int channels, const float* dy,
                        std::int64_t group, float* tiles) {
-  transform_group<kA, 4>(images, channels, 0, dy, group, 0, channels, tiles);
+  with_form(images, [&]<class F>(F) {
+    transform_group<F::kAT.transposed(), F::kSide, 4>(images, Plane(), channels, 0, dy, group, 0,
+                                                      channels, channels, tiles);
+  });
 }
 
 void winograd_forward(const WinogradImages& images, int in_channels, int out_channels,
                       TileGroups groups, const float* tiles, const float* w, int panel,
                       WinogradEnd end, float* y, float* scratch) {
-  float* u = scratch + winograd_tiles(images, kPanel);
-  transform_weights(in_channels, w, panel * kPanel, u);
-  write_panel(images, in_channels, groups, tiles, u, out_channels, panel * kPanel, end, y, scratch);
+  const int first = panel * kPanel;
+  with_form(images, [&]<class F>(F) {
+    write_panel<F>(
+        images, F::kPhases, in_channels, groups, tiles,
+        [&](Block block, float* u) { transform_weights<F>(in_channels, block, w, first, u); },
+        [](int phase, int p) { return F::vanishes(phase, p, 0); },
+        {Plane(), out_channels, first, end, y}, scratch);
+  });
 }
 
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch) {
-  float* u = scratch + winograd_tiles(images, kPanel);
-  transform_turned_weights(in_channels, out_channels, w, panel * kPanel, u);
-  write_panel(images, out_channels, groups, tiles, u, in_channels, panel * kPanel, {}, dx, scratch);
+  const int phase = panel * kPanel / in_channels, first = panel * kPanel % in_channels;
+  with_form(images, [&]<class F>(F) {
+    write_panel<F>(
+        images, 1, out_channels, groups, tiles,
+        [&](Block block, float* u) {
+          transform_turned_weights<F>(in_channels, phase, block, w, first, u);
+        },
+        [=](int, int p) { return F::vanishes(phase, p, F::kSide - 1); },
+        {Plane(images.stride, phase), in_channels, first, {}, dx}, scratch);
+  });
 }
 
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,
                                float* scratch) {
-  const int first = panel * kPanel, group_tiles = images.group();
-  const std::ptrdiff_t from = point_stride(images.group(), out_channels);
-  const std::ptrdiff_t beside = point_stride(images.group(), kPanel);
-  const std::ptrdiff_t sums = point_stride(out_channels, kPanel);
-  float *v = scratch, *du = scratch + winograd_tiles(images, kPanel);  // [36][out][panel]
-  for (std::int64_t group = 0; group < images.groups(); ++group) {
-    const float* d = tiles + static_cast<std::size_t>(group) * winograd_tiles(images, out_channels);
-    transform_group<kBT, 6>(images, in_channels, 1, x, group, first, kPanel, v);
-    for (int p = 0; p < kPoints; ++p)
-      for (int k = 0; k < out_channels; k += 8) {
-        const auto add = group == 0 ? &multiply<false> : &multiply<true>;
-        add(group_tiles, d + p * from + k, 1, out_channels, v + p * beside,
-            du + p * sums + std::ptrdiff_t{k} * kPanel);
-      }
-  }
-  for (int k = 0; k < out_channels; ++k)
-    for (int c = 0; c < kPanel; c += kVector) {
-      __m512 points[kPoints], taps[9];
-#pragma GCC unroll 36
-      for (int p = 0; p < kPoints; ++p)
-        points[p] = _mm512_loadu_ps(du + p * sums + std::ptrdiff_t{k} * kPanel + c);
-      both_sides<kGT, 3, kSide>(points, taps);
-#pragma GCC unroll 9
-      for (int tap = 0; tap < 9; ++tap)
-        _mm512_storeu_ps(dw + (std::ptrdiff_t{k} * 9 + tap) * in_channels + first + c, taps[tap]);
-    }
+  const int phase = panel * kPanel / in_channels, first = panel * kPanel % in_channels;
+  with_form(images, [&]<class F>(F) {
+    write_weights<F>(images, in_channels, out_channels, x, tiles, phase, first, dw, scratch);
+  });
 }
 
 }  // namespace wellspring::ops::cpu
@@ -369,10 +431,11 @@ bool winograd_available() {
 std::size_t winograd_tiles(const WinogradImages&, int) {
   return 0;
 }
-std::size_t winograd_scratch(const WinogradImages&, int, int) {
+std::size_t winograd_scratch(const WinogradImages&) {
   return 0;
 }
 void winograd_input(const WinogradImages&, int, const float*, std::int64_t, float*) {}
+void winograd_arriving(const WinogradImages&, int, const float*, std::int64_t, float*) {}
 void winograd_gradient(const WinogradImages&, int, const float*, std::int64_t, float*) {}
 void winograd_forward(const WinogradImages&, int, int, TileGroups, const float*, const float*, int,
                       WinogradEnd, float*, float*) {}

@@ -11,9 +11,6 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// As many groups at a time as transform to this: about a core's second-level cache.
-constexpr std::size_t kTileBytes = std::size_t{1} << 20;
-
 /// Each pass transforms the tiles of one tensor, group by group, and then makes its result panel by
 /// panel; forward and to the data some groups at a time. No sum is shared by two threads, so its
 /// bits do not depend on how many there are.
@@ -22,17 +19,19 @@ class WinogradConv2d final : public Conv2d {
   WinogradConv2d(const Conv2dSpec& spec, const WinogradImages& images, const Stream& stream)
       : spec_(spec),
         images_(images),
-        threads_(stream.threads()),
-        scratch_floats_(winograd_scratch(images, spec.in_channels, spec.out_channels)) {
+        threads_(stream.active_threads()),
+        scratch_floats_(winograd_scratch(images)) {
     const auto tile_floats = [&](std::int64_t groups, int channels) {
       return static_cast<std::size_t>(groups) * winograd_tiles(images, channels);
     };
     WorkspaceLayout layout;
+    const std::int64_t at_once = std::min<std::int64_t>(kGroupsAtOnce, images.groups());
     tiles_ = layout.take(sizeof(float) *
-                         std::max({tile_floats(groups_at_once(spec.in_channels), spec.in_channels),
-                                   tile_floats(images.groups(), spec.out_channels)}));
+                         std::max(tile_floats(at_once, images.phases() * spec.in_channels),
+                                  tile_floats(images.groups(), spec.out_channels)));
     partials_ = layout.take(spec.bias ? column_sum_partials(sums()) * sizeof(float) : 0);
-    scratch_ = layout.take(scratch_floats_ * sizeof(float) * static_cast<std::size_t>(threads_));
+    scratch_ =
+        layout.take(scratch_floats_ * sizeof(float) * static_cast<std::size_t>(stream.threads()));
     workspace_bytes_ = layout.bytes();
   }
 
@@ -43,8 +42,9 @@ class WinogradConv2d final : public Conv2d {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     const WinogradEnd end{spec_.bias ? bias : nullptr, spec_.activation == Activation::relu};
     stream.run(NodeKind::kernel, "conv2d forward", [=, this] {
-      in_parts(spec_.in_channels, [&](TileGroups groups) {
-        transform(winograd_input, spec_.in_channels, x, groups, workspace);
+      in_parts([&](TileGroups groups) {
+        transform(winograd_input, spec_.in_channels, images_.phases() * spec_.in_channels, x,
+                  groups, workspace);
         each_panel(spec_.out_channels, workspace, [&](int panel, float* scratch) {
           winograd_forward(images_, spec_.in_channels, spec_.out_channels, groups, tiles(workspace),
                            static_cast<const float*>(w), panel, end, static_cast<float*>(y),
@@ -58,9 +58,9 @@ class WinogradConv2d final : public Conv2d {
                      Workspace workspace) override {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     stream.run(NodeKind::kernel, "conv2d backward data", [=, this] {
-      in_parts(spec_.out_channels, [&](TileGroups groups) {
-        transform(winograd_input, spec_.out_channels, dy, groups, workspace);
-        each_panel(spec_.in_channels, workspace, [&](int panel, float* scratch) {
+      in_parts([&](TileGroups groups) {
+        transform(winograd_arriving, spec_.out_channels, spec_.out_channels, dy, groups, workspace);
+        each_panel(images_.phases() * spec_.in_channels, workspace, [&](int panel, float* scratch) {
           winograd_backward_data(images_, spec_.in_channels, spec_.out_channels, groups,
                                  tiles(workspace), static_cast<const float*>(w), panel,
                                  static_cast<float*>(dx), scratch);
@@ -73,8 +73,9 @@ class WinogradConv2d final : public Conv2d {
                         Workspace workspace) override {
     WS_EXPECT(workspace.bytes >= workspace_bytes_);
     stream.run(NodeKind::kernel, "conv2d backward weights", [=, this] {
-      transform(winograd_gradient, spec_.out_channels, dy, {0, images_.groups()}, workspace);
-      each_panel(spec_.in_channels, workspace, [&](int panel, float* scratch) {
+      transform(winograd_gradient, spec_.out_channels, spec_.out_channels, dy,
+                {0, images_.groups()}, workspace);
+      each_panel(images_.phases() * spec_.in_channels, workspace, [&](int panel, float* scratch) {
         winograd_backward_weights(images_, spec_.in_channels, spec_.out_channels,
                                   static_cast<const float*>(x), tiles(workspace), panel,
                                   static_cast<float*>(dw), scratch);
@@ -88,27 +89,22 @@ class WinogradConv2d final : public Conv2d {
   using Transform = void (*)(const WinogradImages&, int, const float*, std::int64_t, float*);
 
   ColumnSumSpec sums() const {
-    return {spec_.batch * spec_.in_height * spec_.in_width, spec_.out_channels};
+    return {images_.batch * images_.height * images_.width, spec_.out_channels};
   }
   float* tiles(Workspace workspace) const { return static_cast<float*>(at(workspace, tiles_)); }
 
-  std::int64_t groups_at_once(int channels) const {
-    const std::size_t bytes = winograd_tiles(images_, channels) * sizeof(float);
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(kTileBytes / bytes), 1,
-                                    images_.groups());
-  }
   template <class Body>
-  void in_parts(int channels, const Body& body) const {
-    const std::int64_t each = groups_at_once(channels), all = images_.groups();
-    for (std::int64_t first = 0; first < all; first += each)
-      body(TileGroups{first, std::min(first + each, all)});
+  void in_parts(const Body& body) const {
+    const std::int64_t all = images_.groups();
+    for (std::int64_t first = 0; first < all; first += kGroupsAtOnce)
+      body(TileGroups{first, std::min(first + kGroupsAtOnce, all)});
   }
 
-  void transform(Transform of_group, int channels, const void* image, TileGroups groups,
-                 Workspace workspace) const {
-    const std::size_t stride = winograd_tiles(images_, channels);
+  void transform(Transform of_group, int channels, int transformed, const void* image,
+                 TileGroups groups, Workspace workspace) const {
+    const std::size_t stride = winograd_tiles(images_, transformed);
     float* const to = tiles(workspace);
-#pragma omp parallel for schedule(static) num_threads(threads_)
+#pragma omp parallel for schedule(static) num_threads(threads_->count())
     for (std::int64_t group = groups.first; group < groups.end; ++group)
       of_group(images_, channels, static_cast<const float*>(image), group,
                to + static_cast<std::size_t>(group - groups.first) * stride);
@@ -118,33 +114,53 @@ class WinogradConv2d final : public Conv2d {
   template <class Body>
   void each_panel(int channels, Workspace workspace, const Body& body) const {
     auto* const scratch = static_cast<float*>(at(workspace, scratch_));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_->count())
     for (int panel = 0; panel < channels / kWinogradPanel; ++panel)
       body(panel, scratch + static_cast<std::size_t>(omp_get_thread_num()) * scratch_floats_);
   }
 
   Conv2dSpec spec_;
   WinogradImages images_;
-  int threads_;
+  std::shared_ptr<const ActiveThreads> threads_;
   std::size_t scratch_floats_;  ///< of a thread
   // Offsets in the workspace.
   std::size_t tiles_ = 0, partials_ = 0, scratch_ = 0;
   std::size_t workspace_bytes_ = 0;
 };
 
+WinogradImages images_of(const Conv2dSpec& spec) {
+  return {spec.batch, spec.out_height(), spec.out_width(), spec.stride};
+}
+
+bool fits(const Conv2dSpec& spec) {
+  const bool whole_phases = spec.in_height % spec.stride == 0 && spec.in_width % spec.stride == 0;
+  const bool shape = spec.compute == DType::f32 && spec.kernel == 3 && spec.stride <= 2 &&
+                     spec.padding == 1 && whole_phases;
+  if (!shape || spec.in_channels % kWinogradPanel != 0 || spec.out_channels % kWinogradPanel != 0)
+    return false;
+  // A tile of 36 multiplications, of 81 with a stride of 2, stands for 144, or for fewer at an
+  // edge; and transforming the weights, once a pass, has to be little beside 16 tiles.
+  const WinogradImages images = images_of(spec);
+  const std::int64_t pixels = spec.batch * images.height * images.width;
+  return (spec.stride == 1 ? 8 : 12) * images.tiles() <= pixels && images.tiles() >= 16 &&
+         winograd_available();
+}
+
 }  // namespace
 
 std::unique_ptr<Conv2d> plan_winograd_conv2d(const Conv2dSpec& spec, const Stream& stream) {
-  const WinogradImages images{spec.batch, spec.in_height, spec.in_width};
-  const std::int64_t pixels = spec.batch * spec.in_height * spec.in_width;
-  // A tile of 36 multiplications stands for 144, or for fewer at an edge; and transforming the
-  // weights, once a pass, has to be little beside 16 tiles.
-  const bool fits = spec.compute == DType::f32 && spec.kernel == 3 && spec.stride == 1 &&
-                    spec.padding == 1 && spec.in_channels % kWinogradPanel == 0 &&
-                    spec.out_channels % kWinogradPanel == 0 && 8 * images.tiles() <= pixels &&
-                    images.tiles() >= 16;
-  if (!fits || !winograd_available()) return nullptr;
-  return std::make_unique<WinogradConv2d>(spec, images, stream);
+  if (!fits(spec)) return nullptr;
+  return std::make_unique<WinogradConv2d>(spec, images_of(spec), stream);
+}
+
+bool winograd_better_shared(const Conv2dSpec& spec, std::int64_t shards) {
+  const std::int64_t in = spec.in_channels, out = spec.out_channels;
+  const std::int64_t values =
+      spec.batch * (std::int64_t{spec.in_height} * spec.in_width * in +
+                    std::int64_t{spec.out_height()} * spec.out_width() * out);
+  // Threads share it by panels, of which there have to be no fewer than shards.
+  return fits(spec) && 9 * in * out * shards > values &&
+         std::min(in, out) >= shards * kWinogradPanel;
 }
 
 }  // namespace wellspring::ops::cpu

@@ -273,6 +273,29 @@ TEST(ShardedNetwork, ThreadsDoNotChangeABit) {
   }
 }
 
+// Convolutions that threads share lie between others that go in shards, here one behind the other
+// with the same weights. What they hand on is what the network makes of the whole batch, to the
+// roundings of three sums over 9 * 64 terms and of the sums over the pixels.
+TEST(ShardedNetwork, ThreadsShareConvolutionsOfManyWeights) {
+  Tape tape("shared", SampleLayout::image(8, 8, 3), kOutputs);
+  Tensor x = tape.relu(tape.conv(tape.input(), "a", {.channels = 64, .stride = 2}));
+  x = tape.relu(tape.conv(x, "b", {.channels = 64}));
+  x = tape.relu(tape.conv(x, "c", {.channels = 64, .weights_of = "b"}));
+  tape.head(tape.global_mean(x), "h");
+  const auto run = [&](int threads, std::int64_t shards) {
+    Stream stream(Device::cpu(), threads);
+    NetworkBench bench(stream, tape, 16, DType::f32, shards);
+    std::map<std::string, Doubles> all{{"outputs", bench.outputs(PassMode::train)}};
+    all.merge(bench.gradients());
+    return all;
+  };
+  const auto whole = run(1, NetworkSpec::kWholeBatch), alone = run(1, 2);
+  for (const int threads : {2, 3, 8}) EXPECT_EQ(run(threads, 2), alone) << threads;
+  const double bound = 3 * (9 * 64 + 16 * 16) * ops::test::rounding(DType::f32);
+  for (const auto& [name, values] : whole)
+    ops::test::expect_within(alone.at(name), values, bound * std::max(1.0, largest(values)), name);
+}
+
 TEST_P(Operations, AgreeInBf16) {
   if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32";
   for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);

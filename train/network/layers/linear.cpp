@@ -17,22 +17,11 @@ const std::string& owner(const std::string& weights_of, const LayerPlanner& plan
 class ConvolutionLayer : public Layer {
  public:
   ConvolutionLayer(const Convolution& operation, LayerPlanner& planner) {
-    const TensorShape& in = planner.node().inputs[0].shape;
-    spec_.batch = planner.batch();
-    spec_.in_height = in.height;
-    spec_.in_width = in.width;
-    spec_.in_channels = in.channels;
-    spec_.out_channels = operation.channels;
-    spec_.kernel = operation.kernel;
-    spec_.stride = operation.stride;
-    spec_.padding = operation.margin();
-    spec_.bias = operation.bias;
-    spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
-    spec_.compute = planner.compute();
+    spec_ = conv2d_spec(planner.node(), planner.batch(), planner.compute());
     spec_.input_gradient = planner.input_gradient(0);
     const std::string& layer = owner(operation.weights_of, planner);
     planner.matrix(layer, "weight", TensorLayout::convolution,
-                   {operation.channels, operation.kernel, operation.kernel, in.channels},
+                   {spec_.out_channels, spec_.kernel, spec_.kernel, spec_.in_channels},
                    Initial::he_normal);
     if (spec_.bias) planner.vector(layer, "bias", operation.channels, Initial::zeros);
     planner.keep_input(0);
@@ -131,6 +120,24 @@ class DenseLayer : public Layer {
 };
 
 }  // namespace
+
+ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute) {
+  const auto& operation = std::get<Convolution>(node.operation);
+  const TensorShape& in = node.inputs[0].shape;
+  ops::Conv2dSpec spec;
+  spec.batch = batch;
+  spec.in_height = in.height;
+  spec.in_width = in.width;
+  spec.in_channels = in.channels;
+  spec.out_channels = operation.channels;
+  spec.kernel = operation.kernel;
+  spec.stride = operation.stride;
+  spec.padding = operation.margin();
+  spec.bias = operation.bias;
+  spec.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
+  spec.compute = compute;
+  return spec;
+}
 
 std::unique_ptr<Layer> plan_layer(const Convolution& operation, LayerPlanner& planner) {
   return std::make_unique<ConvolutionLayer>(operation, planner);
