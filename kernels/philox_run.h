@@ -126,30 +126,25 @@ WS_INLINE void count_blocks([[maybe_unused]] int n) {
   blocks_drawn.fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
 #endif
 }
-}  // namespace detail
 
-/// Blocks draws[0] to draws[N - 1] of one sample.
+/// Blocks draws[0] to draws[N - 1] of one sample, uncounted.
 template <int N>
-WS_INLINE PhiloxRun<N> blocks_of_draws(const SampleRng& rng, Purpose purpose,
-                                       const std::uint32_t (&draws)[N]) {
+WS_INLINE PhiloxRun<N> make_blocks(const SampleRng& rng, Purpose purpose,
+                                   const std::uint32_t (&draws)[N]) {
   PhiloxRun<N> run;
-  detail::count_blocks(N);
 #if WS_PHILOX_AVX2
   if constexpr (N % 8 == 0) {
     const Philox4 counter = {{0, static_cast<std::uint32_t>(purpose),
                               static_cast<std::uint32_t>(rng.sample),
                               static_cast<std::uint32_t>(rng.sample >> 32)}};
     for (int i = 0; i < N; i += 8) {
-      const __m256i even =
-          _mm256_add_epi64(detail::all_lanes(first_draw + static_cast<std::uint32_t>(i)),
-                           _mm256_setr_epi64x(0, 2, 4, 6));
-      const __m256i odd = _mm256_add_epi64(even, detail::all_lanes(1));
-      detail::PhiloxEight all;
-      detail::philox4x32_of_numbers(even, counter, rng.seed, all.even);
-      detail::philox4x32_of_numbers(odd, counter, rng.seed, all.odd);
+      const __m256i even = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(draws + i));
+      PhiloxEight all;
+      philox4x32_of_numbers(even, counter, rng.seed, all.even);
+      philox4x32_of_numbers(_mm256_srli_epi64(even, 32), counter, rng.seed, all.odd);
       for (int w = 0; w < 4; ++w)
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(&run.word[w][i]),
-                            detail::in_order(all.even[w], all.odd[w]));
+                            in_order(all.even[w], all.odd[w]));
     }
     return run;
   }
@@ -162,6 +157,15 @@ WS_INLINE PhiloxRun<N> blocks_of_draws(const SampleRng& rng, Purpose purpose,
   }
   philox4x32(run, rng.seed);
   return run;
+}
+}  // namespace detail
+
+/// Blocks draws[0] to draws[N - 1] of one sample.
+template <int N>
+WS_INLINE PhiloxRun<N> blocks_of_draws(const SampleRng& rng, Purpose purpose,
+                                       const std::uint32_t (&draws)[N]) {
+  detail::count_blocks(N);
+  return detail::make_blocks<N>(rng, purpose, draws);
 }
 
 /// Blocks first_draw to first_draw + N - 1 of one sample.
@@ -194,18 +198,11 @@ template <int N>
 WS_INLINE PhiloxRun<N> wanted_blocks(const SampleRng& rng, Purpose purpose,
                                      const std::uint32_t (&draws)[N],
                                      const std::int32_t (&wanted)[N]) {
-  PhiloxRun<N> run;
   int count = 0;
-  for (int i = 0; i < N; ++i) {
-    count += wanted[i] != 0 ? 1 : 0;
-    run.word[0][i] = draws[i];
-    run.word[1][i] = static_cast<std::uint32_t>(purpose);
-    run.word[2][i] = static_cast<std::uint32_t>(rng.sample);
-    run.word[3][i] = static_cast<std::uint32_t>(rng.sample >> 32);
-  }
-  if (count > 0) philox4x32(run, rng.seed);
+  for (int i = 0; i < N; ++i) count += wanted[i] != 0 ? 1 : 0;
+  if (count == 0) return {};
   detail::count_blocks(count);
-  return run;
+  return detail::make_blocks<N>(rng, purpose, draws);
 }
 
 }  // namespace wellspring
