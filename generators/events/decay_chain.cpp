@@ -63,7 +63,7 @@ Decay read_decay(const std::string& name, const std::string& text) {
   if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // sums of decimals are rounded
     refuse(name, text,
            fmt::format("its products weigh {} GeV together; 0.9999 of what decays is the most",
-                       shortest(sum)),
+                       shortest(static_cast<float>(sum))),
            "lower the masses behind ->, or raise the one before it");
   return decay;
 }

@@ -41,12 +41,14 @@ kernels/math.h
 kernels/ops/channel_sums.h
 kernels/ops/team_loop.h
 kernels/philox.h
+kernels/philox_run.h
 kernels/reduce.h
 kernels/team.h
 kernels/team_loop.h
 """.split()
 # Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
-FREESTANDING = {"atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}
+# The intrinsics are the compiler's own; a host with AVX2 alone includes them.
+FREESTANDING = {"immintrin.h", "atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 
 compiler = "c++"
