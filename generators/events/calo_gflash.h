@@ -23,6 +23,7 @@
 #include "generators/sample_info.h"
 #include "kernels/emission/sample.h"
 #include "kernels/gamma.h"
+#include "kernels/launch_bound.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
@@ -93,7 +94,8 @@ struct CaloGflash {
   using EventCell = std::uint64_t;
   WS_HD std::int64_t cells() const { return calorimeter_.cells; }
   SampleLayout layout() const { return SampleLayout::event(calorimeter_.cells); }
-  int members() const { return 256; }
+  static constexpr LaunchBound kEventBound = {256, 3};  ///< a fourth block would spill
+  int members() const { return kEventBound.threads; }
   std::size_t scratch_bytes() const {
     return sizeof(Calorimeter) + sizeof(Shared) + 16 +
            static_cast<std::size_t>(parts_ * calorimeter_.slices) * sizeof(CaloSlice);

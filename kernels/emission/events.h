@@ -21,9 +21,8 @@
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
 // A functor of many registers may state what its kernel is compiled for (launch_bound.h),
-// kEventBound, where a thread makes events. `Row` is a RowWriter. Where a team makes a row, its
-// members write different features, and all of them call set_count with the same number; rank 0's
-// truth counts.
+// kEventBound. `Row` is a RowWriter. Where a team makes a row, its members write different
+// features, and all of them call set_count with the same number; rank 0's truth counts.
 #pragma once
 
 #include "kernels/dtype.h"
@@ -133,6 +132,7 @@ struct MakeEventsInTeams {
   BatchView batch;
   typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or none
 
+  static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
   static constexpr bool kSharesWarps = shares_warps<F>();
 
   template <class Team>
