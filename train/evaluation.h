@@ -23,10 +23,6 @@ std::string seen_text(const EvaluationResult& result);
 
 /// The held-out sources of a run. Has a batch of its own, so that the training batch stays where it
 /// is. Forward passes are eager: evaluation is no part of the recorded step.
-/// Whether its samples were trained on: ", 12 of them trained on", ", of 737280 different ones,
-/// which training draws, too"; "" where none was.
-std::string seen_text(const EvaluationResult& result);
-
 class Evaluator {
  public:
   /// Plans. `mixture`: the held-out sources, RunConfig::open_held_out. Error (data) where a
