@@ -19,6 +19,14 @@
 #define WS_DEVICE_CODE 0
 #endif
 
+/// In a loop of a device: from here on memory is read again, so that what the loop's turns read is
+/// not held in registers from the first turn to the last.
+#if WS_DEVICE_CODE
+#define WS_READ_AGAIN() asm volatile("" ::: "memory")
+#else
+#define WS_READ_AGAIN() static_cast<void>(0)
+#endif
+
 /// Before a loop with a constant count, of `n` at most: unrolls it, in each compiler's words.
 #if WS_DEVICE_CODE
 #define WS_UNROLL(n) _Pragma("unroll")

@@ -88,7 +88,7 @@ class ContourPainter {
   /// Error (config) where the image is larger than 4096 pixels.
   std::size_t band_scratch(SampleShape shape) const;
   /// How many lines.
-  static float strokes(const Scene& scene) {
+  static float cost(const Scene& scene) {
     return static_cast<float>(scene.vertices) * static_cast<float>(scene.orbits);
   }
 

@@ -112,10 +112,10 @@ WS_INLINE void find_largest(Team& team, const std::uint32_t* cells, int width, i
 #else
   constexpr int N = 16;
 #endif
-  const int across = (width + N - 1) / N, stride = width + 2;
+  const int stride = width + 2;
   std::uint32_t most[N] = {};
-  for (int piece = team.rank(); piece < across * height; piece += team.size()) {
-    const int row = piece / across, first = (piece - row * across) * N;
+  for (OwnRuns<N> own(team, width, height); own.inside(); own.go_on()) {
+    const int row = own.row(), first = own.column();
     const std::uint32_t* const line = cells + (row + 1) * stride + 1;
 #if !WS_DEVICE_CODE && !defined(__CUDACC__)
 #pragma omp simd

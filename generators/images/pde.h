@@ -159,16 +159,11 @@ struct Pde {
   void expect_stable(std::int32_t side) const;
 
   WS_INLINE static float shown(std::int32_t side, const std::uint32_t* field, float x, float y) {
-    const float fx = periodic::near(x) - 0.5f, fy = periodic::near(y) - 0.5f;
-    const float floor_x = math::floor(fx), floor_y = math::floor(fy);
-    const std::int32_t x0 = periodic::wrap(static_cast<std::int32_t>(floor_x), side);
-    const std::int32_t y0 = periodic::wrap(static_cast<std::int32_t>(floor_y), side);
-    const std::int32_t x1 = x0 + 1 == side ? 0 : x0 + 1, y1 = y0 + 1 == side ? 0 : y0 + 1;
-    const std::uint32_t *const top = field + y0 * side, *const bottom = field + y1 * side;
-    const float u = fx - floor_x, v = fy - floor_y;
-    const float above = math::lerp(pde::load(top + x0), pde::load(top + x1), u);
-    const float under = math::lerp(pde::load(bottom + x0), pde::load(bottom + x1), u);
-    return math::clamp(math::fma(0.5f, math::lerp(above, under, v), 0.5f), 0.f, 1.f);
+    const float value =
+        periodic::bilinear(x, y, 0, 0, side, [&](std::int32_t column, std::int32_t row) {
+          return pde::load(field + row * side + column);
+        });
+    return math::clamp(math::fma(0.5f, value, 0.5f), 0.f, 1.f);
   }
 
   Params params_;

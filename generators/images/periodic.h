@@ -1,4 +1,4 @@
-// Cells of a periodic grid under a place of the plane. Called by generators that show a lattice.
+// Cells of a periodic grid under a place of the plane. Called by generators that show one.
 // Host and device.
 #pragma once
 
@@ -25,6 +25,23 @@ WS_INLINE std::int32_t wrap(std::int32_t i, std::int32_t side) {
 WS_INLINE std::int32_t cell(float at, std::int32_t side) {
   const auto whole = static_cast<std::int32_t>(math::floor(near(at)));
   return whole >= 0 && whole < side ? whole : wrap(whole, side);
+}
+
+/// Between the centres of the four cells about a place: bilinear, a cell itself at its centre.
+/// `value(column, row)` is that of a cell of the grid; the place (0, 0) is the upper left corner of
+/// cell (column, row).
+template <class Value>
+WS_INLINE float bilinear(float x, float y, std::int32_t column, std::int32_t row, std::int32_t side,
+                         const Value& value) {
+  const float fx = near(x) - 0.5f, fy = near(y) - 0.5f;
+  const float floor_x = math::floor(fx), floor_y = math::floor(fy);
+  const std::int32_t left = wrap(static_cast<std::int32_t>(floor_x) + column, side);
+  const std::int32_t upper = wrap(static_cast<std::int32_t>(floor_y) + row, side);
+  const std::int32_t right = left + 1 == side ? 0 : left + 1;
+  const std::int32_t lower = upper + 1 == side ? 0 : upper + 1;
+  const float u = fx - floor_x, v = fy - floor_y;
+  return math::lerp(math::lerp(value(left, upper), value(right, upper), u),
+                    math::lerp(value(left, lower), value(right, lower), u), v);
 }
 
 }  // namespace wellspring::periodic

@@ -34,6 +34,7 @@ struct Spectrum {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
+  static constexpr int kPixelBlocks = 0;  // the compiler's choice, which spills nothing
   static SampleInfo describe(const Params& params);
 
   /// Sides of the periodic grid that an image is cut from: powers of two between these.
@@ -120,20 +121,22 @@ struct Spectrum {
   template <int N>
   WS_INLINE void shade(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
-    const std::int32_t grid = 1 << (2 * scene.log_side);
-    const float low = fft::load(cells + fields() * grid),
-                gain = fft::load(cells + fields() * grid + 1);
-    if (fields() == 1) {
+    colour.grey = fields() == 1;
+    if (colour.grey) {
       read<1>(scene, cells, run, colour);
     } else {
       read<3>(scene, cells, run, colour);
     }
-    WS_LANES
-    for (int i = 0; i < N; ++i) {
-      colour.r[i] = math::clamp(gain * (colour.r[i] - low), 0, 1);
-      colour.g[i] = math::clamp(gain * (colour.g[i] - low), 0, 1);
-      colour.b[i] = math::clamp(gain * (colour.b[i] - low), 0, 1);
-    }
+    const Cell* const range = cells + (fields() << (2 * scene.log_side));
+    const float low = fft::load(range), gain = fft::load(range + 1);
+    const auto stretch = [&](float(&channel)[N]) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) channel[i] = math::clamp(gain * (channel[i] - low), 0, 1);
+    };
+    stretch(colour.r);
+    if (colour.grey) return;
+    stretch(colour.g);
+    stretch(colour.b);
   }
 
   /// Grids of a sample.
@@ -422,8 +425,9 @@ struct Spectrum {
     const std::int32_t grid = 1 << (2 * scene.log_side);
     const auto set = [&](int i, const auto& value) {
       colour.r[i] = value(cells);
-      colour.g[i] = kFields == 1 ? colour.r[i] : value(cells + grid);
-      colour.b[i] = kFields == 1 ? colour.r[i] : value(cells + 2 * grid);
+      if constexpr (kFields == 1) return;
+      colour.g[i] = value(cells + grid);
+      colour.b[i] = value(cells + 2 * grid);
     };
     if (scene.on_grid) {
       WS_LANES

@@ -113,8 +113,20 @@ struct Textures {
     return scene;
   }
 
+  /// In octaves of Perlin noise, which the warp costs, too; an octave of Worley noise costs three.
+  static float cost(const Scene& scene) {
+    std::int32_t octaves = 1;
+    for (float cell = scene.period / scene.lacunarity; octaves < scene.octaves && cell > 1;
+         cell /= scene.lacunarity) {
+      ++octaves;
+    }
+    const bool lattice = scene.kind == Kind::perlin || scene.kind == Kind::simplex;
+    return static_cast<float>((lattice ? 1 : 3) * octaves + (scene.warp > 0 ? 1 : 0));
+  }
+
   template <int N>
   WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    WS_READ_AGAIN();
     float value[N];
     field(scene, run, value);
     WS_LANES

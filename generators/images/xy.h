@@ -99,6 +99,7 @@ struct Xy {
   template <int N>
   WS_INLINE void shade(const Scene& scene, const std::uint32_t* angles, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
+    WS_READ_AGAIN();
     const XyShape shape = {scene.side};
     for (int i = 0; i < N; ++i) {
       const std::int32_t x = periodic::cell(run.x[i], scene.side);

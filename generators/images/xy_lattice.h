@@ -244,47 +244,43 @@ struct XyLattice {
   }
 
  private:
-  /// The spins of a row that are of one colour, and their neighbours in the same and the next rows.
+  /// The spins of a row that are of one colour, and their neighbours in the same and the next rows:
+  /// first components, the second ones `plane` words behind them.
   struct Around {
-    std::uint32_t *x, *y;
-    const std::uint32_t *row_x, *row_y, *up_x, *up_y, *down_x, *down_y;
-    std::int32_t half, step;  ///< the second neighbour within the row is at j + step
+    std::uint32_t* own;
+    const std::uint32_t *row, *up, *down;
+    std::int32_t plane, half, step;  ///< the second neighbour within the row is at j + step
     float coupling;
 
     WS_INLINE std::int32_t beside(std::int32_t j) const {
       const std::int32_t k = j + step;
       return k < 0 ? half - 1 : (k == half ? 0 : k);
     }
-    WS_INLINE float field_x(std::int32_t j, std::int32_t k) const {
-      return math::fma(coupling, xy::load(up_x + j) + xy::load(down_x + j),
-                       xy::load(row_x + j) + xy::load(row_x + k));
-    }
-    WS_INLINE float field_y(std::int32_t j, std::int32_t k) const {
-      return math::fma(coupling, xy::load(up_y + j) + xy::load(down_y + j),
-                       xy::load(row_y + j) + xy::load(row_y + k));
+    /// The neighbours' sum, one component: at `c` 0 or `plane`.
+    WS_INLINE float field(std::int32_t c, std::int32_t j, std::int32_t k) const {
+      return math::fma(coupling, xy::load(up + c + j) + xy::load(down + c + j),
+                       xy::load(row + c + j) + xy::load(row + c + k));
     }
   };
   WS_INLINE Around around(const XyWork& work, std::int32_t colour, std::int32_t row) const {
     const std::int32_t half = shape.half(), at = row * half;
     const std::int32_t up = (row == 0 ? shape.side - 1 : row - 1) * half;
     const std::int32_t down = (row == shape.side - 1 ? 0 : row + 1) * half;
-    std::uint32_t *const x = xs(work, colour), *const y = ys(work, colour);
-    const std::uint32_t *const other_x = xs(work, 1 - colour), *const other_y =
-                                                                   ys(work, 1 - colour);
+    const std::uint32_t* const other = xs(work, 1 - colour);
     // Column 2 j + (row + colour) mod 2.
     const std::int32_t step = (row + colour) % 2 == 0 ? -1 : 1;
-    return {x + at,         y + at,         other_x + at, other_y + at, other_x + up, other_y + up,
-            other_x + down, other_y + down, half,         step,         coupling};
+    return {xs(work, colour) + at, other + at, other + up, other + down,
+            shape.of_a_colour(),   half,       step,       coupling};
   }
 
   WS_INLINE static void mirror(const Around& at, std::int32_t j, std::int32_t k) {
-    const float hx = at.field_x(j, k), hy = at.field_y(j, k);
-    const float x = xy::load(at.x + j), y = xy::load(at.y + j);
+    const float hx = at.field(0, j, k), hy = at.field(at.plane, j, k);
+    const float x = xy::load(at.own + j), y = xy::load(at.own + at.plane + j);
     const float square = math::fma(hx, hx, hy * hy);
     // Where there is no field, any turn costs nothing.
     const float twice = square > 0 ? 2 * math::fma(x, hx, y * hy) / square : 0.f;
-    xy::store(at.x + j, math::fma(twice, hx, -x));
-    xy::store(at.y + j, math::fma(twice, hy, -y));
+    xy::store(at.own + j, math::fma(twice, hx, -x));
+    xy::store(at.own + at.plane + j, math::fma(twice, hy, -y));
   }
 
   /// New angles of kLanes spins from column j on.
@@ -297,8 +293,8 @@ struct XyLattice {
     std::int32_t taken[kLanes];
     for (std::int32_t i = 0; i < kLanes; ++i) {
       const std::int32_t k = at.beside(j + i);
-      hx[i] = at.field_x(j + i, k);
-      hy[i] = at.field_y(j + i, k);
+      hx[i] = at.field(0, j + i, k);
+      hy[i] = at.field(at.plane, j + i, k);
     }
     const std::uint32_t block =
         xy::kBlocks * (first + static_cast<std::uint32_t>(row * shape.half() + j));
@@ -330,8 +326,8 @@ struct XyLattice {
       }
       const bool any = length[i] > 0;
       const float ux = any ? hx[i] / length[i] : 1.f, uy = any ? hy[i] / length[i] : 0.f;
-      xy::store(at.x + j + i, math::fma(to.cosine, ux, -(to.sine * uy)));
-      xy::store(at.y + j + i, math::fma(to.cosine, uy, to.sine * ux));
+      xy::store(at.own + j + i, math::fma(to.cosine, ux, -(to.sine * uy)));
+      xy::store(at.own + at.plane + j + i, math::fma(to.cosine, uy, to.sine * ux));
     }
   }
 

@@ -7,7 +7,6 @@
 //     using Texel = std::uint8_t;                        what a pixel holds before it is coloured
 //     Texel background() const;                          of what no stroke covers
 //     std::size_t band_scratch(SampleShape) const;       bytes that paint_band takes; may fail
-//     float strokes(const Scene&) const;                 what a sample costs beside others
 //     template <class Team>
 //     void paint_band(Team&, const Scene&, const Band&, Texel*) const;
 //     template <int N>
@@ -84,8 +83,8 @@ struct PaintPicture {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   /// Of row b, for threads of a host.
-  float cost(std::int64_t b) const {
-    return slots[b].source == source ? image.strokes(drawn[b].scene) : 0;
+  float cost(std::int64_t b) const requires TellsCost<F> {
+    return slots[b].source == source ? image.cost(drawn[b].scene) : 0;
   }
 
  protected:

@@ -110,9 +110,8 @@ struct BlurRows {
     const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     constexpr int kRun = WS_RUN_LENGTH;
-    const int across = (tile.width + kRun - 1) / kRun;
-    for (int i = team.rank(); i < across * tile.height; i += team.size()) {
-      const int row = i / across, x = (i - row * across) * kRun;
+    for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
+      const int row = own.row(), x = own.column();
       const std::int64_t at =
           b * shape.elements() + std::int64_t{tile.y0 + row} * shape.width * shape.channels;
       ColourRun<kRun> sum;
@@ -153,9 +152,8 @@ struct BlurColumns {
     const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
     const float* const image = in + b * shape.elements();
     constexpr int kRun = WS_RUN_LENGTH;
-    const int across = (tile.width + kRun - 1) / kRun;
-    for (int i = team.rank(); i < across * tile.height; i += team.size()) {
-      const int row = i / across, x = (i - row * across) * kRun, y = tile.y0 + row;
+    for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
+      const int x = own.column(), y = tile.y0 + own.row();
       ColourRun<kRun> sum;
       detail::clear(sum);
       int column[kRun];

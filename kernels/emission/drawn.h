@@ -9,7 +9,11 @@
 //
 // or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth),
 // or, where a scene is larger than a thread's registers, void draw(key, scene, truth), which writes
-// it in the plan's memory as it goes.
+// it in the plan's memory as it goes. One whose samples differ in what they cost may say so,
+//
+//     float cost(const Scene&) const;                   beside the others, in any unit
+//
+// and a host begins with the costliest (kernels/launch.h).
 #pragma once
 
 #include "kernels/emission/augmentation.h"
@@ -47,6 +51,12 @@ concept DrawsInPlace = requires(const F& image, const SampleKey& key, typename F
 template <class F>
 concept EvolvesField = requires {
   typename F::Field;
+};
+
+/// Whose samples' costs are known once they are drawn.
+template <class F>
+concept TellsCost = requires(const F& image, const typename F::Scene& scene) {
+  image.cost(scene);
 };
 
 /// What was drawn for one sample.

@@ -38,13 +38,12 @@ WS_INLINE void paint_tile(Team& team, const Augmentation& seen, const PixelTile&
   constexpr int kRun = WS_RUN_LENGTH;
   const int channels = batch.layout.channels, width = batch.layout.width;
   T* const x = static_cast<T*>(batch.x) + b * batch.layout.elements();
-  const int across = (tile.width + kRun - 1) / kRun;
 #if !WS_DEVICE_CODE
   const GreyStore grey(seen.gain, seen.bias);
 #endif
-  for (int i = team.rank(); i < across * tile.height; i += team.size()) {
-    const int row = i / across, column = (i - row * across) * kRun;
-    const int px = tile.x0 + column, py = tile.y0 + row;
+  for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
+    const int column = own.column();
+    const int px = tile.x0 + column, py = tile.y0 + own.row();
     const int count = tile.width - column < kRun ? tile.width - column : kRun;
     const PixelRun<kRun> run = place_run<kRun>(seen, tile, px, py);
     ColourRun<kRun> colour;

@@ -114,6 +114,38 @@ struct Tiling {
   }
 };
 
+/// The runs of a rectangle of pixels that fall to one member of a team: every size-th, row by row.
+/// The last of a row may have fewer than `kLength` pixels. A division for each run would take a
+/// device some 25 instructions.
+template <int kLength>
+class OwnRuns {
+ public:
+  template <class Team>
+  WS_INLINE OwnRuns(const Team& team, int width, int height)
+      : height_(height),
+        across_((width + kLength - 1) / kLength),
+        down_(team.size() / across_),
+        along_(team.size() - down_ * across_),
+        row_(team.rank() / across_),
+        place_(team.rank() - row_ * across_) {}
+
+  WS_INLINE bool inside() const { return row_ < height_; }
+  WS_INLINE int row() const { return row_; }
+  WS_INLINE int column() const { return place_ * kLength; }  ///< of the run's first pixel
+  WS_INLINE void go_on() {
+    row_ += down_;
+    place_ += along_;
+    if (place_ < across_) return;
+    place_ -= across_;
+    ++row_;
+  }
+
+ private:
+  int height_, across_;  ///< rows; runs of a row
+  int down_, along_;     ///< from one of the member's runs to the next
+  int row_, place_;
+};
+
 namespace detail {
 
 /// On a GPU: enough teams to fill it from a small batch, enough pixels a thread (four runs) to pay

@@ -54,6 +54,12 @@ struct PaintImages {
 
   static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
+  /// Of a tile, for threads of a host.
+  float cost(std::int64_t index) const requires TellsCost<F> {
+    const std::int64_t b = index / tiling.count();
+    return slots[b].source == source ? image.cost(drawn[b].scene) : 0;
+  }
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / tiling.count();

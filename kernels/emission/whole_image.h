@@ -169,9 +169,8 @@ struct FinishWholeImages {
   WS_INLINE void apply(Team& team, const detail::WholeImage& shared, ColourStep whole, int begin,
                        int end, const float* from, Out* to, bool ends) const {
     constexpr int kRun = WS_RUN_LENGTH;
-    const int across = (shape.width + kRun - 1) / kRun;
-    for (int i = team.rank(); i < across * shape.height; i += team.size()) {
-      const int y = i / across, x = (i - y * across) * kRun;
+    for (OwnRuns<kRun> own(team, shape.width, shape.height); own.inside(); own.go_on()) {
+      const int x = own.column(), y = own.row();
       const int count = shape.width - x < kRun ? shape.width - x : kRun;
       const int at = (y * shape.width + x) * shape.channels;
       ColourRun<kRun> colour;
