@@ -48,8 +48,8 @@ class BatchMix {
   void plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout);
 
   /// Enqueues the mixing of the batch that `slots` and the columns of `batch` hold. `target` of all
-  /// rows becomes the probabilities of their classes; label, weight and latents stay those of the
-  /// row itself. What is drawn depends on seed, step and number of the pair in the global batch.
+  /// rows becomes the shares of their classes; label, weight and latents stay those of the row
+  /// itself. What is drawn depends on seed, step and number of the pair in the global batch.
   void enqueue(Stream& stream, const StepState* state, const Slot* slots,
                const BatchView& batch) const;
 

@@ -84,12 +84,13 @@ WS_HD inline PairMix draw_mix(const MixLaw& law, std::uint64_t seed, std::uint64
   return cut ? cutmix_of(share, x, y, shape) : mixup_of(share);
 }
 
-/// What the rows of a source say of their class.
+/// Where the rows of a source say of which classes they are.
 struct MixedLabels {
   std::int32_t space = 0;    ///< rows of one label space alone are mixed with each other
   std::int32_t classes = 0;  ///< of that space
-  bool soft =
-      false;  ///< probabilities lie in the first columns of `target`; else `label` holds one
+  /// The first columns of `target` do, one a class: probabilities, or multi-hot labels. Else
+  /// `label` names the one that it is.
+  bool in_target = false;
 };
 
 /// First pass, over pairs: draws. A pair whose rows differ in label space, or of which one has a
@@ -119,12 +120,13 @@ struct DrawMixes {
     pairs[pair] = mix;
   }
   WS_INLINE bool named(const MixedLabels& of, std::int64_t row) const {
-    return of.soft || (label[row] >= 0 && label[row] < of.classes);
+    return of.in_target || (label[row] >= 0 && label[row] < of.classes);
   }
 };
 
-/// Second pass, over pairs and columns: probabilities of the classes, in `target` of every row. 0
-/// beyond the classes of its space; NaN, which stops the run, where the label is no class.
+/// Second pass, over pairs and columns: the share of each class in `target` of every row, linear in
+/// what the rows of its pair say. 0 beyond the classes of its space; NaN, which stops the run,
+/// where the label is no class.
 struct MixTargets {
   const PairMix* pairs;
   MixedLabels labels[kMaxSources];
@@ -137,15 +139,15 @@ struct MixTargets {
     const std::int64_t pair = i / width, a = 2 * pair, b = a + 1;
     const auto column = static_cast<std::int32_t>(i % width);
     const PairMix mix = pairs[pair];
-    const float of_a = probability(a, column), of_b = probability(b, column);
+    const float of_a = said(a, column), of_b = said(b, column);
     float* const row = target + a * width + column;
     row[0] = mix.mixes() ? math::fma(mix.own, of_a, mix.other * of_b) : of_a;
     row[width] = mix.mixes() ? math::fma(mix.own, of_b, mix.other * of_a) : of_b;
   }
-  WS_INLINE float probability(std::int64_t row, std::int32_t column) const {
+  WS_INLINE float said(std::int64_t row, std::int32_t column) const {
     const MixedLabels& of = labels[slots[row].source];
     if (column >= of.classes) return 0;
-    if (of.soft) return target[row * width + column];
+    if (of.in_target) return target[row * width + column];
     if (label[row] < 0 || label[row] >= of.classes) return std::numeric_limits<float>::quiet_NaN();
     return label[row] == column ? 1.f : 0.f;
   }

@@ -23,7 +23,7 @@ const ParamTable<HeadConfig>& head_table() {
                {"multi_label", LossKind::multi_label},
                {"regression", LossKind::regression}},
               "class: the label; soft_label: probabilities in the column `target`; multi_label: "
-              "each column of `target`, yes or no; regression: the latents or columns of "
+              "each column of `target`, 0 or 1 or between; regression: the latents or columns of "
               "`target` that `targets` names")
           .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
                 "of class and soft_label: share of the target spread over all classes",
@@ -32,7 +32,8 @@ const ParamTable<HeadConfig>& head_table() {
               "positives", &HeadConfig::positives,
               {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
               "of multi_label: what a label that is there weighs beside one that is not: as "
-              "much, or K / n where n of a sample's K labels are there",
+              "much, or K / n where n of a sample's K labels are there, of soft ones their sum, at "
+              "least 1",
               "Anderson and Farrell 2022: balanced")
           .real("weight", &HeadConfig::weight, {0, 1e6}, "", "of its loss among the heads'")
           .text_list("targets", &HeadConfig::targets,

@@ -297,21 +297,18 @@ std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
     for (std::size_t s = 0; s < labels.size(); ++s)
       if (((feeds[h].sources >> s) & 1u) != 0)
         labels[s] = {static_cast<std::int32_t>(h), heads[h].outputs(),
-                     heads[h].loss == LossKind::soft_label};
+                     heads[h].loss != LossKind::class_label};
   return labels;
 }
 
 void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) {
   if (!mix.on()) return;
   for (const HeadConfig& head : heads) {
-    if (head.loss == LossKind::class_label || head.loss == LossKind::soft_label) continue;
+    if (head.loss != LossKind::regression) continue;
     fail(ErrorKind::config,
          {fmt::format("{} learns by loss {}, and data.mix mixes samples", prefix_of(head),
                       to_string(head.loss)),
-          head.loss == LossKind::regression
-              ? "a mixture of two samples has no latents: neither those of one nor their mean"
-              : "a mixture of two samples has the labels of both, each in part, which no yes or no "
-                "says",
+          "a mixture of two samples has no latents: neither those of one nor their mean",
           "leave out data.mix, or train that head in a run of its own"});
   }
 }

@@ -20,7 +20,7 @@ namespace wellspring {
 enum class LossKind : std::uint8_t {
   class_label,  ///< softmax cross-entropy against the label
   soft_label,   ///< softmax cross-entropy against the probabilities in `target`
-  multi_label,  ///< sigmoid cross-entropy of each column of `target`
+  multi_label,  ///< sigmoid cross-entropy against each column of `target`
   regression,   ///< squared error of named latents or columns of `target`
 };
 /// As configurations and model files write it: "class", "soft_label", "multi_label", "regression".
@@ -101,7 +101,7 @@ std::vector<HeadFeed> feed_heads(const std::vector<HeadSpec>& heads,
                                  const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources);
 
-/// What mixing must know of the labels of each source. `heads` are of classes or soft labels, see
+/// What mixing must know of the labels of each source. `heads` are no regressions, see
 /// expect_mixable.
 std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
                                       const std::vector<HeadFeed>& feeds, int sources);

@@ -166,13 +166,19 @@ struct SoftCrossEntropy {
 };
 
 /// Binary cross-entropy of each output against its own target t in [0, 1], mean over the outputs.
-/// With p the weight of a positive label (PositiveWeight):
+/// With p the weight of a positive label, 1 or, of K labels, K / max(1, sum t):
 ///
 ///   loss   = p t log(1 + exp(-z)) + (1 - t) log(1 + exp(z))
 ///   dlogit = (1 - t) sigmoid(z) - p t sigmoid(-z)
 ///
 /// in which log(1 + exp(z)) is max(z, 0) + log(1 + exp(-|z|)), so that no exponential overflows. An
 /// output above 0 says that its label is there, a target above 1/2 that it is.
+///
+/// Both are linear in t: a mixture of targets has the mixture of their losses where p is the same.
+/// The sum of t is the number of labels that are there where all t are 0 or 1, and the only
+/// function linear in t that is. With it labels weigh K together, as with Anderson and Farrell,
+/// each by its share t; less than one label in all weighs K t, so that its loss goes to that of
+/// none.
 template <class T>
 struct SigmoidCrossEntropy {
   HeadRows<T> rows;
@@ -196,8 +202,10 @@ struct SigmoidCrossEntropy {
     const float there = number([=](std::int64_t k) { return given[k] > 0.5f; });
     const float said = number([=](std::int64_t k) { return own[k] > 0; });
     const float both = number([=](std::int64_t k) { return own[k] > 0 && given[k] > 0.5f; });
+    const float total =
+        team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) { return given[k]; });
     const float positive =
-        positives == PositiveWeight::balanced && there > 0 ? count / there : 1.0f;
+        positives == PositiveWeight::balanced ? count / (total > 1 ? total : 1.0f) : 1.0f;
     const float sum = team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) {
       const float z = own[k], size = z < 0 ? -z : z, t = given[k];
       const float tail = math::log(1.0f + math::exp(-size));

@@ -55,12 +55,13 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
 /// What a label that is there weighs beside one that is not.
 enum class PositiveWeight : std::uint8_t {
   equal,     ///< 1
-  balanced,  ///< K / n, where n of a row's K labels are there; 1 where none is
+  balanced,  ///< K / n, where n of a row's K labels are there: the sum of its targets, at least 1
 };
 /// Several labels: binary cross-entropy of each output against the same column of `targets`, 0 or 1
-/// or between; mean over the outputs. Three scores: the share of outputs on the right side; twice
-/// the number of labels that are there and are said to be; and how many are there plus how many are
-/// said to be, so that the sum of the second over that of the third is the F1 score.
+/// or between, as mixed samples have it; mean over the outputs. A label is there where its target
+/// is above 1/2. Three scores: the share of outputs on the right side; twice the number of labels
+/// that are there and are said to be; and how many are there plus how many are said to be, so that
+/// the sum of the second over that of the third is the F1 score.
 void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const float* targets, std::int32_t target_width,
                            PositiveWeight positives, const LossResult& out);

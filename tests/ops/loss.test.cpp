@@ -277,10 +277,11 @@ TEST_P(LossTest, SeveralLabelsAgreeWithDoublePrecisionAndFiniteDifferences) {
       Rows rows = six_rows(3, dtype);
       rows.scores = kSigmoidScores;
       // 0 and 1, and something between, as mixed samples have it; one column more than the head. Of
-      // row 2 no label is there.
+      // row 2 no label is there, of row 4 less than one.
       std::vector<float> targets = random_values<float>(24, 3, 0, 1);
       for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
       std::fill_n(targets.begin() + 8, 3, 0.0f);
+      std::copy_n(std::vector<float>{0.125f, 0, 0.5f}.begin(), 3, targets.begin() + 16);
       const Buffer<float> device_targets = buffer(targets);
       const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
         sigmoid_cross_entropy(stream(), rows.head, in, device_targets, 4, positives, out);
@@ -290,8 +291,10 @@ TEST_P(LossTest, SeveralLabelsAgreeWithDoublePrecisionAndFiniteDifferences) {
         return static_cast<int>(std::count_if(t, t + 3, [](float v) { return v > 0.5f; }));
       };
       expect_agrees(rows, result, [&](const double* z, std::size_t row) {
+        const float* given = targets.data() + row * 4;
+        const double number = std::accumulate(given, given + 3, 0.0);
         const double positive =
-            positives == PositiveWeight::balanced && there(row) > 0 ? 3.0 / there(row) : 1;
+            positives == PositiveWeight::balanced ? 3 / std::max(1.0, number) : 1;
         double sum = 0;
         for (std::size_t k = 0; k < 3; ++k) {
           const double p = 1 / (1 + std::exp(-z[k])), t = static_cast<double>(targets[row * 4 + k]);
@@ -315,6 +318,68 @@ TEST_P(LossTest, SeveralLabelsAgreeWithDoublePrecisionAndFiniteDifferences) {
       }
     }
   }
+}
+
+// The loss is linear in the targets, so that what a mixture of two samples costs is what both cost,
+// by their shares: always with equal weights, and balanced where equally many labels are there.
+TEST_P(LossTest, AMixtureOfSeveralLabelsCostsTheMixtureOfBoth) {
+  Rows rows = six_rows(4, DType::f32);
+  rows.scores = kSigmoidScores;
+  const auto cost = [&](const std::vector<float>& targets, PositiveWeight positives) {
+    const Buffer<float> device_targets = buffer(targets);
+    return run(rows, [&](const LossInput& in, const LossResult& out) {
+      sigmoid_cross_entropy(stream(), rows.head, in, device_targets, 4, positives, out);
+    });
+  };
+  const auto expect_linear = [&](const std::vector<float>& a, const std::vector<float>& b,
+                                 PositiveWeight positives) {
+    for (const float share : {0.3f, 0.5f, 0.9f}) {
+      std::vector<float> mixed(a.size());
+      for (std::size_t i = 0; i < a.size(); ++i) mixed[i] = share * a[i] + (1 - share) * b[i];
+      const Result of_a = cost(a, positives), of_b = cost(b, positives);
+      const auto mixture = [&](const auto& va, const auto& vb) {
+        Doubles all;
+        for (std::size_t i = 0; i < va.size(); ++i)
+          all.push_back(double{share} * static_cast<double>(va[i]) +
+                        (1 - double{share}) * static_cast<double>(vb[i]));
+        return all;
+      };
+      const Result of_both = cost(mixed, positives);
+      // As in expect_agrees, of three results.
+      const double u = test::rounding(DType::f32);
+      expect_within(of_both.loss, mixture(of_a.loss, of_b.loss), 3 * 16 * 16 * u, "loss");
+      expect_within(of_both.gradient, mixture(of_a.gradient, of_b.gradient), 3 * 16 * u,
+                    "gradient");
+    }
+  };
+  std::vector<float> a, b, two_of_a, two_of_b;
+  for (int row = 0; row < 6; ++row) {
+    for (const float t : {1, 0, 0, 0}) a.push_back(t);
+    for (const float t : {1, 1, 0, 1}) b.push_back(t);
+    for (const float t : {1, 0, 1, 0}) two_of_a.push_back(t);
+    for (const float t : {0, 0, 1, 1}) two_of_b.push_back(t);
+  }
+  expect_linear(a, b, PositiveWeight::equal);
+  expect_linear(two_of_a, two_of_b, PositiveWeight::balanced);
+}
+
+// K outputs of -30, of which e^-30 vanishes beside 1, cost 30 for each label that is there and
+// nothing else: balanced, the mean over the outputs is 30 however many are there, in parts or not,
+// and below one in all 30 times that.
+TEST_P(LossTest, BalancedLabelsWeighTogetherAsMuchAsAll) {
+  Rows rows = six_rows(4, DType::f32);
+  rows.scores = kSigmoidScores;
+  rows.slots = slots_of({0, 0, 0, 0, 0, 0});
+  rows.weights.assign(6, 1);
+  std::fill(rows.outputs.begin(), rows.outputs.end(), -30.0f);
+  const Buffer<float> targets =
+      buffer(std::vector<float>{0, 1,    0, 0, 1, 1, 1, 1, 0.75f, 0.25f, 0.75f, 0,
+                                0, 0.5f, 0, 0, 0, 0, 0, 0, 0.5f,  1,     0.5f,  0.5f});
+  const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+    sigmoid_cross_entropy(stream(), rows.head, in, targets, 4, PositiveWeight::balanced, out);
+  });
+  // Powers of two times 30, but for the sums 1.75 and 2.5 that are divided by: four roundings.
+  expect_within(result.loss, {30, 30, 30, 15, 0, 30}, 30 * 4 * test::rounding(DType::f32), "loss");
 }
 
 TEST_P(LossTest, HugeOutputsOfSeveralLabelsStayFinite) {

@@ -177,9 +177,31 @@ TEST(BatchMix, ProbabilitiesOfTheSourceAreMixed) {
   }
 }
 
+// A label of both is there as a whole, one of none not at all, and one of either by its share.
+// `label`, which files may lack, is not read.
+TEST(BatchMix, MultiHotLabelsAreBlendedByTheirShares) {
+  MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, true}});
+  for (float& value : run.batch.target()) value = value < 0.5f ? 0 : 1;
+  std::ranges::fill(run.batch.label(), -1);
+  run.run();
+  int blended = 0;
+  for (std::size_t row = 0; row < 400; ++row) {
+    const PairMix& mix = run.pair_of(row);
+    for (std::size_t k = 0; k < 4; ++k) {
+      const float own = run.target[row * 5 + k], other = run.target[(row ^ 1) * 5 + k];
+      blended += mix.mixes() && own != other;
+      // Exact, as with single labels.
+      const float expected = own == other ? own : own == 1 ? mix.own : mix.other;
+      ASSERT_EQ(run.batch.target()[row * 5 + k], expected) << row;
+    }
+    ASSERT_EQ(run.batch.target()[row * 5 + 4], 0);
+  }
+  EXPECT_GT(blended, 200);
+}
+
 TEST(BatchMix, RowsOfDifferentLabelSpacesStayAsTheyAre) {
   MixedBatch<float> run(both(), SampleLayout::image(4, 4, 1), 200,
-                        {{0, 3, false}, {1, 5, false}, {0, 3, false}});
+                        {{0, 3, false}, {1, 5, true}, {0, 3, false}});
   run.run();
   int apart = 0, together = 0;
   for (std::size_t row = 0; row < 200; ++row) {
@@ -191,9 +213,12 @@ TEST(BatchMix, RowsOfDifferentLabelSpacesStayAsTheyAre) {
     ASSERT_EQ(left_alone, !run.pair_of(row).mixes());
     if (same) continue;
     ASSERT_TRUE(left_alone);
-    for (std::int32_t k = 0; k < 6; ++k)
-      ASSERT_EQ(run.batch.target()[row * 6 + static_cast<std::size_t>(k)],
-                k == run.batch.label()[row] ? 1.f : 0.f);
+    for (std::int32_t k = 0; k < 6; ++k) {
+      const std::size_t at = row * 6 + static_cast<std::size_t>(k);
+      const float labelled = k == run.batch.label()[row] ? 1.f : 0.f;
+      const float expected = own != 1 ? labelled : k < 5 ? run.target[at] : 0.f;
+      ASSERT_EQ(run.batch.target()[at], expected);
+    }
   }
   EXPECT_GT(apart, 20);
   EXPECT_GT(together, 20);
@@ -250,7 +275,7 @@ std::vector<std::byte> mixed_on(const Device& device, MixedBatch<T>& run, const 
 
 template <class T>
 void expect_mixed_alike(const Device& device) {
-  const std::vector<MixedLabels> labels = {{0, 5, false}, {1, 3, false}};
+  const std::vector<MixedLabels> labels = {{0, 5, false}, {1, 3, false}, {2, 6, true}};
   for (const SampleShape shape : {SampleShape{16, 16, 3}, {7, 5, 3}, {9, 11, 1}}) {
     MixedBatch<T> run(both(0.8), SampleLayout::image(shape), 128, labels);
     const std::vector<std::byte> bytes = mixed_on(device, run, both(0.8), labels);
@@ -280,7 +305,8 @@ TEST(BatchMix, ADeviceRunOnTheHostMixesAlike) {
 
 // ---- in a run -----------------------------------------------------------------------------------
 
-/// Two generators, two heads, and this rank's share of their mixed batches.
+/// Four generators, three heads, of which one knows several labels, and this rank's share of their
+/// mixed batches.
 struct MixRun {
   static constexpr std::int64_t kBatch = 24;
   static constexpr std::uint64_t kSteps = 12;
@@ -289,14 +315,16 @@ struct MixRun {
     SourceContext context;
     context.size = 7;
     context.seed = 5;
-    for (const char* name : {"shapes", "noise", "dead_leaves"}) {
+    for (const char* name : {"shapes", "noise", "dead_leaves", "ifs_multi"}) {
       SourceSpec spec;
       spec.name = spec.generator = name;
+      if (spec.name == "ifs_multi") spec.params = {{"categories", "3", {}}};
       mixture.add(make_source(spec, context), {});
     }
     std::vector<MixedLabels> labels;
-    for (int s = 0; s < 3; ++s)
-      labels.push_back({s == 2 ? 0 : s, static_cast<int>(mixture.source(s).classes().size())});
+    for (int s = 0; s < 4; ++s)
+      labels.push_back(
+          {s == 2 ? 0 : s, static_cast<int>(mixture.source(s).classes().size()), s == 3});
     labels[0].classes = labels[2].classes = std::max(labels[0].classes, labels[2].classes);
     mix = std::make_unique<BatchMix>(config, kSeed, labels);
     SampleLayout layout = mixture.layout();
@@ -361,6 +389,32 @@ TEST(MixedRuns, ReplayFromTheStepCounterAlone) {
     graph->launch(replayed.stream);
     ASSERT_TRUE(*eager.batch == *replayed.batch) << step;
   }
+}
+
+TEST(MixedRuns, SeveralLabelsOfAGeneratorAreBlended) {
+  MixRun run(Share::whole(MixRun::kBatch));
+  const std::span<float> target = run.batch->target();
+  const std::size_t width = target.size() / MixRun::kBatch;
+  int blended = 0;
+  for (std::uint64_t step = 0; step < MixRun::kSteps; ++step) {
+    run.state.data()->step = step;
+    run.mixture.emit(run.stream, run.state.data(), run.batch->view());
+    const std::vector<float> emitted(target.begin(), target.end());
+    run.mix->enqueue(run.stream, run.state.data(), run.mixture.slots(), run.batch->view());
+    for (std::size_t row = 0; row < MixRun::kBatch; ++row) {
+      if (run.mixture.slots()[row].source != 3) continue;
+      const PairMix& mix = run.mix->pairs()[row / 2];
+      for (std::size_t k = 0; k < 3; ++k) {
+        const float own = emitted[row * width + k];
+        const float other = mix.mixes() ? emitted[(row ^ 1) * width + k] : own;
+        ASSERT_TRUE(own == 0 || own == 1) << own;
+        blended += own != other;
+        ASSERT_EQ(target[row * width + k], own == other ? own : own == 1 ? mix.own : mix.other);
+      }
+      for (std::size_t k = 3; k < width; ++k) ASSERT_EQ(target[row * width + k], 0);
+    }
+  }
+  EXPECT_GT(blended, 4);
 }
 
 TEST(MixedRuns, EveryPairOfTheRunHasDrawsOfItsOwn) {

@@ -136,6 +136,22 @@ TEST(Heads, HeldOutDataMustMeanTheSame) {
                {"source 'shapes': the network has no head for it"});
 }
 
+TEST(Heads, SayToMixingWhereTheirLabelsAre) {
+  for (const LossKind loss : {LossKind::class_label, LossKind::soft_label, LossKind::multi_label}) {
+    const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
+                                             head("jets", loss)};
+    const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
+    const auto labels = mixed_labels(heads, feed_heads(heads, configs, three_sources()), 3);
+    ASSERT_EQ(labels.size(), 3u);
+    const std::int32_t spaces[] = {0, 1, 0};
+    for (std::size_t s = 0; s < 3; ++s) {
+      EXPECT_EQ(labels[s].space, spaces[s]);
+      EXPECT_EQ(labels[s].classes, 2);
+      EXPECT_EQ(labels[s].in_target, s == 1 && loss != LossKind::class_label);
+    }
+  }
+}
+
 // Micro-averaged: of 10 labels that are there 6 are said to be, and 2 that are not.
 TEST(Heads, ReportTheF1ScoreOfSeveralLabels) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),

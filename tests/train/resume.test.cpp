@@ -21,24 +21,30 @@ using test::small_run;
 using test::TemporaryFolder;
 
 TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
-  for (const char* setting : {"optimizer.kind=adamw", "optimizer.kind=sgd", "train.ema=0.9",
-                              "data.mix={mixup: 0.8, cutmix: 1}",
-                              "data.sources.1={name: noise, kind: generator, weight: 1, "
-                              "generator: dead_leaves, params: {fill: ising, fills: 4}}"}) {
-    SCOPED_TRACE(setting);
+  const std::string mix = "data.mix={mixup: 0.8, cutmix: 1}";
+  const std::string noise = "data.sources.1={name: noise, kind: generator, weight: 1, generator: ";
+  for (const std::vector<std::string>& settings : std::vector<std::vector<std::string>>{
+           {"optimizer.kind=adamw"},
+           {"optimizer.kind=sgd"},
+           {"train.ema=0.9"},
+           {mix},
+           {mix, noise + "ifs_multi, params: {categories: 4}}",
+            "heads=[{name: shapes}, {name: noise, loss: multi_label, positives: balanced}]"},
+           {noise + "dead_leaves, params: {fill: ising, fills: 4}}"}}) {
+    SCOPED_TRACE(settings.back());
     const TemporaryFolder straight, broken;
     Listener listener;
-    Trainer whole(small_run(straight.path(), {setting}), listener, quick());
+    Trainer whole(small_run(straight.path(), settings), listener, quick());
     whole.run();
     {
       const SignalGuard guard;
       Listener stopper;
       stopper.interrupt_at = 12;
-      Trainer first(small_run(broken.path(), {setting}), stopper, quick());
+      Trainer first(small_run(broken.path(), settings), stopper, quick());
       EXPECT_EQ(first.run().status, RunStatus::interrupted);
       EXPECT_LT(first.step(), 30u);
     }
-    Trainer second(small_run(broken.path(), {setting}), listener, quick());
+    Trainer second(small_run(broken.path(), settings), listener, quick());
     EXPECT_GT(second.step(), 0u);
     second.run();
     EXPECT_EQ(second.state_bytes(), whole.state_bytes());
