@@ -3,6 +3,7 @@
 #include "cli/program.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/given_twice.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "kernels/device.h"
@@ -42,6 +43,15 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
   return names;
 }
 
+/// In better words than the parser's.
+void expect_each_once(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& given = option->results();
+    if (option->get_items_expected_max() == 1 && given.size() > 1)
+      fail_given_twice({"command line"}, option->get_name(), given[0], given[1]);
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "Synthetic training data, made where it is consumed, and the training that consumes it"};
@@ -62,6 +72,7 @@ int run(int argc, char** argv) {
       fail(ErrorKind::config, {fmt::format("unknown subcommand '{}'", argv[1]), "",
                                name_advice(argv[1], names_of(commands))});
     }
+    for (const CLI::App* subcommand : app.get_subcommands()) expect_each_once(*subcommand);
     const std::string name =
         app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
     print_error(

@@ -136,11 +136,10 @@ std::unique_ptr<SampleFeed> open_configuration(
   range.step = options.step.value_or(0);
   range.count = options.count;
   range.dense = dense_of(options);
-  std::vector<std::string> overrides = {"device=cpu"};  // samples are the same anywhere
-  for (const std::string& text : options.settings) {
-    parse_setting(text);
-    overrides.push_back(text);
-  }
+  std::vector<std::string> overrides = options.settings;
+  bool names_device = false;
+  for (const std::string& text : overrides) names_device |= parse_setting(text).name == "device";
+  if (!names_device) overrides.emplace_back("device=cpu");  // samples are the same anywhere
   const RunConfig config = RunConfig::load(options.what, overrides);
   auto feed = std::make_unique<RunSamples>(config, range);
   if (options.count) return feed;

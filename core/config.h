@@ -96,8 +96,9 @@ class ConfigDocument {
  public:
   /// Reads a file. `overrides` are `optimizer.lr=0.1` or `data.sources.0.weight=2`, applied in
   /// order over the file; a value that begins with [ or { is YAML, anything else is a scalar as it
-  /// stands. Errors (config): no such file, longer than 256 KiB, not UTF-8, not YAML, duplicate
-  /// key, malformed override.
+  /// stands. One may change a part of what an earlier one set, but not undo it. Errors (config): no
+  /// such file, longer than 256 KiB, not UTF-8, not YAML, duplicate key, malformed override, two
+  /// overrides of the same value, or of a value and then of all that it lies in.
   static ConfigDocument load(const std::filesystem::path& file,
                              std::span<const std::string> overrides = {});
   /// The same from text; `name` stands for the file in messages.

@@ -1,6 +1,7 @@
 #include "core/params.h"
 
 #include "core/error.h"
+#include "core/given_twice.h"
 #include "core/text.h"
 
 #include <fmt/format.h>
@@ -344,20 +345,32 @@ void expect_effect(const BoundTable& table, void* target,
   }
 }
 
+/// `before`: the setting of this name so far, or none.
+void expect_first(const ParamSetting* before, const ParamSetting& setting) {
+  if (before != nullptr)
+    fail_given_twice(setting.place, setting.name, before->value, setting.value);
+}
+
 }  // namespace
 
 void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
                    const Place& place) {
+  const ParamSetting* preset = nullptr;
   for (const ParamSetting& setting : settings) {
-    if (asks_for_preset(table, setting)) apply_preset(table, target, setting);
+    if (!asks_for_preset(table, setting)) continue;
+    expect_first(preset, setting);
+    apply_preset(table, target, setting);
+    preset = &setting;
   }
   const std::vector<BoundRow>& rows = table.rows;
   std::vector<const ParamSetting*> given(rows.size(), nullptr);
   for (const ParamSetting& setting : settings) {
     if (asks_for_preset(table, setting)) continue;
     const BoundRow& bound = find_row(table, setting.name, setting.place);
+    const ParamSetting*& own = given[static_cast<std::size_t>(&bound - rows.data())];
+    expect_first(own, setting);
     bound.put(target, parse_param(bound.row, setting.value, setting.place));
-    given[static_cast<std::size_t>(&bound - rows.data())] = &setting;
+    own = &setting;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].row.required || given[i] != nullptr) continue;

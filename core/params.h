@@ -118,8 +118,8 @@ void set_param(const BoundTable& table, void* target, const ParamSetting& settin
 /// names no place of its own and gets theirs.
 [[noreturn]] void rethrow_at(const Place& place, std::span<const ParamSetting> settings,
                              const Error& error);
-/// Sets what is listed, a preset first (a later setting of the same name wins), and insists on
-/// required rows. What is listed and has no effect is refused, what a preset has so is left at its
+/// Sets what is listed, a preset first, and insists on required rows. What is listed twice is
+/// refused, and what is listed and has no effect; what a preset has so is left at its
 /// default.
 void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
                    const Place& place);
@@ -182,8 +182,8 @@ class ParamTable {
     detail::set_param(table_, &target, {name, text, place});
   }
   /// The struct with its defaults and these settings. Errors as `set`, and (config) where a
-  /// required parameter is missing, and where one that has no effect beside the others is not its
-  /// default; `place` is where the settings as a whole were written.
+  /// required parameter is missing, where one is set twice, and where one that has no effect beside
+  /// the others is not its default; `place` is where the settings as a whole were written.
   Struct read(std::span<const ParamSetting> settings, const Place& place = {}) const {
     Struct values{};
     detail::read_settings(table_, &values, settings, place);

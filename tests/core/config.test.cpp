@@ -195,10 +195,10 @@ TEST(Config, AliasesThatNeverEndAreRefused) {
   EXPECT_NE(refusal(laughs).find("the configuration never ends"), std::string::npos);
 }
 
-TEST(Config, OverridesReplaceAddAndTheLastWins) {
-  const Optimizer values = read_optimizer(
-      parse("optimizer: {lr: 1}\n", {"optimizer.lr=2", "optimizer.steps=3", "optimizer.lr=4",
-                                     "optimizer.betas=[0.5]", "optimizer.name=a=b: c"}));
+TEST(Config, OverridesReplaceAndAdd) {
+  const Optimizer values = read_optimizer(parse(
+      "optimizer: {lr: 1}\n",
+      {"optimizer.lr=4", "optimizer.steps=3", "optimizer.betas=[0.5]", "optimizer.name=a=b: c"}));
   EXPECT_EQ(values.lr, 4);
   EXPECT_EQ(values.steps, 3);
   EXPECT_EQ(values.betas, std::vector<double>{0.5});
@@ -206,6 +206,26 @@ TEST(Config, OverridesReplaceAddAndTheLastWins) {
   EXPECT_EQ(read_optimizer(parse("", {"optimizer.lr=2"})).lr, 2);
   EXPECT_EQ(read_optimizer(parse("optimizer: {lr: 1}\n", {"optimizer={steps: 5}"})).lr, 0.1);
   EXPECT_EQ(read_optimizer(parse("", {"optimizer.name="})).name, "");
+}
+
+TEST(Config, AnOverrideIsNotUndoneByAnother) {
+  EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer.steps=3", " optimizer . lr = 4"}),
+            "command line: optimizer.lr is given twice, as '2' and as '4' (only one of the two can "
+            "hold)\n  leave one of them out");
+  const std::string undone =
+      "command line: 'optimizer={steps: 5}' would undo 'optimizer.lr=2', which stands before it "
+      "(it sets all of 'optimizer')\n  write 'optimizer.lr=2' behind it, or leave it out";
+  EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer={steps: 5}"}), undone);
+  // The other way round, a part of what was set is changed.
+  const Optimizer values = read_optimizer(
+      parse("optimizer: {lr: 1}\n", {"optimizer={steps: 5, lr: 3}", "optimizer.lr=2"}));
+  EXPECT_EQ(values.lr, 2);
+  EXPECT_EQ(values.steps, 5);
+  const std::vector<std::string> element = {"data.sources.0.weight=1", "data.sources=[]"};
+  EXPECT_THROW(parse(kText, element), Error);
+  EXPECT_THROW(parse(kText, {"data.sources.0.weight=1", "data.sources.00.weight=1"}), Error);
+  // Names that begin alike are two.
+  EXPECT_EQ(parse("", {"a.lr_low=1", "a.lr=2"}).root().section("a").keys().size(), 2u);
 }
 
 TEST(Config, OverridesReachListElements) {

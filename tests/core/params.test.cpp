@@ -167,7 +167,7 @@ TEST(ParamTable, ReadsSettingsAndInsistsOnRequiredOnes) {
                          .text("generator", &Needy::generator, "which generator")
                          .required()
                          .integer("size", &Needy::size, {1, 4096}, "px", "side of the image");
-  const std::vector<ParamSetting> both = {{"generator", "shapes"}, {"size", "8"}, {"size", "16"}};
+  const std::vector<ParamSetting> both = {{"generator", "shapes"}, {"size", "16"}};
   EXPECT_EQ(needy.read(both).size, 16);
   EXPECT_EQ(needy.read(both).generator, "shapes");
   const std::vector<ParamSetting> one = {{"size", "8"}};
@@ -256,6 +256,17 @@ TEST(ParamTable, ListsReadBackFromTheirYaml) {
   // The way of a generator's or model's own parameters: settings, then the table.
   const Lists settings = lists_table().read(ConfigDocument::parse(yaml, "a").root().settings());
   EXPECT_EQ(settings.names, lists.names);
+}
+
+TEST(ParamTable, TakesASettingOnce) {
+  const auto read = [](const std::vector<ParamSetting>& settings) {
+    return message_of(ErrorKind::config, [&] { lists_table().read(settings); });
+  };
+  const std::string end = " (only one of the two can hold)\n  leave one of them out";
+  EXPECT_EQ(read({{"depth", "3"}, {"names", "[]"}, {"depth", " 5", {"command line"}}}),
+            "command line: depth is given twice, as '3' and as '5'" + end);
+  EXPECT_EQ(read({{"preset", "deep"}, {"preset", "named"}}),
+            "preset is given twice, as 'deep' and as 'named'" + end);
 }
 
 TEST(ParamTable, APresetComesBeforeWhatIsWritten) {
