@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
+#include "core/counted.h"
 #include "core/text.h"
 #include "generators/export_layout.h"
 
@@ -28,6 +29,10 @@ int run(const Options& options) {
     report = export_samples(*feed, options.out, {options.layout, progress});
   });
   if (!done) return kInterrupted;
+  if (report.abandoned > 0) {
+    print_notes({fmt::format("removed what an export that was killed had left beside {}: {}",
+                             options.out, counted(report.abandoned, "folder"))});
+  }
   if (report.overflow.samples > 0) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
                  "; they are left out, and counted in the metadata"});

@@ -3,11 +3,11 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "core/write_paths.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
@@ -19,25 +19,19 @@
 
 namespace wellspring {
 namespace fs = std::filesystem;
+
+using detail::fail_write;
+using detail::folder_of;
+using detail::require_writable_folder_of;
+using detail::sync_folder;
+using detail::temporary_beside;
+using detail::without_slash;
+
 namespace {
 
-constexpr std::string_view kTemporaryPrefix = ".tmp-";
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
-[[noreturn]] void fail_write(const fs::path& path, const char* verb, int error) {
-  std::string advice;
-  if (error == ENOSPC || error == EDQUOT) advice = "free some space, or write elsewhere";
-  if (error == EFBIG) advice = "raise the limit of file sizes (ulimit -f), or write elsewhere";
-  if (error == EACCES || error == EROFS) advice = "choose a folder that you may write to";
-  fail(ErrorKind::runtime,
-       {fmt::format("{}: cannot {}", path.string(), verb), reason(error), advice});
-}
-
 [[noreturn]] void fail_read(const fs::path& path, int error) {
-  fail(ErrorKind::data, {fmt::format("{}: cannot read", path.string()), reason(error)});
+  fail(ErrorKind::data,
+       {fmt::format("{}: cannot read", path.string()), std::generic_category().message(error)});
 }
 
 [[noreturn]] void fail_missing(const fs::path& path, const char* what) {
@@ -52,55 +46,6 @@ void write_fully(const fs::path& path, int descriptor, Bytes bytes) {
     if (count <= 0) fail_write(path, "write", count < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
-}
-
-/// Makes a rename or a new name in this folder survive a power failure.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail_write(folder, "open the folder", errno);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  // Some network file systems do not sync folders and say EINVAL: there is nothing more to do.
-  if (error != 0 && error != EINVAL) fail_write(folder, "sync the folder", error);
-}
-
-void sync_file(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail_write(path, "open", errno);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  if (error != 0 && error != EINVAL) fail_write(path, "sync", error);
-}
-
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
-/// Tells the caller in its own words what would fail under a temporary's name.
-void require_writable_folder_of(const fs::path& path) {
-  const fs::path folder = folder_of(path);
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    fail(ErrorKind::runtime,
-         {fmt::format("{}: cannot create", path.string()),
-          fmt::format("{} {}", folder.string(),
-                      fs::exists(folder, error) ? "is no folder" : "is not there"),
-          missing_part(folder)});
-  }
-  if (::access(folder.c_str(), W_OK) != 0) fail_write(path, "create", errno);
-}
-
-/// Unique among the processes and threads of this machine: ".tmp-model.safetensors-4711-0".
-fs::path temporary_beside(const fs::path& path) {
-  require_writable_folder_of(path);
-  static std::atomic<unsigned> count = 0;
-  return folder_of(path) /
-         fmt::format("{}{}-{}-{}", kTemporaryPrefix, path.filename().string(), ::getpid(), count++);
-}
-
-/// Without a slash at the end, so that its last part is its name.
-fs::path without_slash(const fs::path& path) {
-  return path.has_filename() ? path : path.parent_path();
 }
 
 /// True if something is there; an unreadable path is an error, not an absence.
@@ -405,85 +350,6 @@ void write_file(const fs::path& path, Bytes bytes) {
 
 void write_file(const fs::path& path, std::string_view text) {
   write_file(path, bytes_of(text));
-}
-
-AtomicFolder::AtomicFolder(fs::path path)
-    : path_(without_slash(path)), temporary_(temporary_beside(path_)) {
-  if (::mkdir(temporary_.c_str(), 0777) != 0) fail_write(temporary_, "make the folder", errno);
-}
-
-AtomicFolder::~AtomicFolder() {
-  std::error_code ignored;  // a destructor has nobody to tell
-  if (!committed_) fs::remove_all(temporary_, ignored);
-}
-
-OutputFile AtomicFolder::create(const std::string& name) {
-  return OutputFile(temporary_ / name, OutputFile::Mode::create);
-}
-
-void AtomicFolder::commit() {
-  std::error_code error;
-  for (fs::directory_iterator entry(temporary_, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->is_regular_file(error)) sync_file(entry->path());
-  }
-  if (error) fail_write(temporary_, "list the folder", error.value());
-  sync_folder(temporary_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    // A folder with something in it cannot be renamed over.
-    const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
-    if (!occupied) fail_write(path_, "rename the new folder", errno);
-    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
-      fs::remove_all(temporary_, error);  // the older one; if it stays, it is a stale temporary
-    } else if (errno == EINVAL || errno == ENOSYS) {
-      detail::replace_folder_in_steps(temporary_, path_);
-    } else {
-      fail_write(path_, "replace the older folder", errno);
-    }
-  }
-  committed_ = true;
-  sync_folder(folder_of(path_));
-}
-
-void detail::replace_folder_in_steps(const fs::path& ours, const fs::path& theirs) {
-  fs::path aside = theirs;
-  aside += ".old";
-  std::error_code ignored;  // what cannot be removed makes the next rename fail
-  fs::remove_all(aside, ignored);
-  if (::rename(theirs.c_str(), aside.c_str()) != 0) {
-    fail_write(theirs, "move the older folder aside", errno);
-  }
-  if (::rename(ours.c_str(), theirs.c_str()) != 0) {
-    const int error = errno;
-    if (::rename(aside.c_str(), theirs.c_str()) != 0) {
-      fail_write(theirs, "bring the older folder back", errno);
-    }
-    fail_write(theirs, "rename the new folder", error);
-  }
-  fs::remove_all(aside, ignored);
-}
-
-void remove_folder(const fs::path& path) {
-  const fs::path aside = temporary_beside(path);
-  if (::rename(path.c_str(), aside.c_str()) != 0) fail_write(path, "remove", errno);
-  std::error_code ignored;  // what cannot be removed now is a stale temporary
-  fs::remove_all(aside, ignored);
-}
-
-int remove_stale_temporaries(const fs::path& folder) {
-  std::vector<fs::path> stale;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(kTemporaryPrefix)) {
-      stale.push_back(entry->path());
-    }
-  }
-  for (const fs::path& path : stale) {
-    fs::remove_all(path, error);
-    if (error) fail_write(path, "remove", error.value());
-  }
-  return static_cast<int>(stale.size());
 }
 
 }  // namespace wellspring

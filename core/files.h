@@ -1,6 +1,6 @@
 // Files that are whole or not there: reading, writing with every error seen, and publishing a file
-// or a folder at once, so that a run killed at any point leaves the older one or the new one.
-// Called by checkpoints, exports, reports and readers; host only.
+// at once, so that a run killed at any point leaves the older one or the new one; folders likewise
+// in core/atomic_folder.h. Called by checkpoints, exports, reports and readers; host only.
 #pragma once
 
 #include "core/bytes.h"
@@ -121,35 +121,6 @@ class AtomicFile : public ByteSink {
 void write_file(const std::filesystem::path& path, Bytes bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// A folder of files that appears at `commit` with everything in it, in place of an older one of
-/// that name. The two change places in one operation; on file systems without it (NFS) a run killed
-/// at that very moment leaves the older one as PATH.old.
-class AtomicFolder {
- public:
-  explicit AtomicFolder(std::filesystem::path path);
-  AtomicFolder(const AtomicFolder&) = delete;
-  AtomicFolder& operator=(const AtomicFolder&) = delete;
-  ~AtomicFolder();
-
-  /// A new file in it; close it (`finish`) before `commit`.
-  OutputFile create(const std::string& name);
-  /// Where the files lie before `commit`.
-  const std::filesystem::path& temporary() const { return temporary_; }
-  void commit();
-
- private:
-  std::filesystem::path path_, temporary_;
-  bool committed_ = false;
-};
-
-/// Removes a folder with all that is in it. A process that is killed meanwhile leaves it whole, or
-/// a stale temporary. Error (runtime) where it cannot be removed.
-void remove_folder(const std::filesystem::path& path);
-
-/// Removes what killed runs left of AtomicFile and AtomicFolder in this folder; only its one writer
-/// may call it. Returns how many it removed.
-int remove_stale_temporaries(const std::filesystem::path& folder);
-
 /// Keeps a folder to one process: a lock on the file ".lock" in it, which the system gives back
 /// when the process ends, however it ends. The file stays; it tells who wrote there last.
 class FolderLock {
@@ -168,11 +139,5 @@ class FolderLock {
   int descriptor_ = -1;
   bool held_ = false;
 };
-
-namespace detail {
-/// Where two names cannot be exchanged: `theirs` goes aside, `ours` takes its place.
-void replace_folder_in_steps(const std::filesystem::path& ours,
-                             const std::filesystem::path& theirs);
-}  // namespace detail
 
 }  // namespace wellspring

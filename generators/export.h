@@ -14,6 +14,8 @@ namespace wellspring {
 struct ExportReport {
   std::vector<std::string> arrays;  ///< that were written
   SetOverflow overflow;             ///< what did not fit into the rows of a set, and was left out
+  int abandoned =
+      0;  ///< temporary folders that exports to the same place left when they were killed
 };
 
 struct ExportOptions {

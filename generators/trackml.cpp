@@ -1,7 +1,7 @@
 #include "generators/trackml.h"
 
+#include "core/atomic_folder.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/signals.h"
 #include "core/version.h"
 
@@ -180,6 +180,7 @@ ExportReport export_trackml(SampleFeed& feed, const std::filesystem::path& path,
   }
   expect_replaceable(path);
   EventTables tables(feed.origins()[0].info.features);
+  const int abandoned = remove_abandoned_folders(path, is_table);
   AtomicFolder folder(path);
   std::uint64_t done = 0;
   feed.make([&](const HostSamples& samples) {
@@ -197,7 +198,7 @@ ExportReport export_trackml(SampleFeed& feed, const std::filesystem::path& path,
   metadata["version"] = kVersion;
   EventTables::put(folder, "metadata.json", metadata.dump(2) + "\n");
   folder.commit();
-  return {{"hits", "truth", "particles", "metadata"}, feed.overflow()};
+  return {{"hits", "truth", "particles", "metadata"}, feed.overflow(), abandoned};
 }
 
 }  // namespace wellspring

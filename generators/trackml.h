@@ -19,7 +19,8 @@ namespace wellspring {
 /// mm and GeV; and metadata.json, all it takes to make them again. Hits are numbered from 1 in
 /// order of volume, layer, z and x, which tells nothing of particles; there are no modules, so
 /// module_id is 0, and no table of cells. Particles are those with a hit. Numbers are f32 in their
-/// shortest decimal text. `progress` as for export_samples. Errors: config where the feed has not
+/// shortest decimal text. What killed exports left of the same folder is removed before. `progress`
+/// as for export_samples. Errors: config where the feed has not
 /// all of these features, by name, in mm, or is of several sources, or where a folder of this name
 /// holds anything else than such tables, which it would lose; runtime where files cannot be
 /// written.

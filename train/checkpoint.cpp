@@ -1,7 +1,7 @@
 #include "train/checkpoint.h"
 
+#include "core/atomic_folder.h"
 #include "core/counted.h"
-#include "core/files.h"
 #include "core/safetensors.h"
 #include "core/sha256.h"
 #include "core/text.h"

@@ -1,5 +1,6 @@
 #include "train/run_folder.h"
 
+#include "core/atomic_folder.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "train/report.h"

@@ -1,5 +1,6 @@
 #include "core/files.h"
 
+#include "core/atomic_folder.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_folder.h"
@@ -224,6 +225,42 @@ TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
   EXPECT_EQ(slurp(folder / "model"), "old");
   EXPECT_EQ(remove_stale_temporaries(folder / "absent"), 0);
+}
+
+TEST(AtomicFolder, WhatIsAbandonedIsToldFromWhatLives) {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    for (const char* file : {"event1.csv", "notes.txt"}) {
+      auto* const events = new AtomicFolder(folder / "events");
+      events->create(file).write("half");
+    }
+    new AtomicFolder(folder / "other");
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(folder.names().size(), 3u);
+  AtomicFolder living(folder / "events");
+  living.create("event1.csv").write("half");
+  make_folders(folder / "elsewhere");
+  fs::create_directory_symlink("elsewhere", folder / ".tmp-events-1-1");
+  make_folders(folder / ".tmp-events-mine");
+  make_folders(folder / ".tmp-events-1-2/folder.csv");
+  const std::vector<std::string> before = folder.names();
+
+  const auto ours = [](const std::string& name) { return name.ends_with(".csv"); };
+  EXPECT_EQ(remove_abandoned_folders(folder / "events/", ours), 1);
+  const std::string own = ".tmp-events-" + std::to_string(child) + "-";
+  for (const std::string& name : before) {
+    const bool abandoned = name.starts_with(own) && !fs::exists(folder / name / "notes.txt");
+    EXPECT_EQ(fs::exists(folder / name), !abandoned) << name;
+  }
+  EXPECT_EQ(remove_abandoned_folders(folder / "events", ours), 0);
+  EXPECT_EQ(remove_abandoned_folders(folder / "absent/events", ours), 0);
+  living.commit();
+  EXPECT_EQ(slurp(folder / "events/event1.csv"), "half");
 }
 
 TEST(AtomicFolder, FoldersAreRemovedWithAllThatIsInThem) {

@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include "core/atomic_folder.h"
 #include "core/safetensors.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/train/training_testing.h"

@@ -10,9 +10,13 @@
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <signal.h>
 #include <sstream>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 namespace wellspring {
@@ -111,6 +115,25 @@ TEST(TrackMl, ReplacesItsOwnTablesAlone) {
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
                      {"events.trackml", "without metadata.json", "another name"});
   EXPECT_TRUE(std::filesystem::exists(path / "event000000001-hits.csv"));
+}
+
+TEST(TrackMl, RemovesWhatAKilledExportLeft) {
+  const test::TemporaryFolder folder;
+  const auto write = [&](const std::function<void(std::uint64_t)>& progress) {
+    GeneratorFeed feed(make_generator("tracks", 1, {{"columns", "truth", {}}}), {5, 0, 2},
+                       {.batch = 1, .threads = 1});
+    return export_samples(feed, folder.path() / "events.trackml", {"", progress});
+  };
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) write([](std::uint64_t) { ::kill(::getpid(), SIGKILL); });
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(folder.names().size(), 1u);
+  EXPECT_EQ(write({}).abandoned, 1);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"events.trackml"});
+  EXPECT_EQ(write({}).abandoned, 0);
 }
 
 }  // namespace
