@@ -140,6 +140,17 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
         "let the head learn something else: loss: regression"});
 }
 
+void require_variety(const HeadConfig& head, const HeadTarget& target, const SourceTruth& source) {
+  if (target.low < target.high) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: target '{}' of source '{}' is {:g}{}{} in every sample", prefix_of(head),
+                    target.name, source.name, target.low, target.unit.empty() ? "" : " ",
+                    target.unit),
+        "one number is all there is to learn, whatever the samples look like",
+        "leave it out of the targets, or let the source vary it: by the parameters of a generator, "
+        "by rows with other values"});
+}
+
 /// Adds what `source` says of the head; `first`: it is the first to say it.
 void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source, bool first) {
   if (spec.loss != LossKind::regression) {
@@ -153,6 +164,7 @@ void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source,
     const HeadTarget target = find_target(source, head.targets[i])->target;
     if (first) spec.targets.push_back(target);
     require_equal_target(head, spec.targets[i], target, source);
+    require_variety(head, target, source);
   }
 }
 

@@ -84,7 +84,7 @@ struct SourceTruth {
 
 /// The heads that `configs` describe over these sources, their outputs side by side in that order.
 /// Errors (config): a head that no source teaches, a source that teaches none, targets that a
-/// source lacks or that have another range there, label spaces that differ.
+/// source lacks, that have another range there or a single value, label spaces that differ.
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources);
 

@@ -100,8 +100,6 @@ std::vector<LatentInfo> describe(const std::vector<ValueInfo>& names,
       column.low = std::min(column.low, values[i]);
       column.high = std::max(column.high, values[i]);
     }
-    if (!(column.high > column.low))
-      column.high = column.low + 1;  // one value: a range all the same
     columns.push_back(std::move(column));
   }
   return columns;

@@ -399,7 +399,6 @@ class ArrayFileRows final : public ArrayRows {
     const double gev = 1000 / per_mev_;
     latent.low = settings.energy_low > 0 ? static_cast<float>(settings.energy_low * gev) : least;
     latent.high = settings.energy_high > 0 ? static_cast<float>(settings.energy_high * gev) : most;
-    if (!(latent.high > latent.low)) latent.low = 0;  // one energy alone: a range all the same
     truth.columns.push_back(std::move(latent));
     return truth;
   }
