@@ -73,6 +73,10 @@ ConfigKind ConfigNode::kind(const std::string& key) const {
   return at(key).kind();
 }
 
+bool ConfigNode::stands(const std::string& key) const {
+  return value_->find(key) != nullptr;
+}
+
 std::vector<std::string> ConfigNode::keys() const {
   std::vector<std::string> keys;
   for (const auto& [key, entry] : value_->entries) keys.push_back(key.name);

@@ -41,6 +41,9 @@ class ConfigNode {
   /// What stands under `key` of this map, which becomes a known key.
   ConfigKind kind(const std::string& key) const;
   bool has(const std::string& key) const { return kind(key) != ConfigKind::absent; }
+  /// Whether something stands there, which does not make it a known key: for what is refused where
+  /// it stands.
+  bool stands(const std::string& key) const;
   /// The keys of this map, in their order; none of anything else.
   std::vector<std::string> keys() const;
   /// Any kind of value, possibly absent.

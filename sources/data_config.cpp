@@ -85,7 +85,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   }
   if (is_event(spec)) {
     for (const char* const key : {"augment", "normalise", "padding", "interpolation"})
-      if (node.has(key))
+      if (node.stands(key))
         node.refuse(fmt::format("{} beside events", key), "only images are augmented");
     expect_repeats_differ(node, source);
     return source;

@@ -477,7 +477,7 @@ Augmentations Augmentations::without_list() const {
 }
 
 void read_augmentations(const ConfigNode& node, Augmentations& values) {
-  if (node.has("view"))
+  if (node.stands("view"))
     node.at("view").refuse("`view` is now a list of operations",
                            "what is done to a sample has an order",
                            "write augment: [flip_x: 0.5, shift: 0.125] and "

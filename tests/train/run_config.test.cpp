@@ -76,6 +76,20 @@ TEST(RunConfigTest, UnknownKeysAreRefusedWithTheirPlaceAndTheNearestName) {
   EXPECT_TRUE(contains(message, "did you mean 'lr'")) << message;
 }
 
+TEST(RunConfigTest, KnownKeysAreThoseThatApply) {
+  EXPECT_TRUE(contains(refusal({"data.viev=1"}),
+                       "known: root, size, limit_per_class, augment, normalise, padding, "
+                       "interpolation, sources, schedule, mix"))
+      << refusal({"data.viev=1"});
+  EXPECT_TRUE(contains(refusal({"data.view={}"}), "`view` is now a list of operations"));
+  const std::string events = refusal(
+      {"data.sources=[{name: a, generator: ee_mumu, q: 1}, {name: b, generator: ee_mumu}]"});
+  EXPECT_TRUE(contains(events, "unknown key 'q' in data.sources[0]")) << events;
+  EXPECT_FALSE(contains(events, "augment")) << events;
+  EXPECT_TRUE(contains(refusal({"data.sources=[{name: a, generator: ee_mumu, augment: []}]"}),
+                       "augment beside events"));
+}
+
 TEST(RunConfigTest, NamesOfOthersAreChecked) {
   EXPECT_TRUE(contains(refusal({"model.name=cnm"}), "did you mean 'cnn'"));
   EXPECT_TRUE(contains(refusal({"data.sources.0.generator=shape"}), "did you mean 'shapes'"));
