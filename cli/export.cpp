@@ -58,7 +58,7 @@ Command add_export(CLI::App& parent) {
   for (const ExportLayout& layout : export_layouts()) {
     layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);
     if (!layout.generators.empty())
-      layouts += " (default where one generator is named: " + join(layout.generators) + ")";
+      layouts += " (default where all samples are of " + join(layout.generators, " or ") + ")";
   }
   app->add_option("--layout", options->layout,
                   "of HDF5 files, what stands for the values: " + layouts);

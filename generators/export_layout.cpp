@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "core/yaml_json.h"
 #include "generators/events/telescope.h"
 
 #include <fmt/format.h>
@@ -30,6 +31,12 @@ const SampleInfo* only_info(const SampleFeed& feed) {
 
 std::int64_t rows_of(const SampleFeed& feed) {
   return static_cast<std::int64_t>(feed.count());
+}
+
+/// Of the generator that makes all samples of the feed; nothing where none does.
+nlohmann::ordered_json parameters_of(const SampleFeed& feed) {
+  if (feed.origins().size() != 1 || feed.origins().front().parameters.empty()) return nullptr;
+  return yaml_to_json(feed.origins().front().parameters);
 }
 
 /// Images and events: x as it is.
@@ -188,8 +195,8 @@ class JetNetArrays final : public ValueArrays {
     const auto gev = gev_in(info->globals.front().unit);
     if (!gev) refuse(name, "momenta are in '" + info->globals.front().unit + "', not in GeV");
     gev_ = *gev;
-    const nlohmann::ordered_json identity = feed.identity();
-    if (identity.contains("parameters") && identity["parameters"].value("frame", "lab") != "lab")
+    const nlohmann::ordered_json parameters = parameters_of(feed);
+    if (!parameters.is_null() && parameters.value("frame", "lab") != "lab")
       refuse(name,
              "particles are seen from the jet's frame, and the layout has them beside the jet");
   }
@@ -278,10 +285,9 @@ class IceCubeArrays final : public ValueArrays {
     }
     azimuth_ = place_of("azimuth", info->latents).value();
     zenith_ = place_of("zenith", info->latents).value();
-    const nlohmann::ordered_json identity = feed.identity();
-    if (!identity.contains("parameters"))
+    const nlohmann::ordered_json parameters = parameters_of(feed);
+    if (parameters.is_null())
       refuse(name, "it has the places of the modules, which the generator alone tells");
-    const nlohmann::ordered_json& parameters = identity["parameters"];
     array_ = telescope::triangular_array(parameters.at("strings").get<int>(),
                                          parameters.at("modules").get<int>(),
                                          parameters.at("string_spacing").get<double>(),
@@ -421,7 +427,7 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleFeed
   const std::vector<ExportLayout>& layouts = export_layouts();
   const ExportLayout& columns = layouts.front();
   if (name.empty()) {
-    if (!is_hdf5(path) || !feed.identity().contains("generator")) return columns;
+    if (!is_hdf5(path) || parameters_of(feed).is_null()) return columns;
     const SampleInfo& info = feed.origins().front().info;
     const auto own = std::ranges::find_if(layouts, [&](const ExportLayout& layout) {
       return std::ranges::count(layout.generators, info.name) > 0 && layout.fits(info);

@@ -16,7 +16,8 @@ namespace wellspring {
 struct ExportLayout {
   std::string name;
   std::string arrays;  ///< what it has in place of x, one line for help
-  /// Whose HDF5 files have it where none is named and samples fit; none: all others'.
+  /// Whose HDF5 files have it where all samples are of one of these, they fit, and no layout is
+  /// named; none: all others'.
   std::vector<std::string> generators = {};
   bool (*fits)(const SampleInfo&) = nullptr;
 };

@@ -14,7 +14,7 @@ GeneratorFeed::GeneratorFeed(Generator& generator, const SampleRange& range,
     : generator_(generator),
       range_(range),
       making_(making),
-      origins_{{generator.info().name, generator.info(), true, {}}} {
+      origins_{{generator.info().name, generator.info(), true, {}, generator.parameters_yaml()}} {
   if (making.dense == DenseTruth::plane) expect_plane(generator.info());
 }
 

@@ -23,6 +23,7 @@ struct SampleOrigin {
   SampleInfo info;         ///< of a data set: layout, classes and the names of its latents
   bool has_range = false;  ///< whether low and high of `info` are known
   AugmentationPlan augmentation;  ///< whose normalisation a picture undoes
+  std::string parameters;         ///< of a generator: all of them, as YAML; "" of a data set
 };
 
 /// What stands over a picture of samples.

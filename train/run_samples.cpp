@@ -20,9 +20,10 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
   origin.name = source.name();
   const SourceSpec& spec = configured.spec;
   if (spec.kind == SourceKind::generator) {
-    origin.info =
-        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place)
-            ->info();
+    const auto generator =
+        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place);
+    origin.info = generator->info();
+    origin.parameters = generator->parameters_yaml();
     origin.has_range = true;
   } else {
     origin.info.name = source.name();

@@ -2,6 +2,7 @@
 #include "train/run_samples.h"
 
 #include "core/error.h"
+#include "core/hdf5.h"
 #include "core/npy.h"
 #include "generators/digest.h"
 #include "generators/export.h"
@@ -380,6 +381,47 @@ TEST_F(RunSamplesTest, ColumnsOfFilesKeepTheirNames) {
 }
 
 // Of a last batch, of which a part alone is made, nothing else is counted.
+/// The array of an HDF5 file, as double.
+std::vector<double> numbers(const std::filesystem::path& path, const std::string& name) {
+  const Hdf5File file(path);
+  const Hdf5Array array = file.array(name);
+  std::vector<double> all(static_cast<std::size_t>(array.shape()[0] * array.row_elements()));
+  if (!all.empty()) array.read(0, array.shape()[0], all.data());
+  return all;
+}
+
+TEST_F(RunSamplesTest, OneGeneratorsAreWrittenAsItsCommunityHasThem) {
+  const std::vector<std::string> telescope = {
+      "data.sources.0.generator=nu_telescope",
+      "data.sources.0.params={output: truth, strings: 12, items: 200}"};
+  RunSamples feed(config(kSets, telescope), {Split::train, 0, 9});
+  export_samples(feed, folder_ / "run.h5");
+  const RunConfig run = config(kSets, telescope);
+  GeneratorFeed alone(
+      make_generator("nu_telescope", 32,
+                     {{"output", "truth", {}}, {"strings", "12", {}}, {"items", "200", {}}}),
+      {source_seed(run.data.sources[0].spec, run.seed), 0, 9});
+  export_samples(alone, folder_ / "alone.h5");
+  for (const char* name : {"event_id", "first_pulse_index", "last_pulse_index", "azimuth", "zenith",
+                           "sensor_geometry", "time", "sensor_id", "charge", "auxiliary"})
+    EXPECT_EQ(numbers(folder_ / "run.h5", name), numbers(folder_ / "alone.h5", name)) << name;
+
+  const auto refused = [&](const std::vector<std::string>& overrides, const std::string& layout) {
+    RunSamples other(config(kSets, overrides), {Split::train, 0, 9});
+    return test::message_of(ErrorKind::config, [&] {
+      export_samples(other, folder_ / "no.h5", {layout, {}});
+    });
+  };
+  test::expect_parts(refused({"data.sources.0.params={frame: rest, items: 12}"}, "jetnet"),
+                     {"do not fit into the layout 'jetnet'", "the jet's frame"});
+  test::expect_parts(
+      refused({"data.sources=[{name: jets, generator: ginkgo}, {name: b, generator: ginkgo}]",
+               "loss.kind=cross_entropy"},
+              "jetnet"),
+      {"'jetnet'", "sets of one source", "--layout columns"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "no.h5"));
+}
+
 TEST_F(RunSamplesTest, OverflowIsThatOfTheSamplesAlone) {
   RunSamples feed(config(kSets), {Split::train, 0, 37});
   collect(feed);
