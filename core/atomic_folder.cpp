@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <string_view>
 #include <system_error>
 #include <unistd.h>
 #include <vector>
@@ -17,6 +17,7 @@
 namespace wellspring {
 namespace fs = std::filesystem;
 
+using detail::behind_links;
 using detail::fail_write;
 using detail::folder_of;
 using detail::kTemporaryPrefix;
@@ -44,7 +45,8 @@ int lock_new_folder(const fs::path& folder) {
     ::rmdir(folder.c_str());
     fail_write(folder, "open the folder", error);
   }
-  while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {}
+  while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+  }
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || status.st_nlink > 0) return descriptor;
   ::close(descriptor);
@@ -64,8 +66,7 @@ bool holds_only(const fs::path& folder, const std::function<bool(const std::stri
 
 bool remove_if_abandoned(const fs::path& folder,
                          const std::function<bool(const std::string&)>& ours) {
-  const int descriptor =
-      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;
   struct stat status {};
   bool removed = false;
@@ -90,7 +91,7 @@ bool is_process_and_count(std::string_view text) {
 
 }  // namespace
 
-AtomicFolder::AtomicFolder(fs::path path) : path_(without_slash(path)) {
+AtomicFolder::AtomicFolder(const fs::path& path) : path_(behind_links(without_slash(path))) {
   while (descriptor_ < 0) {
     temporary_ = temporary_beside(path_);
     if (::mkdir(temporary_.c_str(), 0777) != 0) fail_write(temporary_, "make the folder", errno);
@@ -159,13 +160,15 @@ void remove_folder(const fs::path& path) {
 
 int remove_abandoned_folders(const fs::path& path,
                              const std::function<bool(const std::string&)>& ours) {
-  const std::string prefix = detail::temporary_prefix_of(without_slash(path));
+  const fs::path written = behind_links(without_slash(path));
+  const std::string prefix = detail::temporary_prefix_of(written);
   std::vector<fs::path> found;
   std::error_code error;  // a folder that cannot be listed holds nothing that could be removed
-  for (fs::directory_iterator entry(folder_of(without_slash(path)), error), end;
-       !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(folder_of(written), error), end; !error && entry != end;
+       entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(prefix) && is_process_and_count(std::string_view(name).substr(prefix.size())))
+    if (name.starts_with(prefix) &&
+        is_process_and_count(std::string_view(name).substr(prefix.size())))
       found.push_back(entry->path());
   }
   return static_cast<int>(std::ranges::count_if(

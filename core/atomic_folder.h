@@ -1,5 +1,5 @@
-// Folders that are whole or not there, and what killed processes leave of them. Called by checkpoints
-// and exports; host only.
+// Folders that are whole or not there, and what killed processes leave of them. Called by
+// checkpoints and exports; host only.
 #pragma once
 
 #include "core/files.h"
@@ -14,9 +14,10 @@ namespace wellspring {
 /// that name. The two change places in one operation; on file systems without it (NFS) a run killed
 /// at that very moment leaves the older one as PATH.old. Until then its files lie in a temporary
 /// folder beside it, which is locked as long as this object lives, where the file system has locks.
+/// A symbolic link stays one, as of AtomicFile.
 class AtomicFolder {
  public:
-  explicit AtomicFolder(std::filesystem::path path);
+  explicit AtomicFolder(const std::filesystem::path& path);
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
   ~AtomicFolder();
@@ -41,10 +42,10 @@ void remove_folder(const std::filesystem::path& path);
 /// may call it. Returns how many it removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
 
-/// Removes what killed processes left of AtomicFolders of this path, among others that live: folders
-/// of this user with the name of such a temporary, whose lock nobody holds and which hold regular
-/// files alone that `ours` knows by their names. Returns how many; none where the file system has
-/// no locks.
+/// Removes what killed processes left of AtomicFolders of this path, among others that live:
+/// folders of this user with the name of such a temporary, whose lock nobody holds and which hold
+/// regular files alone that `ours` knows by their names. Returns how many; none where the file
+/// system has no locks.
 int remove_abandoned_folders(const std::filesystem::path& path,
                              const std::function<bool(const std::string&)>& ours);
 

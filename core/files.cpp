@@ -20,6 +20,7 @@
 namespace wellspring {
 namespace fs = std::filesystem;
 
+using detail::behind_links;
 using detail::fail_write;
 using detail::folder_of;
 using detail::require_writable_folder_of;
@@ -59,7 +60,7 @@ bool is_there(const fs::path& path) {
 }  // namespace
 
 void require_creatable(const fs::path& path) {
-  require_writable_folder_of(path);
+  require_writable_folder_of(behind_links(path));
   std::error_code error;  // then it is none
   if (fs::is_directory(path, error)) {
     fail(ErrorKind::runtime, {fmt::format("{}: cannot create a file", path.string()),
@@ -319,8 +320,8 @@ OutputFile unnamed_or_temporary(const fs::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path)
-    : path_(std::move(path)),
+AtomicFile::AtomicFile(const fs::path& path)
+    : path_(behind_links(path)),
       file_(unnamed_or_temporary(path_)),
       temporary_(file_.path() == path_ ? fs::path() : file_.path()) {}
 

@@ -98,10 +98,11 @@ class OutputFile : public ByteSink {
 
 /// A file that replaces `path` at `commit`: written without a name, or under a temporary one, in
 /// the same folder, synced, named, and the folder synced. Without a commit nothing of it stays, and
-/// an older file is as it was.
+/// an older file is as it was. A symbolic link stays one: the file that it leads to is replaced, or
+/// made. Error (runtime) for devices and pipes.
 class AtomicFile : public ByteSink {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(const std::filesystem::path& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile() override;

@@ -19,9 +19,8 @@ void fail_write(const fs::path& path, const char* verb, int error) {
   if (error == ENOSPC || error == EDQUOT) advice = "free some space, or write elsewhere";
   if (error == EFBIG) advice = "raise the limit of file sizes (ulimit -f), or write elsewhere";
   if (error == EACCES || error == EROFS) advice = "choose a folder that you may write to";
-  fail(ErrorKind::runtime,
-       {fmt::format("{}: cannot {}", path.string(), verb), std::generic_category().message(error),
-        advice});
+  fail(ErrorKind::runtime, {fmt::format("{}: cannot {}", path.string(), verb),
+                            std::generic_category().message(error), advice});
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -39,8 +38,24 @@ std::string temporary_prefix_of(const fs::path& path) {
 fs::path temporary_beside(const fs::path& path) {
   require_writable_folder_of(path);
   static std::atomic<unsigned> count = 0;
-  return folder_of(path) /
-         fmt::format("{}{}-{}", temporary_prefix_of(path), ::getpid(), count++);
+  return folder_of(path) / fmt::format("{}{}-{}", temporary_prefix_of(path), ::getpid(), count++);
+}
+
+fs::path behind_links(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as Linux follows, path_resolution(7)
+  std::error_code error;          // then it is not there, or no link
+  if (const std::string_view kind = special_file(fs::status(path, error).type()); !kind.empty()) {
+    fail(ErrorKind::runtime,
+         {fmt::format("{}: is {}", path.string(), kind),
+          "what is written takes the place of a file as a whole", "give the name of a file"});
+  }
+  fs::path at = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const fs::path to = fs::read_symlink(at, error);
+    if (error) return at;
+    at = without_slash(folder_of(at) / to);  // an absolute one is taken as it is
+  }
+  fail_write(path, "create", ELOOP);
 }
 
 void require_writable_folder_of(const fs::path& path) {

@@ -24,6 +24,11 @@ std::string temporary_prefix_of(const std::filesystem::path& path);
 /// ".tmp-model.safetensors-4711-0".
 std::filesystem::path temporary_beside(const std::filesystem::path& path);
 
+/// Where what is given this name is written: behind symbolic links, which stay, and need not lead
+/// to anything yet. Errors (runtime): links that lead round, and a device, pipe or socket, which no
+/// file takes the place of.
+std::filesystem::path behind_links(const std::filesystem::path& path);
+
 /// Tells the caller in its own words what would fail under a temporary's name.
 void require_writable_folder_of(const std::filesystem::path& path);
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -296,6 +297,49 @@ TEST(AtomicFile, LeavesNothingWhereItCannotReplace) {
                 .find("model: cannot replace (Is a directory)"),
             std::string::npos);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
+}
+
+TEST(AtomicFile, WritesWhatALinkLeadsTo) {
+  const TemporaryFolder folder;
+  make_folders(folder / "disk");
+  spill(folder / "disk/model", "old");
+  fs::create_symlink("disk/model", folder / "link");
+  fs::create_symlink(fs::absolute(folder / "link"), folder / "further");
+  fs::create_symlink("disk/new", folder / "dangling");
+  write_file(folder / "further", "text");
+  require_creatable(folder / "dangling");
+  write_file(folder / "dangling", "first");
+  for (const char* name : {"link", "further", "dangling"})
+    EXPECT_TRUE(fs::is_symlink(folder / name)) << name;
+  EXPECT_EQ(slurp(folder / "disk/model"), "text");
+  EXPECT_EQ(slurp(folder / "disk/new"), "first");
+
+  fs::create_symlink("circle", folder / "circle");
+  fs::create_symlink("nowhere/model", folder / "lost");
+  EXPECT_EQ(::mkfifo((folder / "pipe").c_str(), 0666), 0);
+  fs::create_symlink("pipe", folder / "to pipe");
+  const auto refused = [&](const char* name) {
+    return message_of(ErrorKind::runtime, [&] { write_file(folder / name, "text"); });
+  };
+  expect_parts(refused("circle"), {"circle: cannot create", "Too many levels of symbolic links"});
+  expect_parts(refused("lost"), {"nowhere/model: cannot create", "nowhere is not there"});
+  expect_parts(refused("to pipe"), {"to pipe: is a named pipe", "give the name of a file"});
+}
+
+TEST(AtomicFolder, WritesWhatALinkLeadsTo) {
+  const TemporaryFolder folder;
+  make_folders(folder / "disk/events");
+  spill(folder / "disk/events/old.csv", "old");
+  fs::create_directory_symlink("disk/events/", folder / "events");
+  {
+    AtomicFolder events(folder / "events/");
+    events.create("new.csv").write("new");
+    EXPECT_EQ(events.temporary().parent_path(), folder / "disk");
+    events.commit();
+  }
+  EXPECT_TRUE(fs::is_symlink(folder / "events"));
+  EXPECT_EQ(slurp(folder / "disk/events/new.csv"), "new");
+  EXPECT_FALSE(fs::exists(folder / "events/old.csv"));
 }
 
 TEST(FolderLock, KeepsOthersOutAndNamesItsHolder) {
