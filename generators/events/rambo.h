@@ -65,7 +65,8 @@ struct Rambo {
                 "weights", &Params::weights,
                 {{"keep", Weights::keep}, {"unweight", Weights::unweight}},
                 "of events with masses. keep: the weight is a column, and its mean the volume of "
-                "phase space, of the massless one; unweight: drawn again until all weigh 1")
+                "phase space, of the massless one; unweight: drawn again until all weigh 1; masses "
+                "that are all 0 weigh 1 either way")
             .only_where([](const Params& p) { return !p.masses.empty(); }, "masses")
             .real("unit", &Params::unit, {1e-6, 1e6}, "GeV", "what 1 means in x")
             .preset("top_pair",
@@ -119,8 +120,9 @@ struct Rambo {
         {"bodies", "their number", "", static_cast<float>(params.bodies_low),
          static_cast<float>(params.bodies_high)},
         rarely_reached({"log_weight",
-                        "logarithm of the event's weight before rejection; 0 without masses", "",
-                        kLowestLogWeight, 0}),
+                        "logarithm of the event's weight before rejection, -80 at least; 0 without "
+                        "masses",
+                        "", any_mass(params) ? kLowestLogWeight : 0, 0}),
     };
     info.high = static_cast<float>(params.energy_high / params.unit);
     info.low = -info.high;

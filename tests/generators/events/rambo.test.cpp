@@ -252,5 +252,21 @@ TEST(Rambo, ImpossibleParametersAreRefused) {
                      {"weights = unweight has no effect in rambo", "masses"});
 }
 
+// A scan of masses may begin at 0, where all events weigh the same; then no weight is to be learnt.
+TEST(Rambo, MassesOfZeroAreNone) {
+  for (const char* const weights : {"keep", "unweight"}) {
+    const auto generator =
+        make_generator("rambo", 1, {{"masses", "[0, 0]", {}}, {"weights", weights, {}}});
+    EXPECT_EQ(generator->info().latents[2].name, "log_weight");
+    EXPECT_EQ(generator->info().latents[2].low, generator->info().latents[2].high);
+    const auto samples = test::collect(*generator, {11, 0, 100});
+    const auto massless = test::collect(*make_generator("rambo", 1), {11, 0, 100});
+    EXPECT_EQ(samples.x, massless.x);
+    EXPECT_EQ(samples.weight, massless.weight);
+    EXPECT_EQ(samples.weight, std::vector<float>(100, 1));
+  }
+  EXPECT_LT(make_generator("rambo", 1, {{"masses", "[0, 1]", {}}})->info().latents[2].low, 0);
+}
+
 }  // namespace
 }  // namespace wellspring
