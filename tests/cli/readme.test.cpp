@@ -66,7 +66,7 @@ class Readme : public testing::TestWithParam<std::string> {
     spill(file,
           "#!/usr/bin/env bash\n"
           "case \"$1\" in\n"
-          "  train) set -- \"$@\" train.steps=3 eval.samples=64 out=run ;;\n"
+          "  train) set -- \"$@\" train.steps=3 eval.samples=64 ;;\n"
           "esac\n"
           "exec '" +
               wellspring_path() + "' \"$@\"\n");
