@@ -80,7 +80,10 @@ void expect_storable(const SampleFeed& feed) {
 class SampleArrays {
  public:
   SampleArrays(const SampleFeed& feed, const ExportLayout& layout, ArrayFile& file)
-      : file_(file), values_(make_value_arrays(layout, feed)) {
+      : feed_(feed),
+        file_(file),
+        values_(make_value_arrays(layout, feed)),
+        location_bytes_(feed.longest_location()) {
     if (!values_->grows()) values_->open(file_);
     const auto count = static_cast<std::int64_t>(feed.count());
     BatchView none;  // no memory: what there will be
@@ -100,6 +103,9 @@ class SampleArrays {
     }
     source_ = file_.open("source", {ElementType::i32, {count}});
     sample_ = file_.open("sample", {ElementType::i64, {count}});
+    if (location_bytes_ > 0)
+      location_ = file_.open(
+          "location", {ElementType::u8, {count, static_cast<std::int64_t>(location_bytes_)}});
     if (values_->grows()) values_->open(file_);
   }
 
@@ -119,9 +125,21 @@ class SampleArrays {
     }
     file_.append(source_, bytes_of(source));
     file_.append(sample_, bytes_of(sample));
+    if (location_bytes_ > 0) append_locations(samples);
   }
 
  private:
+  /// Filled up with zeros.
+  void append_locations(const HostSamples& samples) {
+    std::string text;
+    for (const Slot& slot : samples.slots) {
+      const std::size_t begin = text.size();
+      text += feed_.location(slot);
+      text.resize(begin + location_bytes_);
+    }
+    file_.append(location_, bytes_of(text));
+  }
+
   /// Of a column of truth, where all samples have one origin.
   static ArrayMeaning meaning(const SampleFeed& feed, const std::string& name) {
     if (feed.origins().size() != 1) return {};
@@ -132,10 +150,12 @@ class SampleArrays {
     return {};
   }
 
+  const SampleFeed& feed_;
   ArrayFile& file_;
   std::unique_ptr<ValueArrays> values_;
+  std::size_t location_bytes_;                                          ///< 0: no sample is stored
   std::array<std::optional<ArrayFile::Array>, kBatchColumns> columns_;  ///< as columns_of
-  ArrayFile::Array source_ = 0, sample_ = 0;
+  ArrayFile::Array source_ = 0, sample_ = 0, location_ = 0;
 };
 
 }  // namespace

@@ -28,13 +28,14 @@ struct ExportOptions {
 /// ending of `path` names the format: `.npz` (NumPy arrays), `.h5` or `.hdf5`. An array a column: x
 /// [count, height, width, channels] or [count, features], further columns of the layout [count] or
 /// [count, width], source [count] (index into `sources` of the metadata), sample [count] (its id
-/// there), and metadata [], a text of JSON with names, units, parameters, versions and seed. Sets
-/// are ragged: x [items of all, features], those of sample i from offsets[i] to offsets[i + 1],
-/// offsets [count + 1]. HDF5 has x (and offsets) as the community of the generator has them, unless
-/// `layout` says otherwise, and what the metadata says as attributes. `.trackml`: a folder of
-/// tables, trackml.h. The file appears when it is complete. Errors: config for an unknown ending, a
-/// layout that does not fit or more than a file holds, runtime when the file cannot be written, and
-/// what the feed throws.
+/// there), where some are stored location u8 [count, W] (the texts of SampleFeed::location, filled
+/// up with zeros), and metadata [], a text of JSON with names, units, parameters, versions and
+/// seed. Sets are ragged: x [items of all, features], those of sample i from offsets[i] to
+/// offsets[i + 1], offsets [count + 1]. HDF5 has x (and offsets) as the community of the generator
+/// has them, unless `layout` says otherwise, and what the metadata says as attributes. `.trackml`:
+/// a folder of tables, trackml.h. The file appears when it is complete. Errors: config for an
+/// unknown ending, a layout that does not fit or more than a file holds, runtime when the file
+/// cannot be written, and what the feed throws.
 ExportReport export_samples(SampleFeed& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
 

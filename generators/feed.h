@@ -41,6 +41,11 @@ class SampleFeed {
   virtual SampleLayout layout() const = 0;
   /// By Slot::source.
   virtual const std::vector<SampleOrigin>& origins() const = 0;
+  /// Where a sample that is stored lies: "photos/cat/1.jpg", "x.npy: row 17"; "" of one that is
+  /// made.
+  virtual std::string location(const Slot& /*slot*/) const { return ""; }
+  /// The bytes of the longest; 0 where none is stored.
+  virtual std::size_t longest_location() const { return 0; }
   /// Reserves memory for a batch, reads what must be resident, makes every sample and hands them
   /// on; what is handed on is overwritten by the next batch. At most once.
   virtual void make(const std::function<void(const HostSamples&)>& take) = 0;

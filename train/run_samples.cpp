@@ -119,6 +119,28 @@ std::string RunSamples::steps() const {
                              : fmt::format("steps {} to {}", range_.step, last);
 }
 
+std::string RunSamples::location(const Slot& slot) const {
+  const Dataset* const rows = mixture_.source(static_cast<int>(slot.source)).rows();
+  if (rows == nullptr) return "";
+  const std::string found = rows->location(static_cast<std::int64_t>(slot.sample));
+  const std::string root = config_.resolve("").string();
+  return found.starts_with(root) ? found.substr(root.size()) : found;
+}
+
+std::size_t RunSamples::longest_location() const {
+  std::size_t longest = 0;
+  for (int i = 0; i < mixture_.size(); ++i) {
+    const Dataset* const rows = mixture_.source(i).rows();
+    for (std::int64_t row = 0; rows != nullptr && row < rows->size(); ++row) {
+      Slot slot;
+      slot.source = static_cast<std::uint32_t>(i);
+      slot.sample = static_cast<std::uint64_t>(row);
+      longest = std::max(longest, location(slot).size());
+    }
+  }
+  return longest;
+}
+
 void RunSamples::make(const std::function<void(const HostSamples&)>& take) {
   const Device device = Device::parse(config_.device);
   stream_.emplace(device, static_cast<int>(config_.threads));

@@ -42,6 +42,9 @@ class RunSamples final : public SampleFeed {
   std::uint64_t count() const override { return count_; }
   SampleLayout layout() const override { return mixture_.layout(); }
   const std::vector<SampleOrigin>& origins() const override { return origins_; }
+  /// Below `data.root`.
+  std::string location(const Slot& slot) const override;
+  std::size_t longest_location() const override;
   void make(const std::function<void(const HostSamples&)>& take) override;
   SetOverflow overflow() const override { return batch_.overflow(); }
   std::vector<std::string> notes() const override;

@@ -72,7 +72,7 @@ TEST_F(OfAConfiguration, ExportHasBothSources) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "a.npz: 21 samples of mixed as the network sees them, steps 0 to 2, arrays x, label, "
-            "latents, weight, source, sample, metadata\n");
+            "latents, weight, source, sample, location, metadata\n");
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
   const fs::path path = folder() / "a.npz";

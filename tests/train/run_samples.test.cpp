@@ -18,6 +18,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -381,6 +382,39 @@ TEST_F(RunSamplesTest, ColumnsOfFilesKeepTheirNames) {
 }
 
 // Of a last batch, of which a part alone is made, nothing else is counted.
+// The number of a sample counts the rows that are used; its place in the file is told beside it.
+TEST_F(RunSamplesTest, StoredOnesAreNamedByTheirPlaceInTheFile) {
+  const RunConfig limited =
+      config(kMixed, {"data.sources.1.limit_per_class=2", "data.schedule.1.at=50%"});
+  RunSamples feed(limited, {Split::train, 0, 48});
+  export_samples(feed, folder_ / "a.npz");
+  const NpyArray sources = read_npz(folder_ / "a.npz", "source"),
+                 samples = read_npz(folder_ / "a.npz", "sample"),
+                 location = read_npz(folder_ / "a.npz", "location");
+  const auto source = sources.as<std::int32_t>();
+  const auto sample = samples.as<std::int64_t>();
+  const auto text = location.as<std::uint8_t>();
+  ASSERT_EQ(location.spec.shape, (std::vector<std::int64_t>{48, 13}));
+  // Three classes of five rows each, one behind the other.
+  const int rows[] = {0, 1, 5, 6, 10, 11};
+  std::set<std::int64_t> seen;
+  for (std::size_t i = 0; i < 48; ++i) {
+    std::string found(text.begin() + static_cast<std::ptrdiff_t>(13 * i),
+                      text.begin() + static_cast<std::ptrdiff_t>(13 * (i + 1)));
+    found.resize(found.find_last_not_of('\0') + 1);
+    if (source[i] == 0) {
+      EXPECT_EQ(found, "");
+      continue;
+    }
+    seen.insert(sample[i]);
+    EXPECT_EQ(found, "x.npy: row " + std::to_string(rows[sample[i]]));
+  }
+  EXPECT_EQ(seen.size(), 6u);
+  RunSamples made(config(kSets), {Split::train, 0, 3});
+  EXPECT_EQ(export_samples(made, folder_ / "b.npz").arrays.back(), "metadata");
+  EXPECT_EQ(made.longest_location(), 0u);
+}
+
 /// The array of an HDF5 file, as double.
 std::vector<double> numbers(const std::filesystem::path& path, const std::string& name) {
   const Hdf5File file(path);
