@@ -140,15 +140,20 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
         "let the head learn something else: loss: regression"});
 }
 
-void require_variety(const HeadConfig& head, const HeadTarget& target, const SourceTruth& source) {
-  if (target.low < target.high) return;
-  fail(ErrorKind::config,
-       {fmt::format("{}: target '{}' of source '{}' is {:g}{}{} in every sample", prefix_of(head),
-                    target.name, source.name, target.low, target.unit.empty() ? "" : " ",
-                    target.unit),
-        "one number is all there is to learn, whatever the samples look like",
-        "leave it out of the targets, or let the source vary it: by the parameters of a generator, "
-        "by rows with other values"});
+void require_variety(const HeadConfig& head, const HeadSpec& spec,
+                     const std::vector<SourceTruth>& sources) {
+  for (const HeadTarget& target : spec.targets) {
+    const bool varied = std::ranges::any_of(sources, [&](const SourceTruth& source) {
+      return teaches(source, head) && std::ranges::count(source.constants, target.name) == 0;
+    });
+    if (varied) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{}: target '{}' is {:g}{}{} in every sample", prefix_of(head), target.name,
+                      target.low, target.unit.empty() ? "" : " ", target.unit),
+          "one number is all there is to learn, whatever the samples look like",
+          "leave it out of the targets, or let a source vary it: by the parameters of a generator, "
+          "by rows with other values"});
+  }
 }
 
 /// Adds what `source` says of the head; `first`: it is the first to say it.
@@ -164,7 +169,6 @@ void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source,
     const HeadTarget target = find_target(source, head.targets[i])->target;
     if (first) spec.targets.push_back(target);
     require_equal_target(head, spec.targets[i], target, source);
-    require_variety(head, target, source);
   }
 }
 
@@ -251,6 +255,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                "name unless given",
                                "remove the head, or name it in a source"});
     require_a_choice(config, head);
+    require_variety(config, head, sources);
     begin += head.outputs();
     heads.push_back(std::move(head));
   }

@@ -80,11 +80,13 @@ struct SourceTruth {
   std::vector<HeadTarget> latents;  ///< by column
   std::vector<HeadTarget> targets;  ///< by column of `target`
   float loss_weight = 1;
+  std::vector<std::string> constants = {};  ///< latents that are the same in every sample
 };
 
 /// The heads that `configs` describe over these sources, their outputs side by side in that order.
 /// Errors (config): a head that no source teaches, a source that teaches none, targets that a
-/// source lacks, that have another range there or a single value, label spaces that differ.
+/// source lacks, that have another range there or a single value everywhere, label spaces that
+/// differ.
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources);
 

@@ -263,9 +263,13 @@ SampleInfo Ode::describe(const Params& params) {
       low = std::exp(prior.centre - kReach * reach) * (1 - 1e-6);
       high = std::exp(prior.centre + kReach * reach) * (1 + 1e-6);
     }
-    info.latents.push_back({prior.name, prior.help, prior.unit,
-                            std::nextafter(static_cast<float>(low), -1e9f),
-                            std::nextafter(static_cast<float>(high), 1e9f)});
+    LatentInfo latent = {prior.name, prior.help, prior.unit, static_cast<float>(low),
+                         static_cast<float>(high)};
+    if (low < high) {
+      latent.low = std::nextafter(latent.low, -1e9f);
+      latent.high = std::nextafter(latent.high, 1e9f);
+    }
+    info.latents.push_back(std::move(latent));
     if (system.log_normal) info.latents.back().ends = LatentEnds::rare;
   }
   double first = system.reach, per_time = system.reach_per_time;

@@ -180,6 +180,23 @@ Ifs::Ifs(const Params& params)
   }
 }
 
+namespace {
+
+/// How many systems a class has.
+int variations(const Ifs::Params& params) {
+  switch (params.mode) {
+    case Ifs::Mode::fractaldb:
+      return ifs::kVariations;
+    case Ifs::Mode::svd:
+      return 1 + static_cast<int>(params.jitters);
+    case Ifs::Mode::one_parameter:
+      return 1;
+  }
+  return 1;
+}
+
+}  // namespace
+
 SampleInfo Ifs::describe(const Params& params) {
   SampleInfo info;
   info.name = "ifs";
@@ -194,8 +211,7 @@ SampleInfo Ifs::describe(const Params& params) {
   const auto last = [](int count) { return static_cast<float>(count > 0 ? count - 1 : 0); };
   const float part = params.picture > 1 ? 1.0f : 0.0f;
   info.latents = {
-      {"variation", "which of the 25 weightings of the coefficients", "", 0,
-       last(ifs::kVariations)},
+      {"variation", "which of the variations of the class's maps", "", 0, last(variations(params))},
       {"drawing", "which of the random patches drawn at every point", "", 0, last(params.patches)},
       {"flip_x", "1: mirrored left to right", "", 0, 1, LatentRole::unmapped},
       {"flip_y", "1: mirrored top to bottom", "", 0, 1, LatentRole::unmapped},

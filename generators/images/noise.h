@@ -48,8 +48,8 @@ struct Noise {
     info.summary = "Independent uniform or Gaussian values per pixel; the class is the law";
     info.reference = "Box and Muller, Ann. Math. Stat. 29 (1958) 610, for the Gaussian law";
     info.classes = {"uniform", "gaussian"};
-    info.latents = {rarely_reached({"mean", "mean of the values", "", 0, 1}),
-                    rarely_reached({"sigma", "standard deviation of the values", "", 0, 1})};
+    info.latents = {{"mean", "mean of the values", "", params.mean, params.mean},
+                    {"sigma", "standard deviation of the values", "", params.sigma, params.sigma}};
     // The smallest uniform number of the transform is 2^-24: no value is further than
     // sqrt(2 ln 2^24) = 5.768 standard deviations from the mean.
     info.low = params.mean - 5.769f * params.sigma;

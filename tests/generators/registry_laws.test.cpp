@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -47,6 +48,26 @@ TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
     EXPECT_LE(low, latent.low + slack) << latent.name;
     EXPECT_GE(high, latent.high - slack) << latent.name;
   }
+}
+
+// What no sample differs in is nothing to learn; configurations refuse it by these ranges.
+TEST(Latents, HaveOneValueWhereParametersLeaveOne) {
+  const auto range = [](const char* generator, std::vector<ParamSetting> settings,
+                        const char* name) {
+    const auto made = make_generator(generator, 32, settings);
+    const auto& latents = made->info().latents;
+    const auto found = std::ranges::find(latents, name, &LatentInfo::name);
+    return std::pair(found->low, found->high);
+  };
+  using Range = std::pair<float, float>;
+  EXPECT_EQ(range("noise", {{"mean", "0.4", {}}}, "mean"), Range(0.4f, 0.4f));
+  EXPECT_EQ(range("noise", {}, "sigma"), Range(0.25f, 0.25f));
+  EXPECT_EQ(range("shapes", {{"texture", "stripes", {}}}, "texture"), Range(2, 2));
+  EXPECT_EQ(range("shapes", {{"texture", "any", {}}}, "texture"), Range(0, 3));
+  EXPECT_EQ(range("ode", {{"preset", "figure_eight", {}}}, "mass1"), Range(1, 1));
+  EXPECT_EQ(range("ifs", {}, "variation"), Range(0, 24));
+  EXPECT_EQ(range("ifs", {{"mode", "svd", {}}, {"jitters", "10", {}}}, "variation"), Range(0, 10));
+  EXPECT_EQ(range("ifs", {{"mode", "one_parameter", {}}}, "variation"), Range(0, 0));
 }
 
 TEST_P(EveryGeneratorsLaws, LabelsAreBalancedAndThoseOfNeighboursIndependent) {

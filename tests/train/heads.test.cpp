@@ -104,10 +104,13 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
                {"target 'x' of source 'jets' lies in [-2, 7] mm", "in [-2, 6] mm"});
   sources = three_sources();
   sources[1].latents[0].low = 100;
+  sources[1].constants = {"mass", "x"};
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"mass"})}, sources),
-               {"run.yaml:4:5: head 'p': target 'mass' of source 'jets' is 100 GeV in every sample",
+               {"run.yaml:4:5: head 'p': target 'mass' is 100 GeV in every sample",
                 "leave it out of the targets"});
   EXPECT_EQ(make_heads({shapes, jets}, sources).size(), 2u) << "nobody learns it";
+  EXPECT_EQ(make_heads({shapes, jets, head("p", LossKind::regression, {"x"})}, sources).size(), 3u)
+      << "another source varies it";
   sources = three_sources();
   sources[2].classes = {"ring", "disc"};
   expect_parts(refused({shapes, jets}, sources),

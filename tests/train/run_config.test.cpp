@@ -2,6 +2,7 @@
 
 #include "core/files.h"
 #include "tests/train/training_testing.h"
+#include "train/source_truth.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -82,8 +83,8 @@ TEST(RunConfigTest, KnownKeysAreThoseThatApply) {
                        "interpolation, sources, schedule, mix"))
       << refusal({"data.viev=1"});
   EXPECT_TRUE(contains(refusal({"data.view={}"}), "`view` is now a list of operations"));
-  const std::string events = refusal(
-      {"data.sources=[{name: a, generator: ee_mumu, q: 1}, {name: b, generator: ee_mumu}]"});
+  const std::string events =
+      refusal({"data.sources=[{name: a, generator: ee_mumu, q: 1}]", "eval.sources=[]"});
   EXPECT_TRUE(contains(events, "unknown key 'q' in data.sources[0]")) << events;
   EXPECT_FALSE(contains(events, "augment")) << events;
   EXPECT_TRUE(contains(refusal({"data.sources=[{name: a, generator: ee_mumu, augment: []}]"}),
@@ -123,6 +124,25 @@ TEST(RunConfigTest, RegressionOfWhatGeometryLosesIsRefused) {
   parse(kSmallRun, overrides("x", "[flip_x, rotate: 10, grey]"));
   parse(kSmallRun, overrides("angle", "[flip_x, rotate: 10, grey]"));
   parse(kSmallRun, overrides("shape_r", "[perspective]"));
+}
+
+TEST(RunConfigTest, RegressionOfWhatNeverVariesIsRefused) {
+  const auto heads = [](const char* target, const char* list) {
+    const RunConfig config =
+        parse(kSmallRun,
+              {std::string("data.augment=") + list,
+               "data.sources=[{name: shapes, generator: shapes, params: {scale_low: 0.2, "
+               "scale_high: 0.2, texture: stripes}}]",
+               "eval.sources=[]", "loss.kind=mse", std::string("loss.targets=[") + target + "]"});
+    return make_heads(config.heads, training_truth(config, config.open_training())).size();
+  };
+  const auto refused = [&](const char* target, const char* list) {
+    return message_of(ErrorKind::config, [&] { heads(target, list); });
+  };
+  EXPECT_TRUE(contains(refused("scale", "[]"), "target 'scale' is 0.2 image side in every sample"));
+  EXPECT_TRUE(contains(refused("texture", "[]"), "target 'texture' is 2 in every sample"));
+  EXPECT_TRUE(contains(refused("texture", "[flip_x]"), "target 'texture' is 2 in every sample"));
+  EXPECT_EQ(heads("scale", "[zoom: [0.8, 1.2]]"), 1u) << "the scale that is seen varies";
 }
 
 TEST(RunConfigTest, RequiredKeysAreAskedFor) {
