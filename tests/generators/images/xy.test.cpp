@@ -32,7 +32,7 @@ TEST(Xy, HelicityHasTheRangeOfEquilibrium) {
   };
   EXPECT_EQ(info({}).name, "helicity");
   EXPECT_NEAR(info({}).low, -73.4, 0.1);
-  EXPECT_NEAR(info({{"coupling", "0", {}}}).low, -36.7, 0.1);
+  EXPECT_NEAR(info({{"coupling", "0", {}}, {"label", "temperature", {}}}).low, -36.7, 0.1);
   EXPECT_LT(info({{"start", "hot", {}}}).low, -2e6);
   EXPECT_NEAR(info({{"side", "4", {}}}).low, -41, 0.1) << "what any angles of few spins reach";
   // At every temperature, also before equilibrium: one of 6000 lies beyond with a chance of 2e-9.
