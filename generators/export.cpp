@@ -82,7 +82,7 @@ class SampleArrays {
   SampleArrays(const SampleFeed& feed, const ExportLayout& layout, ArrayFile& file)
       : feed_(feed),
         file_(file),
-        values_(make_value_arrays(layout, feed)),
+        values_(layout.make(feed)),
         location_bytes_(feed.longest_location()) {
     if (!values_->grows()) values_->open(file_);
     const auto count = static_cast<std::int64_t>(feed.count());

@@ -13,9 +13,21 @@
 
 namespace wellspring {
 
+/// The arrays of x in a file.
+class ValueArrays {
+ public:
+  virtual ~ValueArrays() = default;
+  /// Whether one of them grows, so that all others are opened before.
+  virtual bool grows() const { return false; }
+  virtual void open(ArrayFile& file) = 0;
+  virtual void append(ArrayFile& file, const HostSamples& samples) = 0;
+};
+
 struct ExportLayout {
   std::string name;
   std::string arrays;  ///< what it has in place of x, one line for help
+  /// Its arrays. Error (config) where the samples do not fit: what they lack.
+  std::unique_ptr<ValueArrays> (*make)(const SampleFeed& feed) = nullptr;
   /// Whose HDF5 files have it where all samples are of one of these, they fit, and no layout is
   /// named; none: all others'.
   std::vector<std::string> generators = {};
@@ -29,19 +41,6 @@ const std::vector<ExportLayout>& export_layouts();
 /// (config): unknown name, a community's layout in a file that is no HDF5.
 const ExportLayout& find_export_layout(const std::string& name, const SampleFeed& feed,
                                        const std::filesystem::path& path);
-
-/// The arrays of x in a file.
-class ValueArrays {
- public:
-  virtual ~ValueArrays() = default;
-  /// Whether one of them grows, so that all others are opened before.
-  virtual bool grows() const { return false; }
-  virtual void open(ArrayFile& file) = 0;
-  virtual void append(ArrayFile& file, const HostSamples& samples) = 0;
-};
-
-/// Those of a layout. Error (config) where the samples do not fit: what they lack.
-std::unique_ptr<ValueArrays> make_value_arrays(const ExportLayout& layout, const SampleFeed& feed);
 
 /// Names and units of a list of columns.
 ArrayMeaning meaning_of(const std::vector<ValueInfo>& columns);
