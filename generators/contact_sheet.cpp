@@ -32,8 +32,6 @@ SampleLayout drawable(const SampleLayout& layout, std::uint64_t count) {
                            "lower --count or the size; export writes any number of samples"});
 }
 
-}  // namespace
-
 /// Black for nothing, and colours that tell neighbouring numbers apart.
 RgbColour colour_of_number(float number) {
   if (!(number > 0)) return {0, 0, 0};
@@ -54,6 +52,8 @@ std::pair<float, float> depths_of(std::span<const float> plane) {
   }
   return {least, most};
 }
+
+}  // namespace
 
 ContactSheet::Sheet::Sheet(std::uint64_t count, const SampleLayout& layout)
     : columns(static_cast<int>(std::ceil(std::sqrt(static_cast<double>(count))))),
