@@ -286,6 +286,20 @@ void add_preset(BoundTable& table, ParamPreset preset) {
   table.presets.push_back(std::move(preset));
 }
 
+void expect_ordered(const BoundTable& table, const void* values, const std::string& range) {
+  const BoundRow& low = find_row(table, range + "_low", {});
+  const BoundRow& high = find_row(table, range + "_high", {});
+  const ParamValue least = low.get(values), most = high.get(values);
+  if (least <= most) return;
+  const std::string least_text = param_text(low.row, least);
+  const std::string most_text = param_text(high.row, most);
+  fail(ErrorKind::config, {fmt::format("{}: {} = {} is larger than {} = {}", table.section,
+                                       low.row.name, least_text, high.row.name, most_text),
+                           "values are drawn between the two",
+                           fmt::format("give {}: {} or less, or {}: {} or more", low.row.name,
+                                       most_text, high.row.name, least_text)});
+}
+
 namespace {
 
 bool asks_for_preset(const BoundTable& table, const ParamSetting& setting) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <string>
@@ -112,6 +113,8 @@ struct BoundTable {
 const BoundRow& find_row(const BoundTable& table, const std::string& name, const Place& place);
 /// Names settings; std::logic_error for a name that is taken.
 void add_preset(BoundTable& table, ParamPreset preset);
+/// As ParamTable::expect_ordered, of one range.
+void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
 /// Sets one parameter of `target`, or all of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
 /// From a handler, of what made something of `settings`: an error about several of them together
@@ -192,6 +195,11 @@ class ParamTable {
   /// The values as YAML lines "name: value", in table order.
   std::string to_yaml(const Struct& values, int indent = 0) const {
     return detail::params_yaml(table_.rows, &values, indent);
+  }
+  /// For ranges that two rows give, NAME_low and NAME_high: error (config) where the first is the
+  /// larger one.
+  void expect_ordered(const Struct& values, std::initializer_list<const char*> ranges) const {
+    for (const char* const range : ranges) detail::expect_ordered(table_, &values, range);
   }
   const detail::BoundTable& bound() const { return table_; }
 

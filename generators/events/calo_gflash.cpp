@@ -67,11 +67,8 @@ bool is_hadronic(const CaloGflash::Params& params, double energy) {
 }
 
 void expect_energies(const CaloGflash::Params& params, const gflash::Medium& medium) {
+  if (params.energies.empty()) CaloGflash::table().expect_ordered(params, {"energy"});
   const Range asked = energies_of(params);
-  if (asked.low > asked.high) {
-    fail(ErrorKind::config, {"calo_gflash: energy_low is above energy_high",
-                             "energies are log-uniform between the two", "exchange them"});
-  }
   const auto refuse = [&](const std::string& what, double low, double high) {
     fail(ErrorKind::config,
          {fmt::format("calo_gflash: energies from {} to {} GeV", shortest(asked.low),

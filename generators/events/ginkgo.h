@@ -108,11 +108,7 @@ struct Ginkgo {
         layout_(jets::view_layout(params, params.items, kFeatures, kGlobals)) {
     expect_span("w_mass", params.w_mass, params.t_cut);
     expect_span("qcd_mass", params.qcd_mass, params.t_cut);
-    if (params.momentum_high < params.momentum_low) {
-      fail(ErrorKind::config, {"ginkgo: momentum_low is above momentum_high",
-                               "the momentum of a jet is uniform between the two",
-                               "exchange them, or give both the same value"});
-    }
+    table().expect_ordered(params, {"momentum"});
     expect_axis(params);
   }
 

@@ -55,11 +55,7 @@ void expect_classes(const LundShower::Params& params) {
 }
 
 void expect_scales(const LundShower::Params& params) {
-  if (params.pt_low > params.pt_high) {
-    fail(ErrorKind::config,
-         {"lund_shower: pt_low is above pt_high", "transverse momenta are uniform between the two",
-          "exchange them, or give both the same value"});
-  }
+  LundShower::table().expect_ordered(params, {"pt"});
   if (params.pt_low * params.radius <= params.kt_cut) {
     fail(ErrorKind::config,
          {fmt::format("lund_shower: pt_low times radius is {} GeV, kt_cut {} GeV",

@@ -1,6 +1,5 @@
 #include "generators/events/nu_telescope.h"
 
-#include "core/error.h"
 #include "core/text.h"
 
 #include <algorithm>
@@ -18,13 +17,6 @@ constexpr const char* kToy = "a choice of this program";
 constexpr const char* kAmanda =
     "AMANDA: J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169, ice model H2";
 constexpr const char* kIndex = "constants of the IceCube software; not checked";
-
-void expect_order(const char* low_name, double low, const char* high_name, double high) {
-  if (low <= high) return;
-  fail(ErrorKind::config,
-       {"nu_telescope: " + std::string(low_name) + " is above " + high_name,
-        "events are drawn between the two", "exchange them, or give both the same value"});
-}
 
 struct Interval {
   double low, high;
@@ -350,10 +342,7 @@ NuTelescope::NuTelescope(const Params& params)
       features_(static_cast<int>(features_of(params).size())),
       output_(params.output),
       hypotheses_(params.hypotheses) {
-  expect_order("zenith_low", params.zenith_low, "zenith_high", params.zenith_high);
-  expect_order("azimuth_low", params.azimuth_low, "azimuth_high", params.azimuth_high);
-  expect_order("energy_low", params.energy_low, "energy_high", params.energy_high);
-  expect_order("window_low", params.window_low, "window_high", params.window_high);
+  table().expect_ordered(params, {"zenith", "azimuth", "energy", "window"});
 }
 
 }  // namespace wellspring

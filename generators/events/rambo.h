@@ -143,16 +143,7 @@ struct Rambo {
         per_unit_(1 / params.unit),
         massive_(any_mass(params)),
         rejects_(massive_ && params.weights == Weights::unweight) {
-    if (params.bodies_low > params.bodies_high) {
-      fail(ErrorKind::config,
-           {"rambo: bodies_low is above bodies_high", "numbers of bodies are drawn between the two",
-            "exchange them, or give both the same value"});
-    }
-    if (params.energy_low > params.energy_high) {
-      fail(ErrorKind::config,
-           {"rambo: energy_low is above energy_high", "energies are uniform between the two",
-            "exchange them, or give both the same value"});
-    }
+    table().expect_ordered(params, {"bodies", "energy"});
     if (params.masses.size() > static_cast<std::size_t>(params.bodies_high)) {
       const std::string bodies = std::to_string(params.bodies_high);
       fail(ErrorKind::config,

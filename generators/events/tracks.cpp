@@ -50,13 +50,6 @@ double area_of(const TrackerSurface& surface, bool cylinder) {
                   : std::numbers::pi * (surface.high - surface.low) * (surface.high + surface.low);
 }
 
-void expect_order(const char* low_name, double low, const char* high_name, double high) {
-  if (low <= high) return;
-  fail(ErrorKind::config,
-       {"tracks: " + std::string(low_name) + " is above " + high_name,
-        "particles are drawn between the two", "exchange them, or give both the same value"});
-}
-
 }  // namespace
 
 const ParamTable<Tracks::Params>& Tracks::table() {
@@ -248,8 +241,7 @@ Tracks::Tracks(const Params& params)
       members_(members_for(params)),
       vertices_(static_cast<std::uint32_t>(params.vertices)),
       columns_(params.columns) {
-  expect_order("tracks_low", params.tracks_low, "tracks_high", params.tracks_high);
-  expect_order("pt_low", params.pt_low, "pt_high", params.pt_high);
+  table().expect_ordered(params, {"tracks", "pt"});
   const double exponent = exponent_of(params);
   if (exponent != 0 && std::abs(exponent) < kLeastExponent - 1e-9) {
     fail(ErrorKind::config,

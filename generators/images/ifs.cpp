@@ -156,28 +156,14 @@ const ParamTable<Ifs::Params>& Ifs::table() {
 
 Ifs::Ifs(const Params& params)
     : params_(params), density_(kDensities[static_cast<int>(params.mode)]) {
-  const auto refuse = [](const std::string& what, const std::string& why,
-                         const std::string& advice) {
-    fail(ErrorKind::config, {"ifs: " + what, why, advice});
-  };
   constexpr std::int64_t kLargestSeed = std::numeric_limits<std::uint32_t>::max();
   if (params.search == ifs::Search::official && params.category_seed > kLargestSeed) {
-    refuse(fmt::format("category_seed is {} beside search official", params.category_seed),
-           "NumPy's generator is seeded by 32 bits",
-           fmt::format("set it to {} or less; published is 1", kLargestSeed));
+    fail(ErrorKind::config,
+         {fmt::format("ifs: category_seed is {} beside search official", params.category_seed),
+          "NumPy's generator is seeded by 32 bits",
+          fmt::format("set it to {} or less; published is 1", kLargestSeed)});
   }
-  if (params.maps_low > params.maps_high) {
-    refuse(fmt::format("maps_low is larger than maps_high ({} > {})", params.maps_low,
-                       params.maps_high),
-           "a system has a number of maps between them",
-           fmt::format("set maps_low to {} or less", params.maps_high));
-  }
-  if (params.zoom_low > params.zoom_high) {
-    refuse(fmt::format("zoom_low is larger than zoom_high ({} > {})", params.zoom_low,
-                       params.zoom_high),
-           "a window has a side between them",
-           fmt::format("set zoom_low to {} or less", params.zoom_high));
-  }
+  table().expect_ordered(params, {"maps", "zoom"});
 }
 
 namespace {

@@ -1,7 +1,5 @@
 #include "generators/images/ifs_multi.h"
 
-#include "core/error.h"
-
 #include <fmt/format.h>
 
 namespace wellspring {
@@ -64,15 +62,7 @@ const ParamTable<IfsMulti::Params>& IfsMulti::table() {
 }
 
 IfsMulti::IfsMulti(const Params& params) : params_(params) {
-  const auto expect_order = [](const char* low_name, auto low, const char* high_name, auto high) {
-    if (low <= high) return;
-    fail(ErrorKind::config,
-         {fmt::format("ifs_multi: {} is larger than {} ({} > {})", low_name, high_name, low, high),
-          "what is drawn lies between them", fmt::format("set {} to {} or less", low_name, high)});
-  };
-  expect_order("maps_low", params.maps_low, "maps_high", params.maps_high);
-  expect_order("instances_low", params.instances_low, "instances_high", params.instances_high);
-  expect_order("size_low", params.size_low, "size_high", params.size_high);
+  table().expect_ordered(params, {"maps", "instances", "size"});
 }
 
 SampleInfo IfsMulti::describe(const Params& params) {

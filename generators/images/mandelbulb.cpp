@@ -146,14 +146,7 @@ SampleInfo Mandelbulb::describe(const Params& params) {
 }
 
 Mandelbulb::Mandelbulb(const Params& params) : params_(params) {
-  if (params.power_low > params.power_high) {
-    fail(ErrorKind::config,
-         {fmt::format("mandelbulb: power_low = {} is larger than power_high = {}", params.power_low,
-                      params.power_high),
-          "classes are the powers from one to the other",
-          fmt::format("give power_low: {} or less, or power_high: {} or more", params.power_high,
-                      params.power_low)});
-  }
+  table().expect_ordered(params, {"power"});
   if (params.form == Form::classic && params.second_rules > 0) {
     fail(ErrorKind::config,
          {fmt::format("mandelbulb: second_rules = {} of the classic form", params.second_rules),

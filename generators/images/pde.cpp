@@ -87,15 +87,7 @@ SampleInfo Pde::describe(const Params& params) {
 }
 
 Pde::Pde(const Params& params) : params_(params) {
-  const auto ordered = [](const char* name, float low, float high) {
-    if (low <= high) return;
-    fail(ErrorKind::config, {std::string("pde: ") + name + "_low = " + shortest(low) +
-                                 " is larger than " + name + "_high = " + shortest(high),
-                             "values are drawn between the two", "exchange them"});
-  };
-  ordered("time", params.time_low, params.time_high);
-  ordered("diffusivity", params.diffusivity_low, params.diffusivity_high);
-  ordered("speed", params.speed_low, params.speed_high);
+  table().expect_ordered(params, {"time", "diffusivity", "speed"});
   if (params.cells != 0 && params.cells <= 2 * params.highest) {
     fail(ErrorKind::config, {"pde: cells = " + std::to_string(params.cells) +
                                  " with highest = " + std::to_string(params.highest),

@@ -3,7 +3,6 @@
 // Called through the registry; host and device.
 #pragma once
 
-#include "core/error.h"
 #include "core/params.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
@@ -138,11 +137,7 @@ struct Shapes {
   };
 
   explicit Shapes(const Params& params) : params_(params) {
-    if (params.scale_low > params.scale_high) {
-      fail(ErrorKind::config,
-           {"shapes: scale_low is larger than scale_high", "scales are drawn between the two",
-            "give scale_low <= scale_high; the defaults are 0.12 and 0.28"});
-    }
+    table().expect_ordered(params, {"scale"});
   }
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {

@@ -82,12 +82,7 @@ TexturedLeaves::TexturedLeaves(const Params& params)
                        human_bytes(kMostTexels * kChannels * sizeof(float))),
            fmt::format("fills: {} is the most for this fill_side", kMostTexels / texels));
   }
-  if (params.fill_scale_low > params.fill_scale_high) {
-    refuse(fmt::format("fill_scale_low = {} is larger than fill_scale_high = {}",
-                       params.fill_scale_low, params.fill_scale_high),
-           "scales are drawn between the two",
-           fmt::format("give fill_scale_low: {} or less", params.fill_scale_high));
-  }
+  table().expect_ordered(params, {"fill_scale"});
   if (!generator_of(params)->info().uses.empty()) {
     refuse("fill: its leaves have fills, too", "fills of fills are not made",
            "fill the leaves with dead_leaves of plain colours, or with another generator");

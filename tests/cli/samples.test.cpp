@@ -371,7 +371,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ParametersThatContradict",
                 {"digest", "shapes", "scale_low=0.29", "--count", "1"},
                 2,
-                "command line: shapes: scale_low is larger than scale_high"},
+                "command line: shapes: scale_low = 0.29 is larger than scale_high = 0.28"},
         Refusal{"UnknownFormat", {"export", "shapes", "--count", "1", "--out", "a.csv"}, 2, ".npz"},
         Refusal{"FolderThatIsNotThere",
                 {"export", "shapes", "--count", "1", "--out", "no/such/a.npz"},

@@ -415,7 +415,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "generator: shapes\n      params: {scale_low: 0.25, scale_high: 0.2}",
                 {},
                 2,
-                {"small.yaml:8:18: shapes: scale_low is larger"}},
+                {"small.yaml:8:18: shapes: scale_low = 0.25 is larger"}},
         Refusal{"ModelThatContradicts",
                 "  blocks: [0]",
                 "  blocks: [0, 1]",

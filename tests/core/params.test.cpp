@@ -335,6 +335,27 @@ TEST(ParamTable, PresetsAreDescribedAndCheckedWhenTheyAreMade) {
   EXPECT_THROW(lists_table().preset("x", {{"dept", "1"}}, ""), Error);
 }
 
+TEST(ParamTable, EndsOfARangeStandInTheirOrder) {
+  struct Ends {
+    float zoom_low = 0.1f, zoom_high = 0.1f;
+    int maps_low = 2, maps_high = 4;
+  };
+  const auto ends = ParamTable<Ends>("ifs")
+                        .real("zoom_low", &Ends::zoom_low, {}, "", "smallest")
+                        .real("zoom_high", &Ends::zoom_high, {}, "", "largest")
+                        .integer("maps_low", &Ends::maps_low, {}, "", "fewest")
+                        .integer("maps_high", &Ends::maps_high, {}, "", "most");
+  EXPECT_NO_THROW(ends.expect_ordered({}, {"zoom", "maps"}));
+  const auto refused = [&](const Ends& values) {
+    return message_of(ErrorKind::config, [&] { ends.expect_ordered(values, {"zoom", "maps"}); });
+  };
+  EXPECT_EQ(refused({.maps_low = 5}),
+            "ifs: maps_low = 5 is larger than maps_high = 4 (values are drawn between the two)\n"
+            "  give maps_low: 4 or less, or maps_high: 5 or more");
+  EXPECT_NE(refused({.zoom_low = 0.3f}).find("zoom_low = 0.3 is larger than zoom_high = 0.1"),
+            std::string::npos);
+}
+
 TEST(ParamTable, ARepeatedNameAndAnEmptyRangeAreMistakesOfOurs) {
   EXPECT_THROW(make_table().flag("lr", &Values::nesterov, ""), std::logic_error);
   EXPECT_THROW(make_table().real("new", &Values::lr, {0, {}}, "", ""), std::logic_error);

@@ -280,7 +280,7 @@ TEST(Registry, BadParametersAreRefused) {
   expect_parts(refused("shapes", {{"scale_lo", "0.2", {}}}), {"scale_low"});
   expect_parts(refused("shapes", {{"scale_low", "0.9", {}}}), {"scale_low = 0.9", "out of range"});
   expect_parts(refused("shapes", {{"scale_low", "0.25", {}}, {"scale_high", "0.2", {}}}),
-               {"scale_low is larger than scale_high"});
+               {"scale_low = 0.25 is larger than scale_high = 0.2"});
   expect_parts(refused("dead_leaves", {{"r_min", "0.5", {}}, {"r_max", "0.2", {}}}),
                {"r_min * spread is larger than r_max"});
   expect_parts(refused("ee_mumu", {{"energies", "[]", {}}}), {"energies"});

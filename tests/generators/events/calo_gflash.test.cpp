@@ -480,7 +480,7 @@ TEST(CaloGflash, ImpossibleParametersAreRefused) {
     return test::message_of(ErrorKind::config, [&] { make_generator("calo_gflash", 1, settings); });
   };
   test::expect_parts(refused({{"energy_low", "0.01"}}), {"0.01 to 100 GeV", "0.08769", "10000"});
-  test::expect_parts(refused({{"energy_low", "200"}}), {"energy_low is above energy_high"});
+  test::expect_parts(refused({{"energy_low", "200"}}), {"energy_low = 200 is larger"});
   test::expect_parts(refused({{"energies", "[0.05, 1]"}}), {"0.05 to 1 GeV", "and more"});
   test::expect_parts(refused({{"particles", "[pion]"}, {"energy_low", "0.1"}}),
                      {"pion", "0.19", "and more"});

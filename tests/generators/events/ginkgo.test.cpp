@@ -324,7 +324,8 @@ TEST(Ginkgo, ImpossibleParametersAreRefused) {
   };
   test::expect_parts(refused([](auto& p) { p.t_cut = 0.1; }), {"w_mass", "64000", "8192"});
   test::expect_parts(refused([](auto& p) { p.qcd_mass = 4; }), {"qcd_mass", "not branch"});
-  test::expect_parts(refused([](auto& p) { p.momentum_low = 500; }), {"momentum_low", "above"});
+  test::expect_parts(refused([](auto& p) { p.momentum_low = 500; }),
+                     {"momentum_low = 500 is larger"});
   for (const auto output : {jets::Output::image, jets::Output::features}) {
     test::expect_parts(refused([&](auto& p) {
                          p.output = output;

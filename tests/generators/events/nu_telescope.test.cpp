@@ -485,10 +485,12 @@ TEST(NuTelescope, RefusesWhatCannotBe) {
                             [&] { make_generator("nu_telescope", 1, list_of(settings)); });
   };
   test::expect_parts(message({{"zenith_low", "2"}, {"zenith_high", "1"}}),
-                     {"zenith_low is above zenith_high"});
+                     {"is larger than zenith_high"});
   test::expect_parts(message({{"azimuth_low", "2"}, {"azimuth_high", "1"}}), {"azimuth_low"});
-  test::expect_parts(message({{"energy_low", "2e4"}}), {"energy_low is above energy_high"});
-  test::expect_parts(message({{"window_low", "9000"}}), {"window_low is above window_high"});
+  test::expect_parts(message({{"energy_low", "2e4"}}),
+                     {"energy_low = 20000 is larger than energy_high"});
+  test::expect_parts(message({{"window_low", "9000"}}),
+                     {"window_low = 9000 is larger than window_high"});
 }
 
 }  // namespace

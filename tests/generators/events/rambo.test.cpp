@@ -241,8 +241,8 @@ TEST(Rambo, ImpossibleParametersAreRefused) {
     return test::message_of(ErrorKind::config, [&] { make_generator("rambo", 1, settings); });
   };
   test::expect_parts(refused({{"bodies_low", "5", {}}, {"bodies_high", "3", {}}}),
-                     {"bodies_low", "exchange"});
-  test::expect_parts(refused({{"energy_low", "600", {}}}), {"energy_low", "exchange"});
+                     {"bodies_low: 3 or less"});
+  test::expect_parts(refused({{"energy_low", "600", {}}}), {"energy_low: 500 or less"});
   test::expect_parts(refused({{"masses", "[300, 250]", {}}}),
                      {"550 GeV", "raise energy_low to 555"});
   test::expect_parts(

@@ -485,8 +485,9 @@ TEST(Tracks, RefusesWhatCannotBe) {
     for (const auto& [name, value] : settings) list.push_back({name, value, {}});
     return test::message_of(ErrorKind::config, [&] { make_generator("tracks", 1, list); });
   };
-  test::expect_parts(message({{"tracks_low", "20"}}), {"tracks_low is above tracks_high"});
-  test::expect_parts(message({{"pt_high", "0.1"}}), {"pt_low is above pt_high"});
+  test::expect_parts(message({{"tracks_low", "20"}}),
+                     {"tracks_low = 20 is larger than tracks_high"});
+  test::expect_parts(message({{"pt_high", "0.1"}}), {"is larger than pt_high = 0.1"});
   test::expect_parts(message({{"tracks_high", "1000"}}), {"256", "745"});
   test::expect_parts(message({{"pt_power", "1.0001"}}), {"close to 1", "1.01 or more"});
 }

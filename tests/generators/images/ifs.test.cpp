@@ -1,6 +1,7 @@
 #include "generators/images/ifs.h"
 
 #include "tests/generators/images/canvas_places.h"
+#include "tests/generators/images/ifs_painting.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -37,38 +38,13 @@ Ifs with_five(Ifs::Params params = {}) {
   return functor;
 }
 
-struct Painted {
-  Ifs functor;
-  Ifs::Scene scene;
-  Truth<Ifs::kLatents> truth;
-  std::vector<std::uint32_t> cells;
-
-  Painted(const Ifs& f, std::uint64_t sample, int side) : functor(f) {
-    scene = functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
-    cells.resize(static_cast<std::size_t>(functor.cells({side, side, 3})));
-    SoloTeam team({nullptr, 0, 0});
-    functor.paint(team, scene, {0, 1}, cells.data());
-  }
-  Rgb at(int x, int y) const { return functor.texel(scene, cells.data(), x, y); }
-  std::vector<float> picture() const {
-    std::vector<float> values;
-    for (int y = 0; y < scene.height; ++y) {
-      for (int x = 0; x < scene.width; ++x) {
-        const Rgb c = at(x, y);
-        values.insert(values.end(), {c.r, c.g, c.b});
-      }
-    }
-    return values;
-  }
-};
-
 // The published painter: patch after patch, each over what is there, black pixels included.
 TEST(Ifs, PatchesHideWhatLiesBelow) {
   constexpr int kSide = 40;
   for (std::uint64_t sample = 0; sample < 6; ++sample) {
     Ifs::Params params;
     params.picture = sample % 2 == 0 ? 1.0f : 1.7f;
-    const Painted painted(with_five(params), sample, kSide);
+    const test::PaintedIfs painted(with_five(params), sample, kSide);
     std::vector<std::pair<std::uint32_t, std::int32_t>> points;  // value, cell
     ifs::walk(0, 1, painted.scene.system, painted.scene.walk, painted.scene.placing, kSide + 2,
               kSide + 2, painted.scene.rng,
@@ -100,7 +76,7 @@ TEST(Ifs, PointsLightTheirPixelsAndColoursCountThem) {
   Ifs::Params params;
   params.stamp = Ifs::Stamp::point;
   params.palette = Ifs::Palette::colour;
-  const Painted painted(with_five(params), 1, kSide);
+  const test::PaintedIfs painted(with_five(params), 1, kSide);
   int lit = 0;
   for (int p = 0; p < kSide * kSide; ++p) {
     const int x = p % kSide, y = p / kSide;
@@ -137,7 +113,7 @@ TEST(Ifs, HalfOfThePatchesIsLit) {
   constexpr int kSide = 64;
   double covered = 0, lit = 0, pairs = 0, both = 0;
   for (std::uint64_t sample = 0; sample < 150; ++sample) {
-    const Painted painted(with_five(), sample, kSide);
+    const test::PaintedIfs painted(with_five(), sample, kSide);
     const auto covers = [&](int x, int y) {
       for (int i = 0; i < 9; ++i) {
         const int cell = (y + i / 3) * (kSide + 2) + x + i % 3;
@@ -207,7 +183,7 @@ TEST(Ifs, KeptVariationsThatDivergeArePaintedToo) {
   Ifs::Params params;
   params.keep_degenerate = true;
   for (std::uint64_t sample = 0; sample < 60; ++sample) {
-    for (const float value : Painted(with_five(params), sample, 32).picture()) {
+    for (const float value : test::PaintedIfs(with_five(params), sample, 32).picture()) {
       ASSERT_TRUE(value == 0 || value == Ifs::kGrey);
     }
   }
@@ -223,10 +199,10 @@ TEST(Ifs, NumberedDrawingsComeAgainAndOthersDoNot) {
       one.read({five().categories.data(), five().windows.data(), nullptr});
       return one;
     }();
-    const Painted first(functor, 0, 32);
+    const test::PaintedIfs first(functor, 0, 32);
     int equal = 0;
     for (std::uint64_t sample = 1; sample < 2000 && equal == 0; ++sample) {
-      const Painted other(functor, sample, 32);
+      const test::PaintedIfs other(functor, sample, 32);
       if (!std::equal(other.truth.latents, other.truth.latents + 4, first.truth.latents)) continue;
       EXPECT_EQ(other.picture() == first.picture(), patches == 1);
       ++equal;
@@ -287,7 +263,7 @@ TEST(Ifs, ImagesAreWhatTheirPixelsAre) {
   constexpr int kSide = 70;
   Ifs::Params params;
   params.palette = Ifs::Palette::colour;
-  const Painted painted(with_five(params), 2, kSide);
+  const test::PaintedIfs painted(with_five(params), 2, kSide);
   const auto shaded = [&](float x, float y, float step) {
     PixelRun<32> run{};
     for (int i = 0; i < 32; ++i) {
@@ -335,7 +311,7 @@ TEST(Ifs, TablesComeFromTheCacheAndADamagedOneIsMadeAgain) {
     tables.load(stream);
     Ifs functor(params);
     tables.bind(functor);
-    pictures.push_back(Painted(functor, 4, 24).picture());
+    pictures.push_back(test::PaintedIfs(functor, 4, 24).picture());
     EXPECT_EQ(pictures.back(), pictures.front()) << state;
   }
 }

@@ -258,16 +258,17 @@ TEST(IfsMulti, CanvasesInScratchAndInThePlanMakeTheSameImages) {
 TEST(IfsMulti, LimitsInTheWrongOrderAreRefused) {
   IfsMulti::Params params;
   params.instances_low = 6;
-  test::expect_parts(test::message_of(ErrorKind::config, [&] { IfsMulti{params}; }),
-                     {"instances_low is larger than instances_high (6 > 5)", "5 or less"});
+  test::expect_parts(
+      test::message_of(ErrorKind::config, [&] { IfsMulti{params}; }),
+      {"ifs_multi: instances_low = 6 is larger than instances_high = 5", "5 or less"});
   params = {};
   params.size_high = 0.1f;
   test::expect_parts(test::message_of(ErrorKind::config, [&] { IfsMulti{params}; }),
-                     {"size_low is larger than size_high (0.15 > 0.1)"});
+                     {"size_low = 0.15 is larger than size_high = 0.1"});
   params = {};
   params.maps_low = 5;
   test::expect_parts(test::message_of(ErrorKind::config, [&] { IfsMulti{params}; }),
-                     {"maps_low is larger than maps_high (5 > 4)"});
+                     {"maps_low = 5 is larger than maps_high = 4"});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "generators/images/ifs_svd.h"
 
 #include "generators/images/ifs.h"
+#include "tests/generators/images/ifs_painting.h"
 #include "tests/generators/team_test.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -260,22 +261,6 @@ Ifs with_four(Ifs::Params params = {}) {
   return functor;
 }
 
-struct Painted {
-  Ifs functor;
-  Ifs::Scene scene;
-  Truth<Ifs::kLatents> truth;
-  std::vector<std::uint32_t> cells;
-
-  Painted(const Ifs& f, std::uint64_t sample, int side) : functor(f) {
-    scene = functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
-    cells.resize(static_cast<std::size_t>(functor.cells({side, side, 3})));
-    SoloTeam team({nullptr, 0, 0});
-    functor.paint(team, scene, {0, 1}, cells.data());
-    if (functor.settles()) functor.settle(team, scene, cells.data());
-  }
-  Rgb at(int x, int y) const { return functor.texel(scene, cells.data(), x, y); }
-};
-
 // The published painter: each point adds its patch, then all is divided by the largest count.
 TEST(IfsSvd, PicturesAreSharesOfTheLargestCount) {
   constexpr int kSide = 45;
@@ -284,7 +269,7 @@ TEST(IfsSvd, PicturesAreSharesOfTheLargestCount) {
     params.palette = sample < 3 ? Ifs::Palette::grey : Ifs::Palette::colour;
     params.background = Ifs::Background::black;
     params.stamp = sample % 3 == 2 ? Ifs::Stamp::point : Ifs::Stamp::patch;
-    const Painted painted(with_four(params), sample, kSide);
+    const test::PaintedIfs painted(with_four(params), sample, kSide);
     std::vector<int> count(kSide * kSide);
     int points = 0;
     const auto mask = static_cast<std::uint32_t>(painted.truth.latents[11]);
@@ -485,9 +470,9 @@ TEST(IfsSvd, ContradictionsAreRefused) {
                        }),
       {"keep_degenerate = true has no effect in ifs", "mode: fractaldb"});
   test::expect_parts(refused([](auto& p) { p.maps_low = 5; }),
-                     {"maps_low is larger than maps_high (5 > 4)", "4 or less"});
+                     {"maps_low = 5 is larger than maps_high = 4", "4 or less"});
   test::expect_parts(refused([](auto& p) { p.zoom_low = 3; }),
-                     {"zoom_low is larger than zoom_high (3 > 2)", "2 or less"});
+                     {"zoom_low = 3 is larger than zoom_high = 2", "2 or less"});
 }
 
 }  // namespace

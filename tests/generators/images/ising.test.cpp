@@ -1,11 +1,8 @@
 #include "generators/images/ising.h"
 
 #include "generators/generator.h"
-#include "kernels/device.h"
-#include "kernels/memory_plan.h"
 #include "kernels/solo_team.h"
 #include "tests/generators/collect.h"
-#include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -355,43 +352,6 @@ TEST(Ising, LatentsAreMeasuredInThePicture) {
       for (int i = 0; i < 3 * size * size; ++i) ASSERT_TRUE(x[i] == 0 || x[i] == 1);
     }
   }
-}
-
-TEST(Ising, TemperaturesFillTheirBins) {
-  const auto generator = make_generator("ising", 4,
-                                        {{"label", "temperature", {}},
-                                         {"bins", "5", {}},
-                                         {"t_low", "2", {}},
-                                         {"t_high", "3", {}},
-                                         {"rounds", "1", {}}});
-  EXPECT_EQ(generator->info().classes.size(), 5u);
-  const auto samples = test::collect(*generator, {4, 0, 2000});
-  std::vector<double> temperatures;
-  for (std::size_t row = 0; row < samples.count(); ++row) {
-    const double t = samples.latent(row, 0);
-    temperatures.push_back(t);
-    // Edges are rounded to floats.
-    EXPECT_NEAR(samples.label[row] + 0.5, 5 * (t - 2), 0.5 + 1e-5);
-  }
-  EXPECT_GT(test::kolmogorov_p(temperatures, [](double t) { return t - 2; }), test::kGate);
-}
-
-TEST(Ising, ImpossibleParametersAreRefused) {
-  const auto refused = [](std::vector<ParamSetting> settings) {
-    return test::message_of(ErrorKind::config, [&] { make_generator("ising", 16, settings); });
-  };
-  test::expect_parts(refused({{"side", "15", {}}}), {"side = 15", "even", "take 16"});
-  test::expect_parts(refused({{"side", "2", {}}}), {"side = 2", "take 4"});
-  test::expect_parts(refused({{"t_low", "3", {}}, {"t_high", "2", {}}}), {"t_low", "exchange"});
-  test::expect_parts(refused({{"t_low", "2.5", {}}}), {"one phase", "lower t_low", "2.2692"});
-  // Random words are numbered with 32 bits, which larger lattices could use up.
-  const auto large = make_generator("ising", 1025);
-  test::expect_parts(test::message_of(ErrorKind::config,
-                                      [&] {
-                                        MemoryPlan memory(Device::cpu());
-                                        large->plan(memory, 1);
-                                      }),
-                     {"1025 pixels", "1024 are the most", "name a side"});
 }
 
 }  // namespace

@@ -389,7 +389,8 @@ TEST(Pde, ImpossibleParametersAreRefused) {
     });
   };
   test::expect_parts(refused({{"time_low", "2", {}}}), {"time_low = 2", "time_high = 1"});
-  test::expect_parts(refused({{"diffusivity_low", "1", {}}}), {"diffusivity_low", "exchange"});
+  test::expect_parts(refused({{"diffusivity_low", "1", {}}}),
+                     {"diffusivity_low", "diffusivity_high: 1 or more"});
   test::expect_parts(refused({{"cells", "8", {}}}), {"cells = 8", "4 periods", "cells: 9"});
   // 4 * 0.01 * 64^2 = 163.84.
   test::expect_parts(refused({{"equation", "heat", {}}, {"steps", "100", {}}}),

@@ -1,21 +1,15 @@
 #include "generators/images/xy.h"
 
 #include "generators/generator.h"
-#include "kernels/device.h"
-#include "kernels/memory_plan.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <numbers>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -136,44 +130,12 @@ TEST(Xy, MirrorsTakeAllNumbersByTurns) {
   for (int round = 0; round < 20; ++round) EXPECT_EQ(Xy(none).mirrors_of(round, 64), 0);
 }
 
-TEST(Xy, TemperaturesFillTheirBins) {
-  const auto generator = make_generator("xy", 4,
-                                        {{"label", "temperature", {}},
-                                         {"bins", "5", {}},
-                                         {"t_low", "1", {}},
-                                         {"t_high", "2", {}},
-                                         {"coupling", "0.5", {}},
-                                         {"rounds", "1", {}}});
-  EXPECT_EQ(generator->info().classes.size(), 5u);
-  const auto samples = test::collect(*generator, {4, 0, 2000});
-  std::vector<double> temperatures;
-  for (std::size_t row = 0; row < samples.count(); ++row) {
-    const double t = samples.latent(row, 0);
-    temperatures.push_back(t);
-    // Edges are rounded to floats.
-    EXPECT_NEAR(samples.label[row] + 0.5, 5 * (t - 1), 0.5 + 1e-5);
-  }
-  EXPECT_GT(test::kolmogorov_p(temperatures, [](double t) { return t - 1; }), test::kGate);
-}
-
 TEST(Xy, ImpossibleParametersAreRefused) {
   const auto refused = [](std::vector<ParamSetting> settings) {
     return test::message_of(ErrorKind::config, [&] { make_generator("xy", 16, settings); });
   };
-  test::expect_parts(refused({{"side", "15", {}}}), {"side = 15", "even", "take 16"});
-  test::expect_parts(refused({{"side", "2", {}}}), {"side = 2", "take 4"});
-  test::expect_parts(refused({{"t_low", "3", {}}, {"t_high", "2", {}}}), {"t_low", "exchange"});
-  test::expect_parts(refused({{"t_low", "1", {}}}), {"one phase", "lower t_low", "0.8929"});
-  test::expect_parts(refused({{"t_high", "0.8", {}}}), {"one phase", "raise t_high"});
   test::expect_parts(refused({{"coupling", "0", {}}}), {"coupling = 0", "label: temperature"});
   test::expect_parts(refused({{"t_low", "0.01", {}}}), {"t_low = 0.01", "out of range"});
-  const auto large = make_generator("xy", 1025);
-  test::expect_parts(test::message_of(ErrorKind::config,
-                                      [&] {
-                                        MemoryPlan memory(Device::cpu());
-                                        large->plan(memory, 1);
-                                      }),
-                     {"1025 pixels", "1024 are the most", "name a side"});
 }
 
 }  // namespace
