@@ -75,27 +75,33 @@ std::size_t ContourPainter::band_scratch(SampleShape shape) const {
          contour::kMostOrbits + 64;  // 64: alignment of the blocks
 }
 
-std::vector<std::string> ContourPainter::class_names(int classes) {
-  std::vector<std::string> names;
-  for (int k = 0; k < classes; ++k) names.push_back(fmt::format("{:05d}", k));
-  return names;
+std::string ContourPainter::class_name(int k) {
+  return fmt::format("{:05d}", k);
 }
 
-std::vector<LatentInfo> ContourPainter::centre_latents(int spread) {
-  const float low = centre_latent(static_cast<float>(-spread));
-  const float high = centre_latent(static_cast<float>(spread));
-  return {{"centre_x", "of all orbits, from the left of the largest square in the middle",
-           "image side", low, high, LatentRole::position_x},
-          {"centre_y", "from its top", "image side", low, high, LatentRole::position_y}};
-}
-
-void ContourPainter::expect_ordered(const char* generator, const char* what, double low,
-                                    double high) {
-  if (low <= high) return;
-  fail(ErrorKind::config,
-       {fmt::format("{}: {}_low is larger than {}_high", generator, what, what),
-        "classes are drawn between the two",
-        fmt::format("lower {}_low to {} or raise {}_high to {}", what, high, what, low)});
+std::vector<LatentInfo> ContourPainter::list_latents(int spread, Ends radius, Ends oval_x,
+                                                     Ends oval_y, Ends vertices, Ends orbits,
+                                                     Ends noise, Ends line_width) {
+  const Ends centre = {centre_latent(static_cast<float>(-spread)),
+                       centre_latent(static_cast<float>(spread))};
+  const auto latent = [](const char* name, const char* help, const char* unit, Ends ends,
+                         LatentRole role) {
+    return LatentInfo{name, help, unit, ends.first, ends.second, role};
+  };
+  constexpr const char* kSides = "image side";
+  return {latent("centre_x", "of all orbits, from the left of the largest square in the middle",
+                 kSides, centre, LatentRole::position_x),
+          latent("centre_y", "from its top", kSides, centre, LatentRole::position_y),
+          latent("radius", "before the first orbit and without stretching", kSides, radius,
+                 LatentRole::length),
+          latent("oval_x", "by which the radius is stretched along x", "", oval_x,
+                 LatentRole::unmapped),
+          latent("oval_y", "along y", "", oval_y, LatentRole::unmapped),
+          latent("vertices", "of a contour", "", vertices, LatentRole::fixed),
+          latent("orbits", "contours, each over those before it", "", orbits, LatentRole::fixed),
+          latent("noise", "coefficient of the noise", kSides, noise, LatentRole::length),
+          latent("line_width", "growth of the radius an orbit besides the noise's coefficient",
+                 kSides, line_width, LatentRole::length)};
 }
 
 }  // namespace wellspring

@@ -65,6 +65,19 @@ struct Scene {
 
 }  // namespace contour
 
+/// Members that the parameters of each generator begin with.
+struct ContourParams {
+  int classes = 1000;
+  std::int64_t class_seed = 1;
+  int vertices_low = 0, vertices_high = 0;
+  int orbits_low = 1, orbits_high = 200;
+  float noise_low = 0, noise_high = 4;
+  float line_width = 0.1f;
+  int radius_low = 0, radius_high = 0;
+  float oval = 2;
+  int spread = 0;
+};
+
 /// What both generators' functors are, but for their parameters and how they draw a scene.
 class ContourPainter {
  public:
@@ -191,20 +204,39 @@ class ContourPainter {
     return scene;
   }
 
-  // For describe(): names of classes, latents of a centre, and the ends of a member's values over
-  // classes, in units.
-  static std::vector<std::string> class_names(int classes);
-  static std::vector<LatentInfo> centre_latents(int spread);
+  // For describe().
+  /// All classes of a generator; their names and draws are put down.
+  template <class Functor>
+  static std::vector<typename Functor::Class> list_classes(const Functor& functor, int count,
+                                                           SampleInfo& info) {
+    std::vector<typename Functor::Class> classes;
+    for (int k = 0; k < count; ++k) {
+      classes.push_back(functor.class_of(static_cast<std::uint32_t>(k)));
+      info.classes.push_back(class_name(k));
+      info.draws.part =
+          std::max(info.draws.part, paint_draws(classes.back().vertices, classes.back().orbits));
+    }
+    return classes;
+  }
+  using Ends = std::pair<float, float>;
+  /// Of a member's values over classes, in units.
   template <class Class, class Value>
-  static std::pair<float, float> range_over(const std::vector<Class>& classes, Value Class::*member,
-                                            float unit) {
+  static Ends range_over(const std::vector<Class>& classes, Value Class::*member, float unit) {
     const auto [low, high] =
         std::minmax_element(classes.begin(), classes.end(),
                             [&](const Class& a, const Class& b) { return a.*member < b.*member; });
     return {static_cast<float>((*low).*member) / unit, static_cast<float>((*high).*member) / unit};
   }
-  /// Error (config) unless low <= high.
-  static void expect_ordered(const char* generator, const char* what, double low, double high);
+  /// Centre, radius, oval_x and oval_y; then what a class has: vertices, orbits, noise, line_width.
+  template <class Class>
+  static std::vector<LatentInfo> latents_of(const std::vector<Class>& classes, int spread,
+                                            Ends radius, Ends oval_x, Ends oval_y) {
+    constexpr float kSide = contour::kPublishedSide;
+    return list_latents(spread, radius, oval_x, oval_y, range_over(classes, &Class::vertices, 1),
+                        range_over(classes, &Class::orbits, 1),
+                        range_over(classes, &Class::noise, kSide),
+                        range_over(classes, &Class::line_width, kSide));
+  }
 
   /// Pixels of the image a published one.
   WS_INLINE static float scale_of(SampleShape shape) {
@@ -213,6 +245,11 @@ class ContourPainter {
   }
 
  private:
+  static std::string class_name(int k);
+  static std::vector<LatentInfo> list_latents(int spread, Ends radius, Ends oval_x, Ends oval_y,
+                                              Ends vertices, Ends orbits, Ends noise,
+                                              Ends line_width);
+
   struct Vertices {
     float *x, *y;
     float *step_x, *step_y;    ///< without noise

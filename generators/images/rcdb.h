@@ -20,17 +20,14 @@ namespace wellspring {
 
 class Rcdb : public ContourPainter {
  public:
-  struct Params {
-    int classes = 1000;
-    std::int64_t class_seed = 1;
-    int vertices_low = 3, vertices_high = 200;
+  struct Params : ContourParams {
+    Params() {
+      vertices_low = 3;
+      vertices_high = 200;
+      radius_high = 100;
+      spread = 400;
+    }
     float vertices_mean = 100;
-    int orbits_low = 1, orbits_high = 200;
-    float noise_low = 0, noise_high = 4;
-    float line_width = 0.1f;
-    int radius_low = 0, radius_high = 100;
-    float oval = 2;
-    int spread = 400;
   };
   static const ParamTable<Params>& table();
   static constexpr int kLatents = 9;

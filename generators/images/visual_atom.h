@@ -18,17 +18,15 @@ namespace wellspring {
 
 class VisualAtom : public ContourPainter {
  public:
-  struct Params {
-    int classes = 1000;
-    std::int64_t class_seed = 1;
-    int vertices_low = 200, vertices_high = 1000;
-    int orbits_low = 1, orbits_high = 200;
-    float noise_low = 0, noise_high = 4;
-    float line_width = 0.1f;
-    int radius_low = 10, radius_high = 60;
+  struct Params : ContourParams {
+    Params() {
+      vertices_low = 200;
+      vertices_high = 1000;
+      radius_low = 10;
+      radius_high = 60;
+      spread = 512;
+    }
     int waves_low = 0, waves_high = 20;
-    float oval = 2;
-    int spread = 512;
   };
   static const ParamTable<Params>& table();
   static constexpr int kLatents = 11;

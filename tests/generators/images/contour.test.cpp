@@ -292,11 +292,12 @@ TEST(Contour, WhatCannotBeDrawnIsRefused) {
   VisualAtom::Params atom;
   atom.vertices_low = 300;
   atom.vertices_high = 200;
-  test::expect_parts(refused([&] { VisualAtom{atom}; }), {"vertices_low is larger", "200", "300"});
+  test::expect_parts(refused([&] { VisualAtom{atom}; }),
+                     {"vertices_low = 300 is larger than vertices_high = 200"});
   Rcdb::Params radial;
   radial.noise_low = 5;
   test::expect_parts(refused([&] { Rcdb{radial}; }),
-                     {"noise_low is larger", "raise noise_high to 5"});
+                     {"noise_low = 5 is larger", "noise_high: 5 or more"});
 }
 
 }  // namespace
