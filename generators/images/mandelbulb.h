@@ -51,24 +51,39 @@ struct Mandelbulb {
   /// Errors (config): limits in the wrong order; rules of a form that has none.
   explicit Mandelbulb(const Params& params);
 
-  /// The published rules, in their order.
-  WS_INLINE static std::int32_t rule_at(std::int32_t i) {
-    constexpr std::int16_t kList[kRules] = {
-        107, 106, 263, 334, 205, 271, 434, 225, 331, 413, 141, 167, 424, 196, 222, 461,
-        488, 109, 151, 232, 42,  188, 507, 32,  451, 132, 190, 481, 143, 96,  180, 388,
-        397, 68,  135, 197, 360, 40,  465, 243, 506, 160, 327, 175, 105, 223, 198, 332,
-        452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 297};
-    return kList[i];
+  struct Rules {
+    std::int16_t at[kRules];
+  };
+  /// The published ones, in their order.
+  WS_INLINE static constexpr Rules published_rules() {
+    return {{107, 106, 263, 334, 205, 271, 434, 225, 331, 413, 141, 167, 424, 196, 222, 461,
+             488, 109, 151, 232, 42,  188, 507, 32,  451, 132, 190, 481, 143, 96,  180, 388,
+             397, 68,  135, 197, 360, 40,  465, 243, 506, 160, 327, 175, 105, 223, 198, 332,
+             452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 297}};
   }
-  /// The same as hybrids have them for their first formula: the 44 of the published ones, then the
-  /// others.
+  /// The same with those last that the published hybrids do not have for their first formula.
+  WS_INLINE static constexpr Rules first_rules() {
+    constexpr Rules kAll = published_rules();
+    constexpr std::int16_t kLast[] = {434, 222, 109, 151, 507, 32,  190, 96, 68,
+                                      360, 40,  243, 506, 105, 223, 332, 297};
+    Rules sorted{};
+    int count = 0;
+    for (int last = 0; last < 2; ++last) {
+      for (const std::int16_t rule : kAll.at) {
+        int found = 0;
+        for (const std::int16_t other : kLast) found |= static_cast<int>(rule == other);
+        if (found == last) sorted.at[count++] = rule;
+      }
+    }
+    return sorted;
+  }
+  WS_INLINE static std::int32_t rule_at(std::int32_t i) {
+    constexpr Rules kList = published_rules();
+    return kList.at[i];
+  }
   WS_INLINE static std::int32_t first_rule_at(std::int32_t i) {
-    constexpr std::int16_t kList[kRules] = {
-        107, 106, 263, 334, 205, 271, 225, 331, 413, 141, 167, 424, 196, 461, 488, 232,
-        42,  188, 451, 132, 481, 143, 180, 388, 397, 135, 197, 465, 160, 327, 175, 198,
-        452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 434, 222, 109, 151,
-        507, 32,  190, 96,  68,  360, 40,  243, 506, 105, 223, 332, 297};
-    return kList[i];
+    constexpr Rules kList = first_rules();
+    return kList.at[i];
   }
   /// Those that the published hybrids have for their second formula.
   WS_INLINE static std::int32_t second_rule_at(std::int32_t i) {
