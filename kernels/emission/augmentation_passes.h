@@ -76,12 +76,12 @@ class AugmentationPasses {
     const TeamShape team{detail::members_of(tiling),
                          sizeof(detail::BlurredSample) + alignof(detail::BlurredSample)};
     const std::int64_t teams = call.batch.size * tiling.count();
-    launch.league("blur along rows", teams, team,
-                  BlurRows{drawn_.data(), plan_.blur_radius, call.slots, call.source, shape, tiling,
-                           first_.data(), second_.data()});
-    launch.league("blur along columns", teams, team,
-                  BlurColumns<T>{drawn_.data(), plan_.blur_radius, call.slots, call.source, shape,
-                                 tiling, second_.data(), out});
+    const auto pass = [&](const float* in) {
+      return detail::BlurPass{
+          drawn_.data(), plan_.blur_radius, call.slots, call.source, shape, tiling, in};
+    };
+    launch.league("blur along rows", teams, team, BlurRows{pass(first_.data()), second_.data()});
+    launch.league("blur along columns", teams, team, BlurColumns<T>{pass(second_.data()), out});
   }
 
   AugmentationPlan plan_;

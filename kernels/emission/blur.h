@@ -26,6 +26,9 @@ inline constexpr int kMostBlurRadius = 96;
 struct BlurredSample {
   Augmentation seen;
   float weight[kMostBlurRadius + 1];
+
+  /// The weight of a pixel at this distance, either way.
+  WS_INLINE float at(int distance) const { return weight[distance < 0 ? -distance : distance]; }
 };
 
 /// All members. The weights of torchvision.transforms.GaussianBlur: the density at whole pixels,
@@ -87,10 +90,8 @@ WS_INLINE void clear(ColourRun<N>& colour) {
   for (int i = 0; i < N; ++i) colour.r[i] = colour.g[i] = colour.b[i] = 0;
 }
 
-}  // namespace detail
-
-/// Team functor: one band of rows of a sample, blurred along its rows.
-struct BlurRows {
+/// What both passes are: a team makes a band of rows of a sample.
+struct BlurPass {
   const Augmentation* drawn;  ///< [rows]
   int radius;                 ///< of the plan
   const Slot* slots;
@@ -98,79 +99,84 @@ struct BlurRows {
   SampleShape shape;
   Tiling tiling;
   const float* in;  ///< [rows, shape]
-  float* out;
+
+  /// All members of the team of band `index` of all samples. add_run(sample, reach, image, x, y,
+  /// sum) adds up the run of pixels that begins at (x, y); `sum` is then stored in the batch `out`.
+  template <class Team, class AddRun, class T>
+  WS_INLINE void run(Team& team, std::int64_t index, const AddRun& add_run, T* out) const {
+    const std::int64_t b = index / tiling.count();
+    if (slots[b].source != source) return;  // the same for every member
+    const BlurredSample& sample = fetch_blur(team, drawn + b, radius);
+    const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
+    const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
+    const std::int64_t image = b * shape.elements();
+    constexpr int kRun = WS_RUN_LENGTH;
+    for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
+      const int x = own.column(), y = tile.y0 + own.row();
+      ColourRun<kRun> sum;
+      clear(sum);
+      add_run(sample, reach, in + image, x, y, sum);
+      const int count = shape.width - x < kRun ? shape.width - x : kRun;
+      store_run(sum, shape.channels, count,
+                out + image + (std::int64_t{y} * shape.width + x) * shape.channels);
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Team functor: one band of rows of a sample, blurred along its rows.
+struct BlurRows : detail::BlurPass {
+  float* out;  ///< [rows, shape]
 
   static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 4};
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
-    const std::int64_t b = index / tiling.count();
-    if (slots[b].source != source) return;  // the same for every member
-    const detail::BlurredSample& sample = detail::fetch_blur(team, drawn + b, radius);
-    const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
-    const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     constexpr int kRun = WS_RUN_LENGTH;
-    for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
-      const int row = own.row(), x = own.column();
-      const std::int64_t at =
-          b * shape.elements() + std::int64_t{tile.y0 + row} * shape.width * shape.channels;
-      ColourRun<kRun> sum;
-      detail::clear(sum);
-      int column[kRun];
-      for (int k = -reach; k <= reach; ++k) {
-        detail::columns_of_run<kRun>(x, k, shape.width, column);
-        detail::add_pixels<kRun>(in + at, column, shape.channels, sample.weight[k < 0 ? -k : k],
-                                 sum);
-      }
-      const int count = shape.width - x < kRun ? shape.width - x : kRun;
-      detail::store_run(sum, shape.channels, count, out + at + x * shape.channels);
-    }
+    run(
+        team, index,
+        [&](const detail::BlurredSample& sample, int reach, const float* image, int x, int y,
+            ColourRun<kRun>& sum) WS_INLINED {
+          const float* const row = image + std::int64_t{y} * shape.width * shape.channels;
+          int column[kRun];
+          for (int k = -reach; k <= reach; ++k) {
+            detail::columns_of_run<kRun>(x, k, shape.width, column);
+            detail::add_pixels<kRun>(row, column, shape.channels, sample.at(k), sum);
+          }
+        },
+        out);
   }
 };
 
 /// Team functor: one band of rows of a sample, blurred along its columns and finished.
 template <class T>
-struct BlurColumns {
-  const Augmentation* drawn;  ///< [rows]
-  int radius;                 ///< of the plan
-  const Slot* slots;
-  std::uint32_t source;
-  SampleShape shape;
-  Tiling tiling;
-  const float* in;  ///< [rows, shape]
-  T* out;           ///< of the batch
+struct BlurColumns : detail::BlurPass {
+  T* out;  ///< of the batch
 
   static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 3};
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
-    const std::int64_t b = index / tiling.count();
-    if (slots[b].source != source) return;  // the same for every member
-    const detail::BlurredSample& sample = detail::fetch_blur(team, drawn + b, radius);
-    const int reach = sample.seen.blur_sigma > 0 ? radius : 0;
-    const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
-    const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
-    const float* const image = in + b * shape.elements();
     constexpr int kRun = WS_RUN_LENGTH;
-    for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
-      const int x = own.column(), y = tile.y0 + own.row();
-      ColourRun<kRun> sum;
-      detail::clear(sum);
-      int column[kRun];
-      detail::columns_of_run<kRun>(x, 0, shape.width, column);
-      for (int k = -reach; k <= reach; ++k) {
-        detail::add_pixels<kRun>(image + detail::mirrored(y + k, shape.height) * row_elements,
-                                 column, shape.channels, sample.weight[k < 0 ? -k : k], sum);
-      }
-      apply_colour(sample.seen, sample.seen.colour_before_blur, sample.seen.colour_count, sum.r,
-                   sum.g, sum.b);
-      normalise(sample.seen, sum.r, sum.g, sum.b);
-      erase_box(sample.seen, x, y, sum.r, sum.g, sum.b);
-      fill_box(sample.seen, x, y, sum);
-      const int count = shape.width - x < kRun ? shape.width - x : kRun;
-      detail::store_run(sum, shape.channels, count,
-                        out + b * shape.elements() + y * row_elements + x * shape.channels);
-    }
+    run(
+        team, index,
+        [&](const detail::BlurredSample& sample, int reach, const float* image, int x, int y,
+            ColourRun<kRun>& sum) WS_INLINED {
+          const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
+          int column[kRun];
+          detail::columns_of_run<kRun>(x, 0, shape.width, column);
+          for (int k = -reach; k <= reach; ++k) {
+            detail::add_pixels<kRun>(image + detail::mirrored(y + k, shape.height) * row_elements,
+                                     column, shape.channels, sample.at(k), sum);
+          }
+          const Augmentation& seen = sample.seen;
+          apply_colour(seen, seen.colour_before_blur, seen.colour_count, sum.r, sum.g, sum.b);
+          normalise(seen, sum.r, sum.g, sum.b);
+          erase_box(seen, x, y, sum.r, sum.g, sum.b);
+          fill_box(seen, x, y, sum);
+        },
+        out);
   }
 };
 
