@@ -73,7 +73,7 @@ TEST_P(SpinModel, ImpossibleParametersAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Generators, SpinModel,
                          testing::Values(SpinGenerator{"ising", 2.2692},
                                          SpinGenerator{"xy", 0.8929, {{"coupling", "0.5"}}}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace wellspring
