@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from truth import TruthTest, below, unit
-
-
-def f32(value):
-    return np.float32(value).astype(np.float64)
+from truth import TruthTest, below, f32, unit
 
 
 class SpinTest(TruthTest):

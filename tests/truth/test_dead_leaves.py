@@ -14,16 +14,11 @@ import unittest
 
 import numpy as np
 
-from truth import Sample, TruthTest, below, named_key, unit
+from truth import Sample, TruthTest, below, fma, named_key, unit
 
 ONE = np.float32(1)
 CHUNK = 128
 KINDS = ("circle", "square", "oriented_square", "rectangle", "triangle", "quadrilateral", "mixed")
-
-
-def fma(a, b, c):
-    """Up to a double rounding, once in 10^9."""
-    return (np.float64(a) * np.asarray(b, np.float64) + c).astype(np.float32)
 
 
 def cos_sin(turns):

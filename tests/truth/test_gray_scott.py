@@ -4,27 +4,13 @@ import unittest
 
 import numpy as np
 
-from truth import Sample, TruthTest, below, named_key, uniform, unit
+from truth import Sample, TruthTest, below, fma, named_key, uniform, unit
 
 ONE = np.float32(1)
 POINTS = (  # F and k of alpha to mu
     (0.012, 0.0500), (0.020, 0.0470), (0.024, 0.0550), (0.042, 0.0590), (0.018, 0.0550), (0.026, 0.0590),
     (0.034, 0.0630), (0.038, 0.0610), (0.046, 0.0594), (0.058, 0.0630), (0.028, 0.0618), (0.050, 0.0650),
 )
-
-
-def fma(a, b, c):
-    """a b + c, rounded once: where the sum in f64 is halfway between two f32 its own rounding decides."""
-    product = np.multiply(a, b, dtype=np.float64)
-    total = np.atleast_1d(product + c)
-    halfway = (total.view(np.uint64) & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
-    if np.any(halfway):
-        product, c = (np.broadcast_to(a, total.shape)[halfway] for a in (product, np.float64(c)))
-        rounded = total[halfway]
-        t = rounded - product
-        error = (product - (rounded - t)) + (c - t)
-        total[halfway] = np.where(error == 0, rounded, np.nextafter(rounded, np.copysign(np.inf, error)))
-    return total.astype(np.float32)
 
 
 class Chain:
@@ -37,8 +23,8 @@ class Chain:
         w = sample.words("scene", 2)
         spread = np.float32(p["spread"])
         feed, kill = (np.float32(value) for value in POINTS[self.label])
-        self.feed = fma(spread * np.float32(5e-4), uniform(w[0], -1, 1), feed)[0]
-        self.kill = fma(spread * np.float32(2e-4), uniform(w[1], -1, 1), kill)[0]
+        self.feed = fma(spread * np.float32(5e-4), uniform(w[0], -1, 1), feed)
+        self.kill = fma(spread * np.float32(2e-4), uniform(w[1], -1, 1), kill)
         squares = max(1, int(np.float32(p["squares"]) * np.float32(n) * np.float32(n)))
         corners = sample.block("texture", np.arange(squares))
         covered = np.zeros((n, n), bool)

@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 
-from truth import Sample, TruthTest, below, named_key, unit
+from truth import Sample, TruthTest, below, fma, named_key, unit
 
 F = np.float32
 CATEGORY_SEED = 1
@@ -26,16 +26,6 @@ DENSITY = {"fractaldb": 200000 / 362**2, "svd": 100000 / 224**2, "one_parameter"
 OFFICIAL = {**FRACTALDB, "search": "official"}
 # The attempts that the page names as classes 0 to 9.
 ATTEMPTS = (103, 29, 66, 46, 0, 93, 4, 10, 105, 26)
-
-
-def fma(a, b, c):
-    """a b + c rounded once to f32, as README.md has it."""
-    p, c = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
-    s = p + c
-    t = s - p
-    e = (p - (s - t)) + (c - t)
-    even = (s.view(np.int64) & 1) == 0
-    return np.where((e != 0) & even, np.nextafter(s, np.where(e > 0, np.inf, -np.inf)), s).astype(F)
 
 
 def upto_of(maps):

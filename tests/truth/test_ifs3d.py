@@ -5,7 +5,8 @@ import unittest
 
 import numpy as np
 
-from truth import Sample, TruthTest, below, named_key, unit
+from test_ifs import choose
+from truth import Sample, TruthTest, below, fma, named_key, unit
 
 F = np.float32
 CATEGORY_SEED = 1
@@ -15,21 +16,6 @@ DEFAULTS = {
     "categories": 60, "views": "random", "jitter": 3.1415927, "elevation": 90, "palette": "white",
     "points": 0, "walkers": 256, "burn_in": 32,
 }
-
-
-def fma(a, b, c):
-    """a b + c rounded once to f32, as README.md has it."""
-    p, c = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
-    s = p + c
-    t = s - p
-    e = (p - (s - t)) + (c - t)
-    even = (s.view(np.int64) & 1) == 0
-    return np.where((e != 0) & even, np.nextafter(s, np.where(e > 0, np.inf, -np.inf)), s).astype(F)
-
-
-def choose(words, upto):
-    """Which map: how many of the ends lie at or below the 16 bits."""
-    return (words[..., None] >= np.asarray(upto[:-1])).sum(axis=-1)
 
 
 def halves_of(blocks):

@@ -4,8 +4,8 @@ import unittest
 
 import numpy as np
 
-from test_ifs import chaos, fma, hsv, on_canvas, place, plasma, svd_class
-from truth import Sample, TruthTest, below, named_key, uniform, unit
+from test_ifs import chaos, hsv, on_canvas, place, plasma, svd_class
+from truth import Sample, TruthTest, below, fma, named_key, uniform, unit
 
 F = np.float32
 DEFAULTS = {

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from spins import SpinTest, f32, shown, side_for
-from truth import Sample, named_key
+from spins import SpinTest, shown, side_for
+from truth import Sample, f32, named_key
 
 CRITICAL = 2.2691853
 BITS = np.arange(32, dtype=np.uint32)

@@ -12,13 +12,9 @@ import numpy as np
 from scipy.stats import chisquare, kstest, poisson
 
 from jets import JetTest, boosted, places
-from truth import Sample, below, named_key, unit, unit_open
+from truth import Sample, below, f32, named_key, unit, unit_open
 
 EPS = 2.0**-24
-
-
-def f32(value):
-    return float(np.float32(value))
 
 
 def direction(height, turn):

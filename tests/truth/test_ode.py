@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 
-from truth import Sample, TruthTest, named_key, normal, unit, unit_open
+from truth import Sample, TruthTest, f32, named_key, normal, unit, unit_open
 
 ULP = 2.0**-23
 # The figure of eight: places and velocities of three bodies.
@@ -26,11 +26,6 @@ SYSTEMS = {
     "sir": ((np.log(0.4), np.log(0.125)), (0.5, 0.2), 160, 0.1),
     "three_bodies": ((1, 1, 1, *EIGHT), (0.2,) * 3 + (0.1,) * 12, 6.32591398, 0.002),
 }
-
-
-def f32(value):
-    """Rounded to f32, kept as f64."""
-    return np.float32(value).astype(np.float64)
 
 
 def normals(sample, purpose, count):

@@ -13,13 +13,9 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import beta, kstest
 
-from truth import Sample, TruthTest, below, named_key, unit, unit_open
+from truth import Sample, TruthTest, below, f32, named_key, unit, unit_open
 
 ULP = 2.0**-23
-
-
-def f32(value):
-    return np.float32(value).astype(np.float64)
 
 
 def massless(sample, tries, bodies, energy):

@@ -6,8 +6,8 @@ import unittest
 import numpy as np
 from scipy.special import chdtrc
 
-from test_visual_atom import between, contours, cos_sin, fma, start_of
-from truth import Sample, TruthTest, below, named_key, uniform, unit
+from test_visual_atom import between, contours, cos_sin, start_of
+from truth import Sample, TruthTest, below, fma, named_key, uniform, unit
 
 F = np.float32
 SETTINGS = {

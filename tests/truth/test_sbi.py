@@ -11,7 +11,7 @@ import unittest
 import numpy as np
 from scipy.stats import binom
 
-from truth import Sample, TruthTest, named_key, unit, unit_open
+from truth import Sample, TruthTest, fma, named_key, unit, unit_open
 
 ULP = 2.0**-23
 BEGINNINGS = ((0, 0), (20240607, 2**32 + 11))
@@ -30,11 +30,6 @@ def normals(sample, purpose, count, skip=0):
     z = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(shape)[:count]
     radius = np.stack([radius, radius], 1).reshape(shape)[:count]
     return z, 4 * ULP * radius
-
-
-def fma(a, b, c):
-    """Of two f32 and one, in f64: rounded once but in some of 10^9 cases."""
-    return (a * b + c).astype(np.float32)
 
 
 def numbers_of_the_benchmark():

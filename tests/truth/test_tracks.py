@@ -20,7 +20,7 @@ import unittest
 import numpy as np
 from scipy import stats
 
-from truth import Sample, TruthTest, below, named_key, normal, unit, unit_open
+from truth import Sample, TruthTest, below, f32, named_key, normal, unit, unit_open
 
 ULPS = 16 * 2.0**-24
 RARE = 1e-7  # chance of a false alarm of a law; seeds are fixed
@@ -66,15 +66,6 @@ for places, inner, outer, a_kind, volumes in (
 RINGS.sort(key=lambda ring: ring[:2])
 
 
-def f32(x):
-    return float(np.float32(x))
-
-
-def rounded(x):
-    """f32 of an array in double precision, kept in double precision."""
-    return np.asarray(x, np.float32).astype(np.float64)
-
-
 class Event:
     """`rows` as with columns=truth, `slack` how far positions in them may be off (mm), `latents`."""
 
@@ -108,32 +99,32 @@ class Event:
         e = 1 - p["pt_power"]
         if abs(e) < 1e-6:
             span = f32(math.log(p["pt_high"] / p["pt_low"]))
-            pt = rounded(own["pt_low"] * rounded(np.exp(rounded(u[0] * span))))
+            pt = f32(own["pt_low"] * f32(np.exp(f32(u[0] * span))))
         else:
             span = f32((p["pt_high"] / p["pt_low"]) ** e - 1)
-            pt = rounded(own["pt_low"] * rounded(rounded(1 + u[0] * span) ** f32(1 / f32(e))))
+            pt = f32(own["pt_low"] * f32(f32(1 + u[0] * span) ** f32(1 / f32(e))))
             pt = np.clip(pt, own["pt_low"], own["pt_high"])
         self.pt = pt
-        self.eta = rounded(own["eta_max"] * rounded(2 * u[1] - 1))
-        turns = rounded(f32(p["phi_max"] / (2 * math.pi)) * rounded(2 * u[2] - 1))
-        self.direction = rounded(np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], 1))
+        self.eta = f32(own["eta_max"] * f32(2 * u[1] - 1))
+        turns = f32(f32(p["phi_max"] / (2 * math.pi)) * f32(2 * u[2] - 1))
+        self.direction = f32(np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], 1))
         self.q = np.where(words[3] < 2**31, 1, -1)
-        grown = rounded(np.exp(np.abs(self.eta)))
-        self.sh = np.copysign(0.5 * rounded(grown - rounded(1 / grown)), self.eta)
-        self.size = rounded(pt * rounded(np.sqrt(rounded(self.sh**2 + 1))))
+        grown = f32(np.exp(np.abs(self.eta)))
+        self.sh = np.copysign(0.5 * f32(grown - f32(1 / grown)), self.eta)
+        self.size = f32(pt * f32(np.sqrt(f32(self.sh**2 + 1))))
         place = self.sample.block("scene", 2**20 + below(words[3] << np.uint32(1), p["vertices"]))
         across = normal(place[0], place[1])
         self.vertex = np.stack([
-            rounded(own["vertex_xy"] * rounded(across[0])), rounded(own["vertex_xy"] * rounded(across[1])),
-            rounded(own["vertex_z"] * rounded(normal(place[2], place[3])[0])),
+            f32(own["vertex_xy"] * f32(across[0])), f32(own["vertex_xy"] * f32(across[1])),
+            f32(own["vertex_z"] * f32(normal(place[2], place[3])[0])),
         ], 1)
 
     def surfaces(self):
         """Errors, losses and kicks of all particles at all surfaces."""
         draws = 2 * (31 * np.arange(self.n)[:, None] + np.arange(31))
         kicks, words = self.sample.block("noise", draws), self.sample.block("noise", draws + 1)
-        self.kicks = [rounded(g) for g in normal(kicks[0], kicks[1])]
-        self.errors = [rounded(g) for g in normal(words[0], words[1])]
+        self.kicks = [f32(g) for g in normal(kicks[0], kicks[1])]
+        self.errors = [f32(g) for g in normal(words[0], words[1])]
         self.seen = unit(words[2]) < np.float32(self.p["efficiency"])
 
     def follow(self, t):
@@ -224,9 +215,9 @@ class Event:
             if mean == 0:
                 continue
             words = self.sample.block("texture", 2**16 * number + np.arange(int(mean + 8 * math.sqrt(mean) + 20)))
-            total = np.cumsum(rounded(-np.log(unit_open(words[0]).astype(np.float64))))
+            total = np.cumsum(f32(-np.log(unit_open(words[0]).astype(np.float64))))
             count = int(np.sum(total < mean))
-            phi = 2 * np.pi * rounded(total[:count] / mean)
+            phi = 2 * np.pi * f32(total[:count] / mean)
             u = unit(words[1][:count]).astype(np.float64)
             if number < 12:
                 r, z = np.full(count, float(surface[0])), surface[1] * (2 * u - 1)

@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from truth import Sample, TruthTest, below, named_key, uniform
+from truth import Sample, TruthTest, below, fma, named_key, uniform
 
 F = np.float32
 PERMUTATION = (
@@ -19,16 +19,6 @@ SETTINGS = {
     "noise_low": 0, "noise_high": 4, "line_width": 0.1, "radius_low": 10, "radius_high": 60, "waves_low": 0,
     "waves_high": 20, "oval": 2, "spread": 512,
 }
-
-
-def fma(a, b, c):
-    """a b + c of f32, rounded once: the product is exact in f64, and its sum with c is rounded to odd."""
-    p, c = np.broadcast_arrays(np.float64(a) * np.float64(b), np.float64(c))
-    s = p + c
-    t = s - p
-    e = (p - (s - t)) + (c - t)
-    odd = (e != 0) & (s.view(np.int64) & 1 == 0)
-    return np.where(odd, np.nextafter(s, np.where(e > 0, np.inf, -np.inf)), s).astype(F)
 
 
 def cos_sin(turns):

@@ -11,8 +11,8 @@ import unittest
 import numpy as np
 from scipy.special import iv
 
-from spins import SpinTest, f32, shown, side_for
-from truth import Sample, below, named_key, unit
+from spins import SpinTest, shown, side_for
+from truth import Sample, below, f32, named_key, unit
 
 CRITICAL = 0.8929
 TURN = 2 * np.pi

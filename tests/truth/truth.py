@@ -81,6 +81,21 @@ def normal(word0, word1):
     return radius * np.cos(angle), radius * np.sin(angle)
 
 
+def f32(value):
+    """Rounded to f32, kept as f64."""
+    return np.float32(value).astype(np.float64)
+
+
+def fma(a, b, c):
+    """a b + c of f32, rounded once to f32, as README.md has it."""
+    p, c = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
+    s = p + c
+    t = s - p
+    e = (p - (s - t)) + (c - t)
+    even = (s.view(np.int64) & 1) == 0
+    return np.where((e != 0) & even, np.nextafter(s, np.where(e > 0, np.inf, -np.inf)), s).astype(np.float32)
+
+
 class TruthTest(unittest.TestCase):
     """Compares with the program named by WELLSPRING."""
 
