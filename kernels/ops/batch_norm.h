@@ -18,6 +18,7 @@
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/ops/channel_sums.h"
+#include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/reduce.h"
@@ -181,27 +182,9 @@ struct BatchNormApply {
     team.sync();
     const RowChunk chunk(index, rows_per_chunk, rows);
     const std::int64_t offset = chunk.begin * c;
-    const T* from = x + offset;
-    const T* extra = residual != nullptr ? residual + offset : nullptr;
-    T* to = y + offset;
-    const float* shift = beta;
-    const bool rectify = activation == Activation::relu;
-    const auto normalised = [=](std::int64_t i, int k) {
-      return (static_cast<float>(from[i]) - centre[k]) * scale[k] + shift[k];
-    };
-    // Written so that a NaN passes through and is noticed.
-    const auto activated = [=](float value) { return rectify & (value < 0) ? 0.0f : value; };
-    if (extra != nullptr) {
-      team_for_grid(team, chunk.count, c, [=](int row, int k) {
-        const std::int64_t i = std::int64_t{row} * c + k;
-        to[i] = T(activated(normalised(i, k) + static_cast<float>(extra[i])));
-      });
-    } else {
-      team_for_grid(team, chunk.count, c, [=](int row, int k) {
-        const std::int64_t i = std::int64_t{row} * c + k;
-        to[i] = T(activated(normalised(i, k)));
-      });
-    }
+    write_normalised(team, chunk.count, c, x + offset,
+                     residual != nullptr ? residual + offset : nullptr, centre, scale, beta,
+                     activation, y + offset);
   }
 };
 
@@ -232,13 +215,9 @@ struct BatchNormBackwardChunk {
     float* gamma_sum = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
     const RowChunk chunk(index, in.rows_per_chunk, in.rows);
     const std::int64_t offset = chunk.begin * c;
-    const T *from = in.x + offset, *output = in.y + offset, *arriving = in.dy + offset;
+    const T* from = in.x + offset;
     const float *centre = in.mean, *inverse = in.rstd;
-    const bool rectify = in.activation == Activation::relu;
-    const auto gradient = [=](std::int64_t i) {
-      const float value = static_cast<float>(arriving[i]);
-      return !rectify | (static_cast<float>(output[i]) > 0) ? value : 0.0f;
-    };
+    const ActivationGradient<T> gradient(in.y + offset, in.dy + offset, in.activation);
     channel_sums(team, beta_sum, chunk.count, c, [=](std::int64_t i, int) { return gradient(i); });
     channel_sums(team, gamma_sum, chunk.count, c, [=](std::int64_t i, int k) {
       return gradient(i) * ((static_cast<float>(from[i]) - centre[k]) * inverse[k]);
@@ -274,13 +253,9 @@ struct BatchNormBackward {
     team.sync();
     const RowChunk chunk(index, in.rows_per_chunk, in.rows);
     const std::int64_t offset = chunk.begin * c;
-    const T *from = in.x + offset, *output = in.y + offset, *arriving = in.dy + offset;
+    const T* from = in.x + offset;
     const float *centre = in.mean, *inverse = in.rstd;
-    const bool rectify = in.activation == Activation::relu;
-    const auto gradient = [=](std::int64_t i) {
-      const float value = static_cast<float>(arriving[i]);
-      return !rectify | (static_cast<float>(output[i]) > 0) ? value : 0.0f;
-    };
+    const ActivationGradient<T> gradient(in.y + offset, in.dy + offset, in.activation);
     if (dx != nullptr) {
       T* to = dx + offset;
       team_for_grid(team, chunk.count, c, [=](int row, int k) {

@@ -14,6 +14,7 @@
 #include "kernels/macros.h"
 #include "kernels/math.h"
 #include "kernels/ops/channel_sums.h"
+#include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/reduce.h"
@@ -87,35 +88,9 @@ struct GroupNormForward {
       scale[k] = inverse * gamma[k];
     }
     team.sync();
-    write(team, sample, centre, scale);
-  }
-
- private:
-  template <class Team>
-  WS_HD void write(Team& team, std::int64_t sample, const float* centre, const float* scale) const {
-    const int c = channels;
     const std::int64_t offset = sample * pixels * c;
-    const T* from = x + offset;
-    const T* extra = residual != nullptr ? residual + offset : nullptr;
-    T* to = y + offset;
-    const float* shift = beta;
-    const bool rectify = activation == Activation::relu;
-    const auto normalised = [=](std::int64_t i, int k) {
-      return (static_cast<float>(from[i]) - centre[k]) * scale[k] + shift[k];
-    };
-    // Written so that a NaN passes through and is noticed.
-    const auto activated = [=](float value) { return rectify & (value < 0) ? 0.0f : value; };
-    if (extra != nullptr) {
-      team_for_grid(team, pixels, c, [=](int pixel, int k) {
-        const std::int64_t i = std::int64_t{pixel} * c + k;
-        to[i] = T(activated(normalised(i, k) + static_cast<float>(extra[i])));
-      });
-    } else {
-      team_for_grid(team, pixels, c, [=](int pixel, int k) {
-        const std::int64_t i = std::int64_t{pixel} * c + k;
-        to[i] = T(activated(normalised(i, k)));
-      });
-    }
+    write_normalised(team, pixels, c, x + offset, residual != nullptr ? residual + offset : nullptr,
+                     centre, scale, beta, activation, y + offset);
   }
 };
 
@@ -143,12 +118,8 @@ struct GroupNormBackward {
     float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
     float* inverse = team.template scratch<float>(static_cast<std::size_t>(c));
     const std::int64_t offset = sample * pixels * c;
-    const T *from = x + offset, *output = y + offset, *arriving = dy + offset;
-    const bool rectify = activation == Activation::relu;
-    const auto gradient = [=](std::int64_t i) {
-      const float value = static_cast<float>(arriving[i]);
-      return !rectify | (static_cast<float>(output[i]) > 0) ? value : 0.0f;
-    };
+    const T* from = x + offset;
+    const ActivationGradient<T> gradient(y + offset, dy + offset, activation);
 
     for (int k = team.rank(); k < c; k += team.size()) {
       centre[k] = mean[sample * groups + k / width];
