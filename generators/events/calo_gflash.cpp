@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "generators/class_list.h"
 
 #include <fmt/format.h>
 
@@ -98,21 +99,7 @@ void expect_energies(const CaloGflash::Params& params, const gflash::Medium& med
 void expect_particles(const CaloGflash::Params& params) {
   std::vector<std::string> known;
   for (const auto& [name, particle] : kParticles) known.push_back(name);
-  for (std::size_t i = 0; i < params.particles.size(); ++i) {
-    const std::string& name = params.particles[i];
-    if (std::ranges::count(known, name) == 0) {
-      fail(ErrorKind::config, {fmt::format("calo_gflash: unknown particle '{}'", printable(name)),
-                               "", name_advice(name, known)});
-    }
-    if (std::ranges::count(params.particles, name) > 1) {
-      fail(ErrorKind::config, {fmt::format("calo_gflash: particles names {} twice", name),
-                               "each is a class", "name each particle once"});
-    }
-  }
-  if (params.particles.empty()) {
-    fail(ErrorKind::config, {"calo_gflash: particles is empty", "each is a class",
-                             fmt::format("name some of {}", join(known))});
-  }
+  expect_class_list("calo_gflash", "particles", params.particles, known);
 }
 
 /// The most that a cell can show, MeV.

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "generators/class_list.h"
 #include "generators/events/jet_view_params.h"
 
 #include <fmt/format.h>
@@ -38,20 +39,7 @@ double density(double alpha_s, double colour_factor) {
 void expect_classes(const LundShower::Params& params) {
   std::vector<std::string> known;
   for (const auto& [name, species] : kSpecies) known.push_back(name);
-  for (const std::string& name : params.classes) {
-    if (std::ranges::count(known, name) == 0) {
-      fail(ErrorKind::config, {fmt::format("lund_shower: unknown class '{}'", printable(name)), "",
-                               name_advice(name, known)});
-    }
-    if (std::ranges::count(params.classes, name) > 1) {
-      fail(ErrorKind::config, {fmt::format("lund_shower: classes names {} twice", name),
-                               "each is a class of its own", "name each once"});
-    }
-  }
-  if (params.classes.empty()) {
-    fail(ErrorKind::config, {"lund_shower: classes is empty", "each is a kind of jets",
-                             fmt::format("name some of {}", join(known))});
-  }
+  expect_class_list("lund_shower", "classes", params.classes, known);
 }
 
 void expect_scales(const LundShower::Params& params) {

@@ -14,9 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <numbers>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -419,7 +417,7 @@ TEST(LundShower, ImpossibleParametersAreRefused) {
   test::expect_parts(refused([](auto& p) {
                        p.classes = {"quark", "Top"};
                      }),
-                     {"unknown class 'Top'", "top"});
+                     {"names 'Top', which is unknown", "top"});
   test::expect_parts(refused([](auto& p) { p.classes = {"W", "W"}; }), {"names W twice"});
   test::expect_parts(refused([](auto& p) { p.classes = {}; }), {"classes is empty", "quark"});
   test::expect_parts(refused([](auto& p) { p.pt_low = 600; }), {"pt_low = 600 is larger"});
