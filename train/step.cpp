@@ -10,16 +10,16 @@ namespace wellspring {
 void TrainingStep::enqueue(Stream& stream) {
   begin(stream);
   data(stream);
-  forward(stream);
-  loss(stream);
-  backward(stream);
-  reduce(stream);
-  optimize(stream);
-  end(stream);
+  learn(stream);
 }
 
 void TrainingStep::enqueue_resident(Stream& stream) {
   begin(stream);
+  learn(stream);
+}
+
+/// What a step makes of its batch.
+void TrainingStep::learn(Stream& stream) {
   forward(stream);
   loss(stream);
   backward(stream);

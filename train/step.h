@@ -42,6 +42,7 @@ class TrainingStep {
  private:
   void begin(Stream& stream);
   void data(Stream& stream);
+  void learn(Stream& stream);
   void forward(Stream& stream);
   void loss(Stream& stream);
   void backward(Stream& stream);
