@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 
@@ -120,6 +119,12 @@ struct ImageSet::Listing {
   std::vector<std::string> folders;
 };
 
+/// An image and the parts of its path.
+struct ImageSet::Candidate {
+  Image image;
+  std::vector<std::string> parts;
+};
+
 ImageSet::Listing ImageSet::list_root(const std::string& split, OnError on_error) {
   using Trouble = FolderListing::Trouble;
   FolderListing found = list_folder(root_, split);
@@ -176,47 +181,53 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   return set;
 }
 
-// Finds the level at which the class folders lie and gives every image its label.
-void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
-  const std::string where = root_.string();
-  struct Candidate {
-    Image image;
-    std::vector<std::string> parts;
-  };
+/// The images among the files, of one split where there are any; other files are counted.
+std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
+                                                       const std::string& split) {
   std::vector<Candidate> candidates;
-  std::set<std::string> tops;  // folders at the top that hold images
-  bool one_deeper = true;      // all images lie two folders deep
-  for (Image& file : listing.files) {
+  for (Image& file : files) {
     std::vector<std::string> parts = parts_of(file.path);
-    if (!options.split.empty() && (parts.empty() || parts.front() != options.split)) continue;
+    if (!split.empty() && (parts.empty() || parts.front() != split)) continue;
     if (is_hidden(parts)) {
       ++hidden_;
     } else if (!is_image_name(file.path)) {
       ++others_;
     } else {
-      tops.insert(parts.front());
-      one_deeper = one_deeper && parts.size() == 3;
       candidates.push_back({std::move(file), std::move(parts)});
     }
   }
   if (candidates.empty()) {
-    refuse(fmt::format("{}: no images{}", where,
-                       options.split.empty() ? "" : " in split '" + options.split + "'"),
+    refuse(fmt::format("{}: no images{}", root_.string(),
+                       split.empty() ? "" : " in split '" + split + "'"),
            hidden_ + others_ == 0 ? "it holds no file"
                                   : fmt::format("it holds {}, and no .jpg, .jpeg or .png",
                                                 counted(hidden_ + others_, "other file")),
            kLayout);
   }
-  std::string passed_over = options.split;
-  if (options.split.empty() && one_deeper) {
-    if (tops.size() > 1) {
-      refuse(fmt::format("{}: images lie two folders deep, as {}", where,
-                         candidates.front().image.path),
-             fmt::format("the folders {} may be classes or splits", fmt::join(tops, ", ")),
-             "name one of them with split:, or remove a level");
-    }
-    passed_over = *tops.begin();
+  return candidates;
+}
+
+/// The one folder around all class folders; "" where there is none.
+std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candidates) const {
+  std::set<std::string> tops;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.parts.size() != 3) return "";
+    tops.insert(candidate.parts.front());
   }
+  if (tops.size() > 1) {
+    refuse(fmt::format("{}: images lie two folders deep, as {}", root_.string(),
+                       candidates.front().image.path),
+           fmt::format("the folders {} may be classes or splits", fmt::join(tops, ", ")),
+           "name one of them with split:, or remove a level");
+  }
+  return *tops.begin();
+}
+
+/// Finds the level at which the class folders lie and gives every image its label.
+void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
+  std::vector<Candidate> candidates = pick_images(std::move(listing.files), options.split);
+  const std::string passed_over =
+      options.split.empty() ? folder_around_classes(candidates) : options.split;
   const std::size_t level = passed_over.empty() ? 0 : 1;
 
   std::map<std::string, std::vector<Image>> by_class;
@@ -228,40 +239,39 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   for (Candidate& candidate : candidates) {
     const std::vector<std::string>& parts = candidate.parts;
     if (parts.size() != level + 2) {
-      refuse(fmt::format("{}: {} does not lie in a class folder", where, candidate.image.path),
+      refuse(fmt::format("{}: {} does not lie in a class folder", root_.string(),
+                         candidate.image.path),
              fmt::format("its path has {} instead of {}", counted(parts.size() - 1, "folder"),
                          level + 1),
              kLayout);
     }
     by_class[parts[level]].push_back(std::move(candidate.image));
   }
-  for (auto& [name, images] : by_class) {
-    if (images.empty()) {
-      refuse(
-          fmt::format("{}: class folder '{}' holds no images", where, name),
-          "every class needs at least one image" +
-              (skipped_ > 0 ? fmt::format("; {} skipped, first {}", skipped_, first_skipped_) : ""),
-          "fill the folder or remove it");
-    }
-    std::sort(images.begin(), images.end(),
-              [](const Image& a, const Image& b) { return a.path < b.path; });
-    const auto twice =
-        std::adjacent_find(images.begin(), images.end(),
-                           [](const Image& a, const Image& b) { return a.path == b.path; });
-    if (twice != images.end()) {
-      refuse(fmt::format("{}: holds {} twice", where, twice->path),
-             "it is not clear which of the two is meant", "pack the archive again");
-    }
-    const std::size_t kept =
-        options.limit_per_class > 0
-            ? std::min(images.size(), static_cast<std::size_t>(options.limit_per_class))
-            : images.size();
-    for (std::size_t i = 0; i < kept; ++i) {
-      images[i].label = static_cast<std::int32_t>(classes_.size());
-      images_.push_back(std::move(images[i]));
-    }
-    classes_.push_back(name);
+  for (auto& [name, images] : by_class) add_class(name, std::move(images), options.limit_per_class);
+}
+
+/// The next class, with the first `limit` of its images; 0: all.
+void ImageSet::add_class(const std::string& name, std::vector<Image> images, std::int64_t limit) {
+  if (images.empty()) {
+    refuse(
+        fmt::format("{}: class folder '{}' holds no images", root_.string(), name),
+        "every class needs at least one image" +
+            (skipped_ > 0 ? fmt::format("; {} skipped, first {}", skipped_, first_skipped_) : ""),
+        "fill the folder or remove it");
   }
+  std::ranges::sort(images, {}, &Image::path);
+  const auto twice = std::ranges::adjacent_find(images, {}, &Image::path);
+  if (twice != images.end()) {
+    refuse(fmt::format("{}: holds {} twice", root_.string(), twice->path),
+           "it is not clear which of the two is meant", "pack the archive again");
+  }
+  if (limit > 0 && images.size() > static_cast<std::size_t>(limit))
+    images.resize(static_cast<std::size_t>(limit));
+  for (Image& image : images) {
+    image.label = static_cast<std::int32_t>(classes_.size());
+    images_.push_back(std::move(image));
+  }
+  classes_.push_back(name);
 }
 
 std::string ImageSet::location(std::int64_t image) const {

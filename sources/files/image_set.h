@@ -73,9 +73,13 @@ class ImageSet {
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   struct Listing;
+  struct Candidate;
   Listing list_root(const std::string& split, OnError on_error);
   Listing list_archive();
+  std::vector<Candidate> pick_images(std::vector<Image> files, const std::string& split);
+  std::string folder_around_classes(const std::vector<Candidate>& candidates) const;
   void arrange(Listing listing, const ImageSetOptions& options);
+  void add_class(const std::string& name, std::vector<Image> images, std::int64_t limit);
 
   std::filesystem::path root_, canonical_root_;
   std::unique_ptr<InputFile> archive_;
