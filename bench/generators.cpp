@@ -6,8 +6,6 @@
 #include "core/counted.h"
 #include "generators/generator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>

@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -60,18 +59,6 @@ class ByteSink {
   virtual ~ByteSink() = default;
   virtual void write(Bytes bytes) = 0;
   void write(std::string_view text) { write(bytes_of(text)); }
-};
-
-/// Keeps them in memory.
-class MemorySink : public ByteSink {
- public:
-  using ByteSink::write;
-  void write(Bytes bytes) override { held_.insert(held_.end(), bytes.begin(), bytes.end()); }
-  const std::vector<std::byte>& bytes() const { return held_; }
-  std::vector<std::byte> take() { return std::move(held_); }
-
- private:
-  std::vector<std::byte> held_;
 };
 
 }  // namespace wellspring

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <omp.h>
 #include <optional>
-#include <unistd.h>
 
 namespace wellspring {
 namespace {
@@ -170,7 +169,6 @@ DeviceDescription describe_cpu() {
   cpu.memory_bytes = memory.total_bytes;
   cpu.free_bytes = memory.available_bytes;
   cpu.multiprocessors = usable_cpu_count();
-  cpu.l2_bytes = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
   cpu.scratch_bytes = kPortableScratchBytes;
   return cpu;
 }
@@ -256,7 +254,6 @@ DeviceDescription describe(Device device) {
           free_bytes,
           properties.multiProcessorCount,
           properties.major * 10 + properties.minor,
-          static_cast<std::uint64_t>(properties.l2CacheSize),
           scratch_limit(checked),
           1e3 * kilohertz};
 #else

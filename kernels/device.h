@@ -46,9 +46,8 @@ struct DeviceDescription {
   std::string name;  ///< "NVIDIA H200", "AMD EPYC 9555"
   std::uint64_t memory_bytes = 0;
   std::uint64_t free_bytes = 0;
-  int multiprocessors = 0;     ///< cores usable by this process, on the CPU
-  int compute_capability = 0;  ///< 90 is 9.0; 0 on the CPU
-  std::uint64_t l2_bytes = 0;
+  int multiprocessors = 0;        ///< cores usable by this process, on the CPU
+  int compute_capability = 0;     ///< 90 is 9.0; 0 on the CPU
   std::size_t scratch_bytes = 0;  ///< as scratch_limit()
   double clock = 0;               ///< Hz, the highest of the multiprocessors; 0 on the CPU
 };

@@ -3,8 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <string>
-
 namespace wellspring::cuda {
 namespace {
 

@@ -3,14 +3,12 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "kernels/device.h"
 #include "kernels/threads.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 
 namespace wellspring {
 namespace {

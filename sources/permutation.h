@@ -35,7 +35,6 @@ class Permutation {
   static constexpr std::uint32_t kRounds = 12;
   /// Half a Feistel value shares its counter word with the round (4 bits) and the use (4 bits).
   static constexpr int kMostHalfBits = 24;
-  static constexpr std::uint64_t kLargestSize = std::uint64_t{1} << (2 * kMostHalfBits);
 
   /// `size` in [1, 2^48]; `instance` is the epoch or step.
   WS_HD constexpr Permutation(std::uint64_t size, std::uint64_t seed, std::uint64_t instance,

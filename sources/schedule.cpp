@@ -1,7 +1,5 @@
 #include "sources/schedule.h"
 
-#include "core/error.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <map>
 #include <set>
 
 namespace wellspring {

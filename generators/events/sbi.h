@@ -27,8 +27,8 @@ namespace wellspring {
 
 namespace sbi {
 
-/// Dimensions of theta.
-inline constexpr int kGaussian = 10, kSlcp = 5, kGlm = 10;
+/// Dimensions of theta of gaussian_linear and gaussian_linear_uniform.
+inline constexpr int kGaussian = 10;
 
 /// slcp: observations of two numbers each. With distractors their numbers lie among as many again
 /// of no meaning as make 100, which follow one of 20 laws.

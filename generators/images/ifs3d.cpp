@@ -1,6 +1,5 @@
 #include "generators/images/ifs3d.h"
 
-#include "core/error.h"
 #include "core/progress.h"
 
 #include <fmt/format.h>

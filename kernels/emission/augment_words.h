@@ -48,9 +48,6 @@ class AugmentWords {
   std::uint32_t used_ = 0;
 };
 
-/// Blocks of random numbers that one operation takes at most.
-inline constexpr int kMostBlocksOfStep = 7;
-
 namespace detail {
 
 /// The drawn colour steps of a sample, one after another.

@@ -4,8 +4,6 @@
 #include "kernels/launch.h"
 #include "kernels/ops/group_norm.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace wellspring::ops {

@@ -1,6 +1,5 @@
 #include "kernels/ops/optimizer.h"
 
-#include "core/error.h"
 #include "kernels/launch.h"
 
 namespace wellspring::ops {

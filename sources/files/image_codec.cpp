@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 
-#include <fmt/format.h>
 #include <png.h>
 #include <turbojpeg.h>
 

@@ -4,7 +4,6 @@
 // of them, which takes half an hour.
 #include "core/safetensors.h"
 #include "tests/cli/command.h"
-#include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 #include "train/checkpoint.h"
 

@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
-
 namespace wellspring {
 namespace {
 
@@ -14,6 +12,13 @@ using test::message_of;
 using test::slurp;
 using test::spill;
 using test::TemporaryFolder;
+
+/// Keeps what is written.
+struct MemorySink : ByteSink {
+  using ByteSink::write;
+  void write(Bytes bytes) override { text += text_of(bytes); }
+  std::string text;
+};
 
 const std::vector<float> kWeights = {1, 2, 3, 4, 5, 6};
 const std::vector<std::uint8_t> kMask = {1, 0, 1};
@@ -31,7 +36,7 @@ std::vector<TensorData> tensors() {
 std::string small_file() {
   MemorySink sink;
   write_safetensors(sink, tensors(), {{"step", "12"}, {"classes", "[\"é\"]"}});
-  return std::string(text_of(sink.bytes()));
+  return sink.text;
 }
 
 /// A file with this header, and data of this many bytes.
@@ -190,7 +195,7 @@ TEST(Safetensors, EmptyFilesAreFiles) {
   const TemporaryFolder folder;
   MemorySink sink;
   write_safetensors(sink, {});
-  spill(folder / "f", std::string(text_of(sink.bytes())));
+  spill(folder / "f", sink.text);
   const SafetensorsFile file(folder / "f");
   file.verify();
   EXPECT_TRUE(file.tensors().empty());
@@ -205,7 +210,7 @@ TEST(Safetensors, MistakesOfOursAreCaught) {
   EXPECT_THROW(
       write_safetensors(sink, std::vector{TensorData{"__metadata__", ElementType::u8, {0}, {}}}),
       std::logic_error);
-  EXPECT_TRUE(sink.bytes().empty());
+  EXPECT_TRUE(sink.text.empty());
 }
 
 }  // namespace

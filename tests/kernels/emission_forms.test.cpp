@@ -10,10 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
 namespace wellspring {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 namespace wellspring {
 namespace {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <omp.h>
-#include <stdexcept>
 #include <vector>
 
 namespace wellspring {

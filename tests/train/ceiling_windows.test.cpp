@@ -1,6 +1,5 @@
 #include "train/ceiling_windows.h"
 
-#include "tests/support/error_testing.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/training_testing.h"
 #include "train/metrics_log.h"

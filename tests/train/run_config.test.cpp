@@ -4,7 +4,6 @@
 #include "tests/train/training_testing.h"
 #include "train/source_truth.h"
 
-#include <algorithm>
 #include <filesystem>
 
 namespace wellspring {

@@ -10,7 +10,6 @@
 #include "train/evaluation.h"
 #include "train/metrics_log.h"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 

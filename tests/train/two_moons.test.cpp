@@ -1,8 +1,6 @@
 // The committed run of two_moons against what its law allows.
 #include "tests/train/training_testing.h"
 
-#include <cmath>
-
 namespace wellspring {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "train/network/fusion.h"
 
-#include <algorithm>
 #include <optional>
 
 namespace wellspring {

@@ -1,7 +1,6 @@
 #include "train/network/network.h"
 
 #include "core/counted.h"
-#include "core/error.h"
 #include "train/network/fusion.h"
 
 #include <fmt/format.h>

@@ -1,13 +1,11 @@
 #include "kernels/ops/cpu/conv_pool2d.h"
 
-#include "core/error.h"
 #include "kernels/ops/cpu/onednn.h"
 #include "kernels/ops/cpu/winner_gradient.h"
 
 #include <algorithm>
 #include <cstring>
 #include <omp.h>
-#include <utility>
 
 namespace wellspring::ops::cpu {
 namespace {

@@ -1,6 +1,5 @@
 #include "kernels/ops/cpu/winograd_conv2d.h"
 
-#include "core/error.h"
 #include "kernels/ops/column_sum.h"
 #include "kernels/ops/cpu/onednn.h"
 #include "kernels/ops/cpu/winograd.h"

@@ -84,7 +84,7 @@ enum cudaDeviceAttr {
 };
 struct cudaDeviceProp {
   char name[256];
-  int major, minor, multiProcessorCount, l2CacheSize;
+  int major, minor, multiProcessorCount;
 };
 struct cudaPointerAttributes {
   cudaMemoryType type;

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <numbers>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace wellspring {

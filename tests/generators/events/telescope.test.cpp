@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
-#include <set>
 
 namespace wellspring::telescope {
 namespace {

@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace wellspring {

@@ -2,11 +2,9 @@
 
 #include "tests/generators/images/canvas_places.h"
 #include "tests/generators/images/ifs_painting.h"
-#include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
-#include "tests/support/team_launcher.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>

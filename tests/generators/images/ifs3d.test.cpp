@@ -1,6 +1,5 @@
 #include "generators/images/ifs3d.h"
 
-#include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,6 @@
 #include "generators/samples.h"
 #include "kernels/emission/stage.h"
 #include "tests/generators/images/canvas_places.h"
-#include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
@@ -16,8 +15,6 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {

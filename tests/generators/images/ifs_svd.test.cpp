@@ -16,7 +16,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
-#include <numeric>
 #include <set>
 #include <string>
 #include <vector>

@@ -14,7 +14,6 @@
 #include <memory>
 #include <numbers>
 #include <set>
-#include <string>
 #include <vector>
 
 namespace wellspring {

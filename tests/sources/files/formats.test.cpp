@@ -11,12 +11,10 @@
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <limits>
 
 namespace wellspring {

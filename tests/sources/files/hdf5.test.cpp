@@ -11,7 +11,6 @@
 #include "tests/support/host_batch.h"
 #include "tests/support/temporary_folder.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -4,7 +4,6 @@
 
 #include <Eigen/Core>
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 

@@ -1,5 +1,4 @@
 // Normalisations, with the residual and ReLU that follow them.
-#include "kernels/memory_plan.h"
 #include "kernels/ops/batch_norm.h"
 #include "train/network/layer.h"
 
