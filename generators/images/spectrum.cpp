@@ -64,13 +64,7 @@ SampleInfo Spectrum::describe(const Params& params) {
 }
 
 Spectrum::Spectrum(const Params& params) : params_(params) {
-  if (params.slope_low > params.slope_high) {
-    fail(ErrorKind::config, {fmt::format("spectrum: slope_low = {} is larger than slope_high = {}",
-                                         params.slope_low, params.slope_high),
-                             "slopes are drawn between the two",
-                             fmt::format("give slope_low: {} or less, or slope_high: {} or more",
-                                         params.slope_high, params.slope_low)});
-  }
+  table().expect_ordered(params, {"slope"});
   if (kFarthest * params.tilt > params.slope_low && params.tilt > 0) {
     fail(ErrorKind::config,
          {fmt::format("spectrum: tilt = {} is too wide for slope_low = {}", params.tilt,

@@ -15,13 +15,6 @@ namespace {
 constexpr const char* kKindNames[] = {"perlin", "simplex", "worley_f1", "worley_f2",
                                       "worley_edges"};
 
-[[noreturn]] void fail_order(const char* what, float low, float high) {
-  fail(ErrorKind::config,
-       {fmt::format("textures: {0}_low = {1} is larger than {0}_high = {2}", what, low, high),
-        "values are drawn between the two",
-        fmt::format("give {0}_low: {1} or less, or {0}_high: {2} or more", what, high, low)});
-}
-
 /// "2-5.7": a cell of a range.
 std::string cell_text(double low, double high) {
   return low == high ? fmt::format("{:.3g}", low) : fmt::format("{:.3g}-{:.3g}", low, high);
@@ -151,14 +144,7 @@ SampleInfo Textures::describe(const Params& params) {
 
 Textures::Textures(const Params& params) : params_(params) {
   const Params& p = params;
-  if (p.frequency_low > p.frequency_high)
-    fail_order("frequency", p.frequency_low, p.frequency_high);
-  if (p.octaves_low > p.octaves_high)
-    fail_order("octaves", static_cast<float>(p.octaves_low), static_cast<float>(p.octaves_high));
-  if (p.warp_low > p.warp_high) fail_order("warp", p.warp_low, p.warp_high);
-  if (p.gain_low > p.gain_high) fail_order("gain", p.gain_low, p.gain_high);
-  if (p.lacunarity_low > p.lacunarity_high)
-    fail_order("lacunarity", p.lacunarity_low, p.lacunarity_high);
+  table().expect_ordered(p, {"frequency", "octaves", "warp", "gain", "lacunarity"});
   const int numbers = p.octaves_high - p.octaves_low + 1;
   if (p.octave_cells > numbers) {
     fail(ErrorKind::config, {fmt::format("textures: octave_cells = {} for octaves from {} to {}",
