@@ -1,10 +1,11 @@
 // The fills of textured leaves, each at its own resolution and at ever lower ones, and what is read
 // of them where a pixel of the image covers one pixel of a fill or many. Host and device.
 //
-// After L. Williams, "Pyramidal parametrics", SIGGRAPH 1983: each level has half the side of the one
-// before, and a read is linear between two of them. A side that is odd loses half a pixel; what a
-// pixel then covers is weighed as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap creation",
-// NVIDIA 2005, so that every level has the mean of the fill and ends where the fill ends.
+// After L. Williams, "Pyramidal parametrics", SIGGRAPH 1983: each level has half the side of the
+// one before, and a read is linear between two of them. A side that is odd loses half a pixel; what
+// a pixel then covers is weighed as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap
+// creation", NVIDIA 2005, so that every level has the mean of the fill and ends where the fill
+// ends.
 #pragma once
 
 #include "kernels/emission/pixel_run.h"
@@ -30,7 +31,7 @@ class FillLevels {
 
   WS_INLINE std::int32_t count() const { return count_; }
   WS_INLINE std::int32_t side() const { return side_; }
-  WS_INLINE int last() const { return last_; }  ///< the level of one pixel; 0 is the fill
+  WS_INLINE int last() const { return last_; }        ///< the level of one pixel; 0 is the fill
   WS_INLINE float period() const { return period_; }  ///< after which a mirrored fill comes again
   /// Floats of all fills at one level, and of all that come before it.
   WS_INLINE std::int64_t elements(int level) const {
@@ -50,13 +51,13 @@ class FillLevels {
   /// What one leaf shows: one fill at one level, and where `share` is not 0, that much of the next.
   struct Cut {
     const float *fine, *coarse;
-    std::int32_t side;              ///< of the finer
-    float fine_ratio, coarse_ratio; ///< pixels of the level a pixel of the fill
+    std::int32_t side;               ///< of the finer
+    float fine_ratio, coarse_ratio;  ///< pixels of the level a pixel of the fill
     float share;
   };
-  /// Where a pixel of the image is as wide as `texels` pixels of the fill.
-  WS_INLINE Cut cut(std::uint32_t fill, float texels) const {
-    const float depth = math::clamp(math::log2(texels), 0, static_cast<float>(last_));
+  /// Where a pixel of the image is as wide as 2^log_width pixels of the fill.
+  WS_INLINE Cut cut(std::uint32_t fill, float log_width) const {
+    const float depth = math::clamp(log_width, 0, static_cast<float>(last_));
     const auto level = static_cast<std::int32_t>(depth);
     const std::int32_t side = side_ >> level, half = side >> 1;
     const float* const fine = pixels_ + start(level);
@@ -69,8 +70,8 @@ class FillLevels {
             depth - static_cast<float>(level)};
   }
 
-  /// At a place in pixels of the fill: bilinear, between the centres of a level's pixels; beyond its
-  /// borders the fill is mirrored.
+  /// At a place in pixels of the fill: bilinear, between the centres of a level's pixels; beyond
+  /// its borders the fill is mirrored.
   WS_INLINE Rgb read(const Cut& cut, float column, float row) const {
     const float x = folded(column), y = folded(row);
     const Rgb fine = between({cut.fine, cut.side}, x * cut.fine_ratio, y * cut.fine_ratio);

@@ -72,6 +72,7 @@ TexturedLeaves::TexturedLeaves(const Params& params)
     : DeadLeaves(params),
       fills_(params.fills, params.fill_side),
       steps_(1 / params.fill_scale_low),
+      log_steps_(math::log2(steps_)),
       octaves_(math::log2(params.fill_scale_high / params.fill_scale_low)) {
   const std::int64_t texels = std::int64_t{params.fill_side} * params.fill_side;
   if (texels * params.fills > kMostTexels) {

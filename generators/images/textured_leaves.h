@@ -43,8 +43,8 @@ struct TexturedLeaves : DeadLeaves {
   /// shows.
   struct Lie {
     std::uint32_t fill;
-    float step;          ///< pixels of the fill a source pixel
-    float across, down;  ///< the same along and across its rows
+    float log_step;      ///< log2 of the pixels of the fill a source pixel
+    float across, down;  ///< those along and across its rows
     float x, y;          ///< of the image's corner
 
     WS_INLINE float column(float px, float py) const {
@@ -57,10 +57,10 @@ struct TexturedLeaves : DeadLeaves {
   WS_INLINE Lie lie_of(const SampleRng& rng, std::uint32_t leaf) const {
     const Philox4 w = rng.block(Purpose::texture, kFillWords + leaf);
     const math::SinCos turned = math::sincos_turns(unit16(w.word[3] >> 16));
-    const float step = steps_ * math::exp2(-octaves_ * unit16(w.word[3] & 0xFFFF));
-    const float period = fills_.period();
+    const float octaves = -octaves_ * unit16(w.word[3] & 0xFFFF);
+    const float step = steps_ * math::exp2(octaves), period = fills_.period();
     return {below(w.word[0], static_cast<std::uint32_t>(fills_.count())),
-            step,
+            log_steps_ + octaves,
             turned.cosine * step,
             turned.sine * step,
             period * unit_float(w.word[1]),
@@ -72,13 +72,14 @@ struct TexturedLeaves : DeadLeaves {
   WS_INLINE void shade(const Scene& scene, const Prepared& prepared, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
+    const float log_footprint = math::log2(run.footprint);
     Lie lie = {};
     FillLevels::Cut cut = {};
     WS_UNROLL(1)  // on a device all, for registers; on a host, where reads are most of it, none
     for (int i = 0; i < N; ++i) {
       if (i == 0 || front[i] != front[i - 1]) {
         lie = lie_of(scene.law.rng, front[i]);
-        cut = fills_.cut(lie.fill, lie.step * run.footprint);
+        cut = fills_.cut(lie.fill, lie.log_step + log_footprint);
       }
       const float x = inside_x(scene, run.x[i]), y = inside_y(scene, run.y[i]);
       colour.set(i, fills_.read(cut, lie.column(x, y), lie.row(x, y)));
@@ -95,8 +96,8 @@ struct TexturedLeaves : DeadLeaves {
   }
 
   FillLevels fills_;
-  float steps_;    ///< most pixels of a fill a source pixel
-  float octaves_;  ///< between the scales
+  float steps_, log_steps_;  ///< most pixels of a fill a source pixel, and log2 of it
+  float octaves_;            ///< between the scales
 };
 
 /// The fills, in memory of the run's device.

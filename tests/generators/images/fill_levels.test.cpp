@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -91,32 +91,29 @@ TEST(FillLevels, KeepOneColour) {
 
 TEST(FillLevels, AreTheFillItselfWhereNoPixelIsLeftOut) {
   const Leveled fills = noise(2, 9);
-  const auto whole = fills.levels.cut(1, 1);
-  EXPECT_EQ(whole.fine, fills.pixels.data() + 9 * 9 * kChannels);
-  EXPECT_EQ(whole.fine_ratio, 1);
-  for (const float texels : {1.f, 0.5f, 0.f, -1.f, std::numeric_limits<float>::quiet_NaN()}) {
-    const auto cut = fills.levels.cut(1, texels);
-    EXPECT_EQ(cut.fine, whole.fine) << texels;
-    EXPECT_EQ(cut.share, 0) << texels;
+  for (const float log_width : {0.f, -0.5f, -math::kInfinity, NAN}) {
+    const auto cut = fills.levels.cut(1, log_width);
+    EXPECT_EQ(cut.fine, fills.pixels.data() + 9 * 9 * kChannels) << log_width;
+    EXPECT_EQ(cut.fine_ratio, 1) << log_width;
+    EXPECT_EQ(cut.share, 0) << log_width;
   }
 }
 
-TEST(FillLevels, AreCutByTheLogarithm) {
+TEST(FillLevels, AreCutBetweenTwoSides) {
   const Leveled fills = noise(2, 9);
-  const auto level_of = [&](float texels) {
-    const auto cut = fills.levels.cut(1, texels);
+  const auto level_of = [&](float log_width) {
+    const auto cut = fills.levels.cut(1, log_width);
     EXPECT_EQ(cut.fine_ratio, static_cast<float>(cut.side) / 9);
     EXPECT_EQ(cut.coarse_ratio, static_cast<float>(cut.side / 2) / 9);
     return std::pair{cut.side, cut.share};
   };
-  EXPECT_EQ(level_of(2), std::pair(4, 0.f));
-  EXPECT_EQ(level_of(4), std::pair(2, 0.f));
-  for (const float texels : {8.f, 9.f, 1e9f, math::kInfinity}) {
-    EXPECT_EQ(level_of(texels), std::pair(1, 0.f)) << "no level below one pixel";
+  EXPECT_EQ(level_of(0.75f), std::pair(9, 0.75f));
+  EXPECT_EQ(level_of(1), std::pair(4, 0.f));
+  EXPECT_EQ(level_of(1.25f), std::pair(4, 0.25f));
+  EXPECT_EQ(level_of(2), std::pair(2, 0.f));
+  for (const float log_width : {3.f, 3.2f, 1e9f, math::kInfinity}) {
+    EXPECT_EQ(level_of(log_width), std::pair(1, 0.f)) << "no level below one pixel";
   }
-  EXPECT_EQ(level_of(3).first, 4);
-  EXPECT_NEAR(level_of(3).second, std::log2(1.5), 1e-6);
-  EXPECT_NEAR(level_of(1.25f).second, std::log2(1.25), 1e-6);
 }
 
 /// What reads at a place of a row take of its pixels: at a depth's two levels, and the mean of four
@@ -175,7 +172,7 @@ TEST(FillLevels, MissOfWhiteNoiseWhatTheLawSays) {
     double sum = 0;
     int count = 0;
     for (std::uint32_t fill = 0; fill < kFills; ++fill) {
-      const auto cut = fills.levels.cut(fill, step), whole = fills.levels.cut(fill, 1);
+      const auto cut = fills.levels.cut(fill, depth), whole = fills.levels.cut(fill, 0);
       for (int place = 0; place < 16; ++place) {
         const float x = static_cast<float>(8 + place % 4 * 12) + 4 * places.uniform();
         const float y = static_cast<float>(8 + place / 4 * 12) + 4 * places.uniform();

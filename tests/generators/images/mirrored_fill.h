@@ -47,8 +47,9 @@ class MirroredFill {
     if (depth == whole) return fine;
     return fine + (depth - whole) * (in_level(levels_[level + 1], column, row) - fine);
   }
-  double depth_of(double texels) const {
-    return std::clamp(std::log2(texels), 0.0, static_cast<double>(levels_.size() - 1));
+  /// Of a pixel of the image as wide as 2^log_width of them: no more than there is.
+  double depth_of(double log_width) const {
+    return std::clamp(log_width, 0.0, static_cast<double>(levels_.size() - 1));
   }
 
  private:
@@ -81,8 +82,8 @@ class MirroredFill {
     Level level{side, std::vector<double>(side * side, 0.0)};
     for (std::size_t p = 0; p < level.pixels.size(); ++p) {
       for (std::size_t q = 0; q < from.pixels.size(); ++q) {
-        level.pixels[p] += overlap(p % side, q % from.side) * overlap(p / side, q / from.side) *
-                           from.pixels[q];
+        level.pixels[p] +=
+            overlap(p % side, q % from.side) * overlap(p / side, q / from.side) * from.pixels[q];
       }
     }
     return level;

@@ -111,7 +111,7 @@ void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of
       for (std::size_t c = 0; c < 3; ++c) {
         const test::MirroredFill& read = fills[3 * lie.fill + c];
         const float value = samples.image(i)[3 * p + c];
-        const double depth = read.depth_of(lie.step * seen.footprint);
+        const double depth = read.depth_of(lie.log_step + std::log2(double{seen.footprint}));
         if (depth == 0) {
           ASSERT_EQ(value, read.at_full_resolution(column, row))
               << fill << " " << yaml << ", pixel " << p << " of " << i;
@@ -199,7 +199,7 @@ TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
   const test::Samples fills = test::collect(*maker, {11, 0, kFills});
   const auto side = static_cast<float>(kFillSide);
   const auto read = [&](std::uint32_t fill, float column, float row) {
-    return loaded.functor.fills().read(loaded.functor.fills().cut(fill, 1), column, row);
+    return loaded.functor.fills().read(loaded.functor.fills().cut(fill, 0), column, row);
   };
   for (std::size_t k = 0; k < kFills; ++k) {
     for (std::size_t p = 0; p < kFillSide * kFillSide; ++p) {
@@ -230,7 +230,7 @@ TEST(TexturedLeaves, FillsAreTurnedAndScaledAlone) {
     constexpr double kSlack = 64 * 0x1p-23;
     EXPECT_NEAR(xx, yy, kSlack);
     EXPECT_NEAR(xy, -yx, kSlack) << "not mirrored";
-    EXPECT_NEAR(std::hypot(xx, yx), lie.step, kSlack);
+    EXPECT_NEAR(std::hypot(xx, yx), std::exp2(lie.log_step), kSlack);
     EXPECT_GE(std::hypot(xx, yx), 0.5 - kSlack);
     EXPECT_LE(std::hypot(xx, yx), 2 + kSlack);
   }
@@ -265,15 +265,15 @@ TEST(TexturedLeaves, OfFullScaleReadNoLowerLevel) {
   const Loaded loaded(filled("noise", {{"fill_scale_low", "1", {}}}));
   const FillLevels& fills = loaded.functor.fills();
   std::vector<float> alone(static_cast<std::size_t>(fills.elements()), NAN);
-  const float* const base = fills.cut(0, 1).fine;
+  const float* const base = fills.cut(0, 0).fine;
   std::copy_n(base, fills.elements(0), alone.begin());
   FillLevels without = fills;
   without.bind(alone.data());
   for (std::uint32_t leaf = 0; leaf < 1000; ++leaf) {
     const auto lie = loaded.functor.lie_of({kSeed, 9}, leaf);
     const float column = lie.column(7.5f, 30.5f), row = lie.row(7.5f, 30.5f);
-    const Rgb a = fills.read(fills.cut(lie.fill, lie.step), column, row);
-    const Rgb b = without.read(without.cut(lie.fill, lie.step), column, row);
+    const Rgb a = fills.read(fills.cut(lie.fill, lie.log_step), column, row);
+    const Rgb b = without.read(without.cut(lie.fill, lie.log_step), column, row);
     ASSERT_TRUE(a.r == b.r && a.g == b.g && a.b == b.b) << leaf;
   }
 }
