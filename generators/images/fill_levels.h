@@ -8,11 +8,11 @@
 // ends.
 #pragma once
 
+#include "kernels/bits.h"
 #include "kernels/emission/pixel_run.h"
 #include "kernels/macros.h"
 #include "kernels/math.h"
 
-#include <bit>
 #include <cstdint>
 
 namespace wellspring {
@@ -25,7 +25,7 @@ class FillLevels {
   FillLevels(std::int32_t count, std::int32_t side)
       : count_(count),
         side_(side),
-        last_(std::bit_width(static_cast<std::uint32_t>(side)) - 1),
+        last_(highest_bit(static_cast<std::uint32_t>(side))),
         period_(2 * static_cast<float>(side)),
         inverse_(1 / period_) {}
 
