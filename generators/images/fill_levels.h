@@ -2,10 +2,9 @@
 // of them where a pixel of the image covers one pixel of a fill or many. Host and device.
 //
 // After L. Williams, "Pyramidal parametrics", SIGGRAPH 1983: each level has half the side of the
-// one before, and a read is linear between two of them. A side that is odd loses half a pixel; what
-// a pixel then covers is weighed as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap
-// creation", NVIDIA 2005, so that every level has the mean of the fill and ends where the fill
-// ends.
+// one before, and a read is linear between two of them. Halves are rounded down, and what a pixel
+// then covers is weighed as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap creation", NVIDIA
+// 2005, so that every level has the mean of the fill and ends where the fill ends.
 #pragma once
 
 #include "kernels/bits.h"
@@ -17,6 +16,7 @@
 
 namespace wellspring {
 
+/// The fills of one generator at all levels, in memory that others own.
 class FillLevels {
  public:
   static constexpr int kChannels = 3;
