@@ -182,15 +182,17 @@ TEST(TexturedLeaves, AreTheLeavesOfThePlainGenerator) {
 }
 
 TEST(TexturedLeaves, FillsDoNotDependOnTheSeedOfSamples) {
-  const auto shown = [](std::vector<ParamSetting> settings, std::uint64_t seed) {
-    settings.push_back({"fill_scale_low", "64", {}});  // one pixel of a fill is seen
-    settings.push_back({"fill_scale_high", "64", {}});
-    const auto samples =
-        test::collect(*make_filled("noise", 1, std::move(settings)), {seed, 0, 60});
-    return samples.x;
+  const auto shown = [](const std::string& fill_seed, std::uint64_t seed) {
+    // One pixel of a fill is seen.
+    const auto generator = make_generator("dead_leaves", 1,
+                                          {{"fill", "noise", {}},
+                                           {"fill_seed", fill_seed, {}},
+                                           {"fill_scale_low", "64", {}},
+                                           {"fill_scale_high", "64", {}}});
+    return test::collect(*generator, {seed, 0, 60}).x;
   };
-  EXPECT_NE(shown({}, 1), shown({}, 2));
-  EXPECT_NE(shown({}, 1), shown({{"fill_seed", "12", {}}}, 1));
+  EXPECT_NE(shown("11", 1), shown("11", 2));
+  EXPECT_NE(shown("11", 1), shown("12", 1));
 }
 
 TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
