@@ -5,6 +5,7 @@
 #include "core/expect.h"
 #include "core/text.h"
 #include "generators/adapters.h"
+#include "kernels/launch.h"
 
 #include <fmt/format.h>
 
@@ -69,17 +70,16 @@ std::unique_ptr<Generator> DeadLeaves::instead(const Params& params, SampleShape
 
 TexturedLeaves::TexturedLeaves(const Params& params)
     : DeadLeaves(params),
-      count_(static_cast<std::uint32_t>(params.fills)),
-      side_(params.fill_side),
-      period_(2 * static_cast<float>(side_)),
-      inverse_(1 / period_),
+      fills_(params.fills, params.fill_side),
       steps_(1 / params.fill_scale_low),
+      log_steps_(math::log2(steps_)),
       octaves_(math::log2(params.fill_scale_high / params.fill_scale_low)) {
-  const std::int64_t texels = std::int64_t{side_} * side_;
+  const std::int64_t texels = std::int64_t{params.fill_side} * params.fill_side;
   if (texels * params.fills > kMostTexels) {
-    refuse(fmt::format("{} of {} x {} pixels", counted(params.fills, "fill"), side_, side_),
-           fmt::format("they stay in memory, {} of pixels at most",
-                       human_bytes(kMostTexels * kChannels * sizeof(float))),
+    refuse(fmt::format("{} of {} x {} pixels", counted(params.fills, "fill"), params.fill_side,
+                       params.fill_side),
+           fmt::format("they stay in memory, {} of pixels at most and a third more for their means",
+                       human_bytes(kMostTexels * FillLevels::kChannels * sizeof(float))),
            fmt::format("fills: {} is the most for this fill_side", kMostTexels / texels));
   }
   table().expect_ordered(params, {"fill_scale"});
@@ -92,6 +92,7 @@ TexturedLeaves::TexturedLeaves(const Params& params)
 SampleInfo TexturedLeaves::describe(const Params& params) {
   SampleInfo info = DeadLeaves::describe(params);
   const SampleInfo fill = generator_of(params)->info();
+  ++info.version;  // smaller leaves showed pixels of their fills, and no means
   info.low = fill.low;
   info.high = fill.high;
   info.uses = {{fill.name, fill.version}};
@@ -99,7 +100,9 @@ SampleInfo TexturedLeaves::describe(const Params& params) {
 }
 
 TexturedLeaves::Tables::Tables(const Params& params)
-    : count_(params.fills), seed_(params.fill_seed), fill_(generator_of(params)) {}
+    : levels_(params.fills, params.fill_side),
+      seed_(params.fill_seed),
+      fill_(generator_of(params)) {}
 TexturedLeaves::Tables::~Tables() = default;
 
 const std::vector<std::string>& TexturedLeaves::Tables::notes() const {
@@ -107,11 +110,11 @@ const std::vector<std::string>& TexturedLeaves::Tables::notes() const {
 }
 
 void TexturedLeaves::Tables::plan(MemoryPlan& memory) {
-  const auto count = static_cast<std::size_t>(count_);
-  const auto elements = static_cast<std::size_t>(fill_->layout().elements());
-  pixels_ = memory.reserve<float>("dead_leaves", "fills", count * elements);
-  slots_ = memory.reserve<Slot>("dead_leaves", "slots of fills", count);
-  fill_->plan(memory, std::min(count_, kFillsAtOnce));
+  const auto elements = static_cast<std::size_t>(levels_.elements());
+  pixels_ = memory.reserve<float>("dead_leaves", "fills", elements);
+  const std::int64_t count = levels_.count();
+  slots_ = memory.reserve<Slot>("dead_leaves", "slots of fills", static_cast<std::size_t>(count));
+  fill_->plan(memory, std::min(count, kFillsAtOnce));
 }
 
 void TexturedLeaves::Tables::load(Stream& stream) {
@@ -124,10 +127,17 @@ void TexturedLeaves::Tables::load(Stream& stream) {
               "slots of fills");
   BatchView batch;
   batch.layout = SampleLayout::image(fill_->layout().shape());
-  for (std::int64_t first = 0; first < count_; first += kFillsAtOnce) {
-    batch.size = std::min(kFillsAtOnce, count_ - first);
+  const std::int64_t count = levels_.count();
+  for (std::int64_t first = 0; first < count; first += kFillsAtOnce) {
+    batch.size = std::min(kFillsAtOnce, count - first);
     batch.x = pixels_.data() + first * batch.layout.elements();
     fill_->emit(stream, {slots_.data() + first, 0, seed_, {}, batch, {}});
+  }
+  for (int level = 0; level < levels_.last(); ++level) {
+    const float* const from = pixels_.data() + levels_.start(level);
+    float* const to = pixels_.data() + levels_.start(level + 1);
+    map(stream, "halve fills", levels_.elements(level + 1) / FillLevels::kChannels,
+        HalveFills{from, to, levels_.side() >> level});
   }
   stream.synchronize();
 }

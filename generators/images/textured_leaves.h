@@ -2,7 +2,8 @@
 // generator made, its fill. Leaves, labels, latents and plane are those of the plain generator;
 // only `shade` differs, so the plain kernels know nothing of it. Fills are made once, when the
 // generator is loaded, by the other generator's own emission on the device of the run, and stay in
-// its memory. Made by DeadLeaves::instead(); host and device.
+// its memory, with the means of fill_levels.h for leaves that show them smaller than they are. Made
+// by DeadLeaves::instead(); host and device.
 //
 // After "dead leaves - textured" of M. Baradad et al., "Learning to See by Looking at Noise",
 // NeurIPS 2021, where a texture takes the place of each leaf's colour. How it is laid is ours: at
@@ -10,6 +11,7 @@
 #pragma once
 
 #include "generators/images/dead_leaves.h"
+#include "generators/images/fill_levels.h"
 #include "generators/table_cache.h"
 #include "kernels/emission/batch.h"
 #include "kernels/emission/pixels.h"
@@ -34,14 +36,15 @@ struct TexturedLeaves : DeadLeaves {
   explicit TexturedLeaves(const Params& params);
   static SampleInfo describe(const Params& params);
 
-  /// Pixels of all fills together: 768 MiB.
+  /// Pixels of all fills together: 768 MiB, and a third of it for their lower levels.
   static constexpr std::int64_t kMostTexels = std::int64_t{1} << 26;
 
   /// How the fill of a leaf lies: the place in it, in pixels of the fill, that a source pixel
   /// shows.
   struct Lie {
     std::uint32_t fill;
-    float across, down;  ///< pixels of the fill a source pixel, along and across its rows
+    float log_step;      ///< log2 of the pixels of the fill a source pixel
+    float across, down;  ///< those along and across its rows
     float x, y;          ///< of the image's corner
 
     WS_INLINE float column(float px, float py) const {
@@ -54,67 +57,47 @@ struct TexturedLeaves : DeadLeaves {
   WS_INLINE Lie lie_of(const SampleRng& rng, std::uint32_t leaf) const {
     const Philox4 w = rng.block(Purpose::texture, kFillWords + leaf);
     const math::SinCos turned = math::sincos_turns(unit16(w.word[3] >> 16));
-    const float step = steps_ * math::exp2(-octaves_ * unit16(w.word[3] & 0xFFFF));
-    return {below(w.word[0], count_), turned.cosine * step, turned.sine * step,
-            period_ * unit_float(w.word[1]), period_ * unit_float(w.word[2])};
+    const float octaves = -octaves_ * unit16(w.word[3] & 0xFFFF);
+    const float step = steps_ * math::exp2(octaves), period = fills_.period();
+    return {below(w.word[0], static_cast<std::uint32_t>(fills_.count())),
+            log_steps_ + octaves,
+            turned.cosine * step,
+            turned.sine * step,
+            period * unit_float(w.word[1]),
+            period * unit_float(w.word[2])};
   }
-
-  /// Bilinear, between the centres of pixels; beyond its borders the fill is mirrored.
-  WS_INLINE Rgb read(std::uint32_t fill, float column, float row) const {
-    const Tap x = tap(column), y = tap(row);
-    const float* const at = pixels_ + static_cast<std::int64_t>(fill) * side_ * side_ * kChannels;
-    return lerp(lerp(texel(at, x.first, y.first), texel(at, x.second, y.first), x.share),
-                lerp(texel(at, x.first, y.second), texel(at, x.second, y.second), x.share),
-                y.share);
-  }
+  const FillLevels& fills() const { return fills_; }
 
   template <int N>
   WS_INLINE void shade(const Scene& scene, const Prepared& prepared, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     const std::uint32_t* const front = prepared.front + run.row * prepared.pitch + run.column;
-    Lie lie = lie_of(scene.law.rng, front[0]);
+    const float log_footprint = math::log2(run.footprint);
+    Lie lie = {};
+    FillLevels::Cut cut = {};
     WS_UNROLL(1)  // on a device all, for registers; on a host, where reads are most of it, none
     for (int i = 0; i < N; ++i) {
-      if (i > 0 && front[i] != front[i - 1]) lie = lie_of(scene.law.rng, front[i]);
+      if (i == 0 || front[i] != front[i - 1]) {
+        lie = lie_of(scene.law.rng, front[i]);
+        cut = fills_.cut(lie.fill, lie.log_step + log_footprint);
+      }
       const float x = inside_x(scene, run.x[i]), y = inside_y(scene, run.y[i]);
-      colour.set(i, read(lie.fill, lie.column(x, y), lie.row(x, y)));
+      colour.set(i, fills_.read(cut, lie.column(x, y), lie.row(x, y)));
     }
   }
 
  private:
-  static constexpr int kChannels = 3;
   /// Above all numbers of leaves, whose blocks are their colours.
   static constexpr std::uint32_t kFillWords = std::uint32_t{1} << 31;
 
-  /// Two neighbours of a row or column, and the share of the second.
-  struct Tap {
-    std::int32_t first, second;
-    float share;
-  };
-  /// A place within the fill as it is mirrored again and again: of period 2 sides, and even.
-  WS_INLINE Tap tap(float v) const {
-    const float turned = math::fma(-period_, math::floor(v * inverse_), v);
-    const float last = static_cast<float>(side_ - 1);
-    // From the centre of the first pixel on; nothing to mix beyond the outermost ones.
-    const float place = math::clamp(math::min(turned, period_ - turned) - 0.5f, 0, last);
-    const auto first = static_cast<std::int32_t>(place);
-    return {first, first < side_ - 1 ? first + 1 : first, place - static_cast<float>(first)};
-  }
-  WS_INLINE Rgb texel(const float* fill, std::int32_t column, std::int32_t row) const {
-    const float* const at = fill + (row * side_ + column) * kChannels;
-    return {at[0], at[1], at[2]};
-  }
   /// Of a number below 2^16.
   WS_INLINE static float unit16(std::uint32_t half) {
     return static_cast<float>(static_cast<std::int32_t>(half)) * 0x1p-16f;
   }
 
-  const float* pixels_ = nullptr;  ///< [count, side, side, 3]
-  std::uint32_t count_;
-  std::int32_t side_;
-  float period_, inverse_;  ///< 2 sides
-  float steps_;             ///< most pixels of a fill a source pixel
-  float octaves_;           ///< between the scales
+  FillLevels fills_;
+  float steps_, log_steps_;  ///< most pixels of a fill a source pixel, and log2 of it
+  float octaves_;            ///< between the scales
 };
 
 /// The fills, in memory of the run's device.
@@ -125,12 +108,12 @@ class TexturedLeaves::Tables {
   std::vector<std::string> prepare(TableCache&) const { return {}; }
   void plan(MemoryPlan& memory);
   void load(Stream& stream);
-  void bind(TexturedLeaves& functor) const { functor.pixels_ = pixels_.data(); }
+  void bind(TexturedLeaves& functor) const { functor.fills_.bind(pixels_.data()); }
   /// After plan(): of the generator that makes the fills.
   const std::vector<std::string>& notes() const;
 
  private:
-  std::int64_t count_;
+  FillLevels levels_;
   std::uint64_t seed_;
   std::unique_ptr<Generator> fill_;
   Planned<float> pixels_;

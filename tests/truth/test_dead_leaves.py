@@ -5,9 +5,10 @@ The outlines are in f64 here, 2^-24 of the side times a few from the program's: 
 to an edge may show another leaf. Edges are some 20 to 40 pixels long for each of a side, so that is one pixel in some
 10^5; allowed are 1 in 5000 of a set of images, and one (none is seen).
 
-Fills are the program's own samples of the other generator, read in f64 here. The program's places in a fill carry four
-roundings of numbers below 2^8, 2^-17 each at most, and its cosine one of 2^-24 times some 100 pixels; between two
-pixels of a fill a value changes by 1 at most along each axis. So values differ by less than 1e-4.
+Fills are the program's own samples of the other generator, their levels made and read in f64 here. The program's
+places in a fill carry four roundings of numbers below 2^8, 2^-17 each at most, and its cosine one of 2^-24 times some
+100 pixels; between two pixels of a fill a value changes by 1 at most along each axis. Where a leaf shrinks its fill to a
+scale s these grow as 1 / s, and what is read changes by s a pixel. So values differ by less than 1e-4.
 """
 
 import unittest
@@ -91,29 +92,58 @@ class DeadLeaves(TruthTest):
     def fills(self, p):
         """What the leaves show: samples of the other generator."""
         name, *settings = p["fill"]
-        return self.samples(name, p["fills"], *settings, seed=p["fill_seed"], size=p["fill_side"])["x"].astype(np.float64)
+        fills = self.samples(name, p["fills"], *settings, seed=p["fill_seed"], size=p["fill_side"])["x"]
+        levels = [fills.astype(np.float64)]
+        while levels[-1].shape[1] > 1:
+            halves = self.halving(levels[-1].shape[1])
+            levels.append(np.einsum("iy,jx,kyxc->kijc", halves, halves, levels[-1]))
+        return levels
+
+    @staticmethod
+    def halving(side):
+        """What each pixel of a level takes of those of the level before: [side / 2, side]."""
+        half, odd = side // 2, side % 2
+        weights = np.zeros((half, side))
+        for i in range(half):
+            weights[i, 2 * i : 2 * i + 2 + odd] = [half - odd * i, half, i + 1][: 2 + odd]
+        return weights / side
 
     def read(self, p, fills, sample, shown, px, py):
         """The fill of leaf `shown`, a place each: [places, 3]."""
         w = sample.block("texture", 2**31 + shown)
-        count, side = fills.shape[:2]
+        count, side = fills[0].shape[:2]
         low, high = p["fill_scale_low"], p["fill_scale_high"]
         cosine, sine = cos_sin((w[3] >> 16) / 2**16)
         step = (1 / low) * (low / high) ** ((w[3] & 0xFFFF) / 2**16)
         column = 2 * side * unit(w[1]).astype(np.float64) + step * (cosine * px - sine * py)
         row = 2 * side * unit(w[2]).astype(np.float64) + step * (sine * px + cosine * py)
-        (x0, x1, tx), (y0, y1, ty) = (self.tap(v, side) for v in (column, row))
-        k, tx, ty = below(w[0], count), tx[:, None], ty[:, None]
-        upper = (1 - tx) * fills[k, y0, x0] + tx * fills[k, y0, x1]
-        lower = (1 - tx) * fills[k, y1, x0] + tx * fills[k, y1, x1]
-        return (1 - ty) * upper + ty * lower
+        depth = np.clip(np.log2(step), 0, len(fills) - 1)
+        k = below(w[0], count)
+        seen = np.zeros((len(k), 3))
+        for number, fill in enumerate(fills):
+            # All of its own level, none of those two away, linear between.
+            share = np.maximum(0, 1 - np.abs(depth - number))[:, None]
+            seen += share * self.bilinear(fill, k, *(self.folded(v, side) * fill.shape[1] / side for v in (column, row)))
+        return seen
 
     @staticmethod
-    def tap(v, side):
+    def folded(v, side):
         v = v % (2 * side)
-        place = np.clip(np.minimum(v, 2 * side - v) - 0.5, 0, side - 1)
-        first = place.astype(np.int64)
-        return first, np.minimum(first + 1, side - 1), place - first
+        return np.minimum(v, 2 * side - v)
+
+    @staticmethod
+    def bilinear(fill, k, column, row):
+        last = fill.shape[1] - 1
+
+        def tap(v):
+            place = np.clip(v - 0.5, 0, last)
+            first = place.astype(np.int64)
+            return first, np.minimum(first + 1, last), (place - first)[:, None]
+
+        (x0, x1, tx), (y0, y1, ty) = tap(column), tap(row)
+        upper = (1 - tx) * fill[k, y0, x0] + tx * fill[k, y0, x1]
+        lower = (1 - tx) * fill[k, y1, x0] + tx * fill[k, y1, x1]
+        return (1 - ty) * upper + ty * lower
 
     def image(self, got, i, p, side, sample, fills):
         words = sample.words("label", 2)
@@ -172,6 +202,10 @@ class DeadLeaves(TruthTest):
                      seed=9, first=2**40)
         self.rebuild(2, "fill=ising", "fills=20", "fill_side=32", "fill_scale_low=3", "fill_scale_high=3", "law=paper",
                      size=64, seed=10)
+        self.rebuild(2, "fill=noise", "fills=5", "fill_side=21", "fill_scale_low=0.125", "fill_scale_high=0.75", size=45,
+                     seed=11)
+        self.rebuild(1, "fill=ifs", "fills=8", "fill_side=64", "fill_scale_low=0.25", "fill_scale_high=0.25", size=64,
+                     seed=12)
 
 
 if __name__ == "__main__":

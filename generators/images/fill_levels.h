@@ -1,0 +1,160 @@
+// The fills of textured leaves, each at its own resolution and at ever lower ones, and what is read
+// of them where a pixel of the image covers one pixel of a fill or many. Host and device.
+//
+// After L. Williams, "Pyramidal parametrics", SIGGRAPH 1983: each level has half the side of the
+// one before, and a read is linear between two of them. Halves are rounded down, and what a pixel
+// then covers is weighed as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap creation", NVIDIA
+// 2005, so that every level has the mean of the fill and ends where the fill ends.
+#pragma once
+
+#include "kernels/bits.h"
+#include "kernels/emission/pixel_run.h"
+#include "kernels/macros.h"
+#include "kernels/math.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// The fills of one generator at all levels, in memory that others own.
+class FillLevels {
+ public:
+  static constexpr int kChannels = 3;
+
+  /// Of `count` fills of `side` pixels.
+  FillLevels(std::int32_t count, std::int32_t side)
+      : count_(count),
+        side_(side),
+        last_(highest_bit(static_cast<std::uint32_t>(side))),
+        period_(2 * static_cast<float>(side)),
+        inverse_(1 / period_) {}
+
+  WS_INLINE std::int32_t count() const { return count_; }
+  WS_INLINE std::int32_t side() const { return side_; }
+  WS_INLINE int last() const { return last_; }        ///< the level of one pixel; 0 is the fill
+  WS_INLINE float period() const { return period_; }  ///< after which a mirrored fill comes again
+  /// Floats of all fills at one level, and of all that come before it.
+  WS_INLINE std::int64_t elements(int level) const {
+    const std::int64_t side = side_ >> level;
+    return count_ * side * side * kChannels;
+  }
+  WS_INLINE std::int64_t start(int level) const {
+    std::int64_t before = 0;
+    for (int i = 0; i < level; ++i) before += elements(i);
+    return before;
+  }
+  std::int64_t elements() const { return start(last_ + 1); }
+
+  /// [count, side, side, 3] of each level, one level after the other.
+  void bind(const float* pixels) { pixels_ = pixels; }
+
+  /// What one leaf shows: one fill at one level, and where `share` is not 0, that much of the next.
+  struct Cut {
+    const float *fine, *coarse;
+    std::int32_t side;               ///< of the finer
+    float fine_ratio, coarse_ratio;  ///< pixels of the level a pixel of the fill
+    float share;
+  };
+  /// Where a pixel of the image is as wide as 2^log_width pixels of the fill.
+  WS_INLINE Cut cut(std::uint32_t fill, float log_width) const {
+    const float depth = math::clamp(log_width, 0, static_cast<float>(last_));
+    const auto level = static_cast<std::int32_t>(depth);
+    const std::int32_t side = side_ >> level, half = side >> 1;
+    const float* const fine = pixels_ + start(level);
+    const auto size = [fill](std::int64_t s) { return fill * s * s * kChannels; };
+    return {fine + size(side),
+            fine + elements(level) + size(half),
+            side,
+            static_cast<float>(side) / static_cast<float>(side_),
+            static_cast<float>(half) / static_cast<float>(side_),
+            depth - static_cast<float>(level)};
+  }
+
+  /// At a place in pixels of the fill: bilinear, between the centres of a level's pixels; beyond
+  /// its borders the fill is mirrored.
+  WS_INLINE Rgb read(const Cut& cut, float column, float row) const {
+    const float x = folded(column), y = folded(row);
+    const Rgb fine = between({cut.fine, cut.side}, x * cut.fine_ratio, y * cut.fine_ratio);
+    if (cut.share == 0) return fine;
+    const Picture half = {cut.coarse, cut.side >> 1};
+    return lerp(fine, between(half, x * cut.coarse_ratio, y * cut.coarse_ratio), cut.share);
+  }
+
+ private:
+  struct Picture {
+    const float* pixels;
+    std::int32_t side;
+
+    WS_INLINE Rgb at(std::int32_t column, std::int32_t row) const {
+      const float* const pixel = pixels + (row * side + column) * kChannels;
+      return {pixel[0], pixel[1], pixel[2]};
+    }
+  };
+  /// Two neighbours of a row or column, and the share of the second.
+  struct Tap {
+    std::int32_t first, second;
+    float share;
+  };
+
+  /// The place within the fill, [0, side], as it is mirrored again and again.
+  WS_INLINE float folded(float v) const {
+    const float turned = math::fma(-period_, math::floor(v * inverse_), v);
+    return math::min(turned, period_ - turned);
+  }
+  WS_INLINE static Tap tap(std::int32_t side, float v) {
+    // From the centre of the first pixel on; nothing to mix beyond the outermost ones.
+    const float place = math::clamp(v - 0.5f, 0, static_cast<float>(side - 1));
+    const auto first = static_cast<std::int32_t>(place);
+    return {first, first < side - 1 ? first + 1 : first, place - static_cast<float>(first)};
+  }
+  WS_INLINE static Rgb between(const Picture& seen, float column, float row) {
+    const Tap x = tap(seen.side, column), y = tap(seen.side, row);
+    return lerp(lerp(seen.at(x.first, y.first), seen.at(x.second, y.first), x.share),
+                lerp(seen.at(x.first, y.second), seen.at(x.second, y.second), x.share), y.share);
+  }
+
+  const float* pixels_ = nullptr;
+  std::int32_t count_, side_;
+  std::int32_t last_;
+  float period_, inverse_;
+};
+
+/// Map functor: a pixel of each fill at half the side, the mean of what it covers of the level
+/// before. Weights are whole numbers, so no mean lies outside of what it is the mean of.
+struct HalveFills {
+  const float* from;  ///< [count, side, side, 3]
+  float* to;          ///< [count, side / 2, side / 2, 3]
+  std::int32_t side;
+
+  WS_HD void operator()(std::int64_t index) const {
+    const std::int32_t half = side / 2, taps = 2 + side % 2;
+    const auto column = static_cast<std::int32_t>(index % half);
+    const std::int64_t line = index / half;  // of all fills
+    const auto row = static_cast<std::int32_t>(line % half);
+    const float* const corner =
+        from + ((line / half * side + 2 * row) * side + 2 * column) * FillLevels::kChannels;
+    for (int channel = 0; channel < FillLevels::kChannels; ++channel) {
+      float sum = 0;
+      for (int r = 0; r < taps; ++r) {
+        float across = 0;
+        for (int c = 0; c < taps; ++c) {
+          const float value = corner[(r * side + c) * FillLevels::kChannels + channel];
+          across = math::fma(weight(column, c), value, across);
+        }
+        sum = math::fma(weight(row, r), across, sum);
+      }
+      to[index * FillLevels::kChannels + channel] = sum / static_cast<float>(side * side);
+    }
+  }
+
+ private:
+  /// How much of the pixel 2 place + tap lies in the pixel `place`, in parts of which a pixel is
+  /// half and the whole is `side`.
+  WS_HD float weight(std::int32_t place, int tap) const {
+    const std::int32_t half = side / 2, odd = side % 2;
+    if (tap == 1) return static_cast<float>(half);
+    return static_cast<float>(tap == 0 ? half - odd * place : place + 1);
+  }
+};
+
+}  // namespace wellspring
