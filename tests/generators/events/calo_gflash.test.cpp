@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -21,12 +22,19 @@ using Latent = CaloGflash::Latent;
 using test::CaloReference;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Settings over those of a small cylinder of tungsten.
+/// Settings in place of those of a small cylinder of tungsten.
 std::vector<ParamSetting> small(const Settings& more) {
   std::vector<ParamSetting> settings = {{"material", "W"}, {"energies", "[10]"},
                                         {"layers", "6"},   {"layer_depth", "4"},
                                         {"rings", "3"},    {"ring_width", "6"}};
-  for (const auto& [name, value] : more) settings.push_back({name, value, {}});
+  for (const auto& [name, value] : more) {
+    const auto known = std::ranges::find(settings, name, &ParamSetting::name);
+    if (known == settings.end()) {
+      settings.push_back({name, value, {}});
+    } else {
+      known->value = value;
+    }
+  }
   return settings;
 }
 

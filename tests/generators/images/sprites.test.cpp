@@ -400,9 +400,7 @@ TEST(Sprites, ItIsKnownHowManyThereAre) {
   EXPECT_EQ(make_generator("sprites", 16)->info().distinct, 737280u);
   EXPECT_EQ(make_generator("sprites", 16, settings({{"mode", "shapes3d"}}))->info().distinct,
             480000u);
-  EXPECT_EQ(make_generator("sprites", 16, settings({{"grid", "off"}, {"order", "random"}}))
-                ->info()
-                .distinct,
+  EXPECT_EQ(make_generator("sprites", 16, settings({{"grid", "off"}}, "random"))->info().distinct,
             0u);
 }
 
