@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -57,11 +58,13 @@ struct Listener : TrainObserver {
   void on_finish(const FinishReport&) override { ++finishes; }
 };
 
-/// On the CPU, or on the device that WELLSPRING_TEST_DEVICE names.
+/// On the device that an override names, else on that of WELLSPRING_TEST_DEVICE, else on the CPU.
 inline RunConfig small_run(const std::filesystem::path& folder,
                            std::vector<std::string> overrides = {}) {
   overrides.insert(overrides.begin(), "out=" + folder.string());
-  if (const char* device = std::getenv("WELLSPRING_TEST_DEVICE")) {
+  const bool named = std::ranges::any_of(
+      overrides, [](const std::string& text) { return text.starts_with("device="); });
+  if (const char* device = std::getenv("WELLSPRING_TEST_DEVICE"); device != nullptr && !named) {
     overrides.insert(overrides.begin(), std::string("device=") + device);
   }
   return RunConfig::parse(kSmallRun, "small.yaml", overrides);
