@@ -116,7 +116,7 @@ struct Tiling {
 
 /// The runs of a rectangle of pixels that fall to one member of a team: every size-th, row by row.
 /// The last of a row may have fewer than `kLength` pixels. A division for each run would take a
-/// device some 25 instructions.
+/// device about a dozen instructions more.
 template <int kLength>
 class OwnRuns {
  public:
