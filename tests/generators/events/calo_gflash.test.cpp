@@ -8,11 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -20,21 +19,14 @@ namespace {
 
 using Latent = CaloGflash::Latent;
 using test::CaloReference;
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using Settings = std::map<std::string, std::string>;
 
-/// Settings in place of those of a small cylinder of tungsten.
-std::vector<ParamSetting> small(const Settings& more) {
-  std::vector<ParamSetting> settings = {{"material", "W"}, {"energies", "[10]"},
-                                        {"layers", "6"},   {"layer_depth", "4"},
-                                        {"rings", "3"},    {"ring_width", "6"}};
-  for (const auto& [name, value] : more) {
-    const auto known = std::ranges::find(settings, name, &ParamSetting::name);
-    if (known == settings.end()) {
-      settings.push_back({name, value, {}});
-    } else {
-      known->value = value;
-    }
-  }
+/// Settings, and those of a small cylinder of tungsten where they leave something open.
+std::vector<ParamSetting> small(Settings all) {
+  all.insert({{"material", "W"}, {"energies", "[10]"}, {"layers", "6"}});
+  all.insert({{"layer_depth", "4"}, {"rings", "3"}, {"ring_width", "6"}});
+  std::vector<ParamSetting> settings;
+  for (const auto& [name, value] : all) settings.push_back({name, value, {}});
   return settings;
 }
 
@@ -125,7 +117,7 @@ TEST(CaloGflash, ExpectedSharesAreThoseOfTheFormulas) {
   const Settings free = {{"mode", "mean"}, {"sectors", "5"}, {"front", "0.5"}};
   expect_reference(CaloReference::tungsten(), cylinder, small(free));
   Settings photons = free;
-  photons.emplace_back("particles", "[photon]");
+  photons.emplace("particles", "[photon]");
   expect_reference(CaloReference::tungsten(), cylinder, small(photons));
   const gflash::Medium sandwich =
       gflash::sandwich(gflash::Material::tungsten, 1.4, gflash::Material::silicon, 0.3);
@@ -197,11 +189,11 @@ TEST(CaloGflash, SpotsLieAsExpected) {
       const Settings settings = {
           {"medium", medium}, {"particles", particles}, {"sectors", "2"}, {"energies", "[2]"}};
       Settings mean = settings;
-      mean.emplace_back("mode", "mean");
+      mean.emplace("mode", "mean");
       const auto expected = showers(small(mean), 250, 3);
       for (const char* mode : {"gflash", "gflash_lite"}) {
         Settings spots = settings;
-        spots.emplace_back("mode", mode);
+        spots.emplace("mode", mode);
         const auto samples = showers(small(spots), 250, 3);
         int compared = 0;
         for (std::size_t c = 0; c < samples.elements; ++c) {
@@ -389,7 +381,7 @@ TEST(CaloGflash, PionsHaveAnElectromagneticAndAHadronicPart) {
 
 /// Differences and quotients of the same showers, seen through two read-outs.
 test::Samples read_out(Settings more, std::uint64_t count = 3000) {
-  more.emplace_back("mode", "mean");
+  more.emplace("mode", "mean");
   return showers(small(more), count, 7);
 }
 
@@ -425,7 +417,7 @@ TEST(CaloGflash, EveryCellHasNoiseOfItsOwn) {
   // Electrons behind 20 radiation lengths of material: the last cells are all but empty.
   const Settings far = {{"front", "20"}, {"rings", "3"}};
   Settings noisy = far;
-  noisy.emplace_back("noise", "3");
+  noisy.emplace("noise", "3");
   const auto exact = read_out(far, 1500), seen = read_out(noisy, 1500);
   std::vector<double> all;
   double products = 0;
@@ -445,7 +437,7 @@ TEST(CaloGflash, EveryCellHasNoiseOfItsOwn) {
 TEST(CaloGflash, ThresholdComesLast) {
   const Settings all = {{"sampling_term", "0.1"}, {"constant_term", "0.05"}, {"noise", "2"}};
   Settings cut = all;
-  cut.emplace_back("threshold", "5");
+  cut.emplace("threshold", "5");
   const auto open = read_out(all, 500), seen = read_out(cut, 500);
   const auto smeared = read_out({{"sampling_term", "0.1"}}, 500);
   const auto scaled = read_out({{"constant_term", "0.05"}}, 500), exact = read_out({}, 500);
