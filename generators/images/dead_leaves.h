@@ -382,6 +382,7 @@ struct DeadLeaves {
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
     std::uint64_t open = 0;
+    // OwnRuns would do; here the registers that it holds are spilled.
     for (int i = team.rank(); i < across * tile.height; i += team.size()) {
       const int row = i / across, column = (i - row * across) * kRun;
       const int cell = row / kCell * kCellsAcross + column / kCell;

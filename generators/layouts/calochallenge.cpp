@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -71,9 +70,7 @@ class CaloChallengeArrays final : public ValueArrays {
 ExportLayout calochallenge() {
   return {kName,
           "incident_energies and showers, MeV",
-          [](const SampleFeed& feed) -> std::unique_ptr<ValueArrays> {
-            return std::make_unique<CaloChallengeArrays>(feed);
-          },
+          &make_arrays<CaloChallengeArrays>,
           {"calo_gflash"},
           [](const SampleInfo& info) {
             return info.layout.kind == SampleKind::event && info.low >= 0;

@@ -74,8 +74,8 @@ class RaggedArrays final : public ValueArrays {
 ExportLayout columns() {
   return {"columns", "x (and offsets, of sets)",
           [](const SampleFeed& feed) -> std::unique_ptr<ValueArrays> {
-            if (feed.layout().kind == SampleKind::set) return std::make_unique<RaggedArrays>(feed);
-            return std::make_unique<PlainArrays>(feed);
+            return feed.layout().kind == SampleKind::set ? make_arrays<RaggedArrays>(feed)
+                                                         : make_arrays<PlainArrays>(feed);
           }};
 }
 

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -141,9 +140,7 @@ class IceCubeArrays final : public ValueArrays {
 ExportLayout icecube() {
   return {kName,
           "time, sensor_id, charge, auxiliary and where each event's begin and end",
-          [](const SampleFeed& feed) -> std::unique_ptr<ValueArrays> {
-            return std::make_unique<IceCubeArrays>(feed);
-          },
+          &make_arrays<IceCubeArrays>,
           {"nu_telescope"},
           [](const SampleInfo& info) { return place_of("sensor_id", info.features).has_value(); }};
 }

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -127,9 +126,7 @@ class JetNetArrays final : public ValueArrays {
 ExportLayout jetnet() {
   return {kName,
           "particle_features and jet_features",
-          [](const SampleFeed& feed) -> std::unique_ptr<ValueArrays> {
-            return std::make_unique<JetNetArrays>(feed);
-          },
+          &make_arrays<JetNetArrays>,
           {"ginkgo", "lund_shower"},
           [](const SampleInfo& info) {
             return info.layout.kind == SampleKind::set &&

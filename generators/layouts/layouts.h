@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,12 @@ ExportLayout columns();
 ExportLayout calochallenge();
 ExportLayout jetnet();
 ExportLayout icecube();
+
+/// ExportLayout::make of a layout that has one kind of arrays.
+template <class Arrays>
+std::unique_ptr<ValueArrays> make_arrays(const SampleFeed& feed) {
+  return std::make_unique<Arrays>(feed);
+}
 
 /// What every sample of the feed is, where they have one origin.
 inline const SampleInfo* only_info(const SampleFeed& feed) {
