@@ -1,13 +1,13 @@
 // What augmentation costs: emission of generated images through the lists that published recipes
 // use, beside emission of the same images as they are drawn.
 #include "bench/measure.h"
-#include "core/config.h"
+#include "core/config/config.h"
 #include "generators/generator.h"
-#include "kernels/emission/augmentation_ops.h"
-#include "kernels/emission/batch_columns.h"
-#include "kernels/memory_plan.h"
+#include "kernels/augment/augmentation_config.h"
+#include "kernels/batch/batch_columns.h"
 #include "kernels/ops/training.h"
-#include "sources/batch_mix.h"
+#include "kernels/runtime/memory_plan.h"
+#include "sources/mixing/mixup_pass.h"
 #include "sources/mixture.h"
 #include "sources/procedural.h"
 

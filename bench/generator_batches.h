@@ -3,8 +3,8 @@
 #pragma once
 
 #include "generators/generator.h"
-#include "kernels/emission/batch_columns.h"
-#include "kernels/memory_plan.h"
+#include "kernels/batch/batch_columns.h"
+#include "kernels/runtime/memory_plan.h"
 #include "sources/mixture.h"
 #include "sources/procedural.h"
 

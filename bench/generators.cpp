@@ -3,7 +3,7 @@
 #include "bench/generator_batches.h"
 #include "bench/measure.h"
 #include "bench/plain/plain.h"
-#include "core/counted.h"
+#include "core/text/plural.h"
 #include "generators/generator.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "bench/gpu_ceilings.h"
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace wellspring::bench {
 namespace {
 
 constexpr auto kIssueSlots = std::to_array<IssueSlots>({
-#include "bench/gpu/issue_slots.inc"
+#include "bench/issue_slots.inc"
 });
 
 }  // namespace

@@ -3,12 +3,12 @@
 //
 // A multiprocessor has four schedulers, and each issues at most one instruction to one warp in a
 // cycle (CUDA C++ Programming Guide, "Compute Capability 9.x"). How many a sample takes stands in
-// bench/gpu/issue_slots.inc, which scripts/issue-slots counts without a GPU (docs/ceilings.md).
+// bench/issue_slots.inc, which scripts/issue-slots counts without a GPU (docs/ceilings.md).
 // Units that take less than an instruction a cycle, and waits for memory, are not in it: no rate
 // comes close to the ceiling, and none lies above it.
 #pragma once
 
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 
 #include <optional>
 #include <span>

@@ -1,7 +1,7 @@
 #include "bench/machine.h"
 
-#include "kernels/host_limits.h"
-#include "kernels/threads.h"
+#include "kernels/runtime/host_limits.h"
+#include "kernels/runtime/threads.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,11 +2,11 @@
 
 #include "bench/machine.h"
 #include "bench/random_memory.h"
-#include "core/ceiling_json.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/measure/ceiling_json.h"
+#include "core/text/text.h"
 #include "core/version.h"
-#include "kernels/launch.h"
+#include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -4,12 +4,12 @@
 
 #include "bench/gpu_ceilings.h"
 #include "bench/write_words.h"
-#include "core/ceiling.h"
-#include "core/processor_load.h"
-#include "core/spread.h"
-#include "kernels/device.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
+#include "core/measure/ceiling.h"
+#include "core/measure/processor_load.h"
+#include "core/measure/spread.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -2,10 +2,10 @@
 // only.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/memory_plan.h"
-#include "kernels/philox.h"
-#include "kernels/stream.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 
 #include <algorithm>
 #include <cstddef>

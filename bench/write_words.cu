@@ -1,4 +1,4 @@
 #include "bench/write_words.h"
-#include "kernels/launch.cuh"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::bench::WriteWords);

@@ -1,7 +1,7 @@
 // Writing memory as fast as a device can: functor of the ceiling of generators. Host and device.
 #pragma once
 
-#include "kernels/macros.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,10 +5,10 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/io/files.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
 #include "core/version.h"
 #include "generators/generator.h"
 

@@ -1,8 +1,8 @@
 // `wellspring config`: the configuration as a run would resolve it, every default written out.
 #include "cli/command.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "train/check_run.h"
-#include "train/run_config.h"
+#include "train/config/run_config.h"
 
 #include <fmt/format.h>
 

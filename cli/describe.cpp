@@ -4,13 +4,13 @@
 #include "cli/describe_json.h"
 #include "cli/terminal.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/generator.h"
-#include "kernels/emission/augmentation_ops.h"
-#include "kernels/emission/batch_columns.h"
+#include "kernels/augment/augmentation_config.h"
+#include "kernels/batch/batch_columns.h"
 #include "sources/files/format.h"
-#include "train/model.h"
-#include "train/run_config.h"
+#include "train/config/run_config.h"
+#include "train/models/model.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "cli/describe_json.h"
 
-#include "kernels/emission/batch_columns.h"
+#include "kernels/batch/batch_columns.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,11 +1,11 @@
 // What `wellspring describe` prints, as JSON for programs. Called by the subcommand; host only.
 #pragma once
 
-#include "core/config_values.h"
+#include "core/config/config_values.h"
 #include "generators/generator.h"
-#include "kernels/emission/augmentation_ops.h"
+#include "kernels/augment/augmentation_config.h"
 #include "sources/files/format.h"
-#include "train/model.h"
+#include "train/models/model.h"
 
 #include <nlohmann/json_fwd.hpp>
 

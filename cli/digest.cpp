@@ -1,5 +1,5 @@
 // `wellspring digest`: the SHA-256 of samples, to compare machines, devices and versions.
-#include "generators/digest.h"
+#include "export/digest.h"
 
 #include "cli/command.h"
 #include "cli/samples.h"

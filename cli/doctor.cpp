@@ -2,10 +2,10 @@
 #include "bench/machine.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
-#include "core/counted.h"
-#include "core/text.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
 #include "core/version.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 #if WELLSPRING_CUDA
 #include "kernels/ops/cuda/versions.h"
 #endif

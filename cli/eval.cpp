@@ -3,8 +3,8 @@
 #include "cli/train_view.h"
 #include "cli/work_bar.h"
 #include "core/error.h"
-#include "core/text.h"
-#include "train/evaluation.h"
+#include "core/text/text.h"
+#include "train/evaluation/evaluation.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // `wellspring export`: samples as files of arrays, with the truth beside them.
-#include "generators/export.h"
+#include "export/export.h"
 
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
-#include "core/counted.h"
-#include "core/text.h"
-#include "generators/export_layout.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "export/export_layout.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 #include "cli/terminal.h"
 #include "generators/generator.h"
 #include "sources/files/format.h"
-#include "train/model.h"
+#include "train/models/model.h"
 
 #include <fmt/format.h>
 

@@ -2,11 +2,11 @@
 #include "cli/command.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
+#include "core/config/duplicates.h"
 #include "core/error.h"
-#include "core/given_twice.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "core/version.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

@@ -1,7 +1,7 @@
 #include "cli/options.h"
 
-#include "core/params.h"
-#include "core/text.h"
+#include "core/config/params.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 

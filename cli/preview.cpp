@@ -1,12 +1,12 @@
 // `wellspring preview`: samples as a picture, those of a configuration as the network sees them.
-#include "generators/preview.h"
+#include "export/preview.h"
 
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/io/files.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ std::string class_name(const std::vector<SampleOrigin>& origins, std::size_t sou
   return origins.size() > 1 ? origin.name + ": " + name : name;
 }
 
-void print_events(SampleFeed& feed) {
+void print_events(SampleReader& feed) {
   const auto features = static_cast<std::size_t>(feed.layout().features);
   fmt::print("{:>8} {:<12}", "id", "class");
   const std::vector<ValueInfo>& named = feed.origins().front().info.features;

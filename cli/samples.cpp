@@ -1,11 +1,11 @@
 #include "cli/samples.h"
 
 #include "cli/options.h"
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/progress.h"
 #include "core/signals.h"
-#include "core/text.h"
+#include "core/text/plural.h"
+#include "core/text/progress.h"
+#include "core/text/text.h"
 #include "train/run_samples.h"
 
 #include <fmt/format.h>
@@ -76,8 +76,8 @@ DenseTruth dense_of(const SampleOptions& options) {
   return options.plane ? DenseTruth::plane : DenseTruth::none;
 }
 
-std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
-                                           const std::function<std::uint64_t(SampleKind)>& count) {
+std::unique_ptr<SampleReader> open_generator(
+    const SampleOptions& options, const std::function<std::uint64_t(SampleKind)>& count) {
   const std::string generator = fmt::format("the generator '{}'", options.what);
   if (options.split)
     refuse("--split", generator, "its samples are not split: --first names the first one");
@@ -105,7 +105,7 @@ std::unique_ptr<SampleFeed> open_generator(const SampleOptions& options,
          {fmt::format("command line: --first {} --count {} goes beyond the last sample",
                       range.first, range.count),
           fmt::format("numbers of samples end at {}", kIds - 1), "begin further in front"});
-  return std::make_unique<GeneratorFeed>(std::move(made), range, making);
+  return std::make_unique<GeneratorReader>(std::move(made), range, making);
 }
 
 /// What a generator takes as an option stands in a configuration.
@@ -126,7 +126,7 @@ void refuse_options_of_generators(const SampleOptions& options) {
            "a mixture depends");
 }
 
-std::unique_ptr<SampleFeed> open_configuration(
+std::unique_ptr<SampleReader> open_configuration(
     const SampleOptions& options, const std::function<std::uint64_t(SampleKind)>& count) {
   refuse_options_of_generators(options);
   RunSampleRange range;
@@ -196,15 +196,15 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
   refuse_old_spellings(app);
 }
 
-std::unique_ptr<SampleFeed> open_samples(const SampleOptions& options,
-                                         const std::function<std::uint64_t(SampleKind)>& count) {
+std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
+                                           const std::function<std::uint64_t(SampleKind)>& count) {
   const bool named_as_file = options.what.ends_with(".yaml") || options.what.ends_with(".yml");
   if (!named_as_file && is_generator(options.what)) return open_generator(options, count);
   if (!is_configuration(options.what)) refuse_name(options.what);
   return open_configuration(options, count);
 }
 
-bool watch(const std::string& title, SampleFeed& feed,
+bool watch(const std::string& title, SampleReader& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make) {
   {
     const SignalGuard signals({.stopping = "\nwellspring: stopping, nothing is kept\n",

@@ -2,7 +2,7 @@
 // named on the command line, and how they are made while somebody watches. Host only.
 #pragma once
 
-#include "generators/feed.h"
+#include "export/sample_reader.h"
 
 #include <CLI/App.hpp>
 
@@ -39,13 +39,13 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
 /// The samples that the options name. `count`: where --count is not given; 0: it must be, but for
 /// what is held out. Errors (config): neither a generator nor a configuration; options of the other
 /// kind; and what either refuses.
-std::unique_ptr<SampleFeed> open_samples(const SampleOptions& options,
-                                         const std::function<std::uint64_t(SampleKind)>& count);
+std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
+                                           const std::function<std::uint64_t(SampleKind)>& count);
 
 /// Runs `make`, which calls what it is handed with the number of samples made, shows progress on
 /// standard error meanwhile and prints the feed's notes. False when it was interrupted: what
 /// `make` had begun is undone then, and that is said.
-bool watch(const std::string& title, SampleFeed& feed,
+bool watch(const std::string& title, SampleReader& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make);
 
 /// The exit code of a command that a signal ended: what shells report for Ctrl-C.

@@ -1,8 +1,8 @@
 // Words to the terminal, and colour where it shows it. Called by the subcommands; host only.
 #pragma once
 
-#include "core/progress.h"
-#include "core/text.h"
+#include "core/text/progress.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 

@@ -2,12 +2,12 @@
 
 #include "cli/program.h"
 #include "cli/terminal.h"
-#include "core/counted.h"
-#include "core/text.h"
-#include "train/evaluation.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
-#include "train/heads.h"
-#include "train/rates.h"
+#include "train/heads/heads.h"
+#include "train/metrics/rates.h"
 
 #include <fmt/format.h>
 

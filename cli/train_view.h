@@ -3,9 +3,9 @@
 #pragma once
 
 #include "cli/work_bar.h"
-#include "core/progress.h"
-#include "train/observer.h"
-#include "train/run_config.h"
+#include "core/text/progress.h"
+#include "train/config/run_config.h"
+#include "train/metrics/observer.h"
 
 #include <initializer_list>
 #include <optional>

@@ -2,7 +2,7 @@
 // subcommands; host only.
 #pragma once
 
-#include "core/progress.h"
+#include "core/text/progress.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 # Included last, when every target has its sources.
 set(stand_in_dir "${CMAKE_SOURCE_DIR}/tests/cuda_stand_in")
 
-# In front: its kernels/launch.cuh takes the place of the one of the launchers.
+# In front: its kernels/runtime/launch.cuh takes the place of the one of the launchers.
 target_include_directories(libwellspring BEFORE PUBLIC "${stand_in_dir}/include")
 target_sources(libwellspring PRIVATE
   "${stand_in_dir}/launch.cpp"

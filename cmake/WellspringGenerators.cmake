@@ -25,7 +25,7 @@ function(wellspring_generators)
 endfunction()
 
 # wellspring_variants(images/textured_leaves:TexturedLeaves ...): functors that a generator gives its place
-# to for some of its parameters (F::instead of generators/adapters.h). They have device code alone.
+# to for some of its parameters (F::instead of generators/functor_generator.h). They have device code alone.
 function(wellspring_variants)
   foreach(entry ${ARGN})
     wellspring_device_code(${entry})

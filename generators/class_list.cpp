@@ -1,7 +1,7 @@
 #include "generators/class_list.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 

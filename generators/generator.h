@@ -3,12 +3,12 @@
 // generators/events; this interface is what the registry makes of it. Host only.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/batch.h"
-#include "kernels/emission/emit_call.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
+#include "kernels/augment/emit_call.h"
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 #include <memory>
@@ -74,9 +74,9 @@ void expect_plane(const SampleInfo& info);
 /// All generators, by name. The table is built on first use and never changes.
 const std::vector<GeneratorEntry>& generator_registry();
 /// Error (config) with the nearest known name when there is none called `name`.
-const GeneratorEntry& find_generator(const std::string& name, const Place& place = {});
+const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place = {});
 std::unique_ptr<Generator> make_generator(const std::string& name, int size,
                                           const std::vector<ParamSetting>& settings = {},
-                                          const Place& place = {});
+                                          const ConfigLocation& place = {});
 
 }  // namespace wellspring

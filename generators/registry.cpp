@@ -1,7 +1,7 @@
 // All generators, by name. A new one is one line in generators/CMakeLists.txt.
-#include "core/text.h"
-#include "generators/adapters.h"
-#include "kernels/emission/batch_columns.h"
+#include "core/text/text.h"
+#include "generators/functor_generator.h"
+#include "kernels/batch/batch_columns.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,7 +44,7 @@ const std::vector<GeneratorEntry>& generator_registry() {
   return entries;
 }
 
-const GeneratorEntry& find_generator(const std::string& name, const Place& place) {
+const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place) {
   std::vector<std::string> names;
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.name == name) return entry;
@@ -56,7 +56,7 @@ const GeneratorEntry& find_generator(const std::string& name, const Place& place
 
 std::unique_ptr<Generator> make_generator(const std::string& name, int size,
                                           const std::vector<ParamSetting>& settings,
-                                          const Place& place) {
+                                          const ConfigLocation& place) {
   const GeneratorEntry& entry = find_generator(name, place);
   try {
     return entry.make(settings, size);

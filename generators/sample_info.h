@@ -2,8 +2,8 @@
 // ranges and widths. Used by sources, commands, reports and tests; host only.
 #pragma once
 
-#include "kernels/emission/batch.h"
-#include "kernels/emission/latent_map.h"
+#include "kernels/augment/latent_map.h"
+#include "kernels/batch/batch.h"
 
 #include <cstdint>
 #include <optional>

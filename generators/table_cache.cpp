@@ -1,8 +1,8 @@
 #include "generators/table_cache.h"
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/sha256.h"
+#include "core/io/files.h"
+#include "core/io/sha256.h"
 
 #include <fmt/format.h>
 

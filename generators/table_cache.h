@@ -7,7 +7,7 @@
 // again. Where nothing can be stored, tables are made again every time, and that is no failure.
 #pragma once
 
-#include "core/bytes.h"
+#include "core/io/bytes.h"
 
 #include <cstddef>
 #include <filesystem>

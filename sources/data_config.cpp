@@ -1,7 +1,7 @@
 #include "sources/data_config.h"
 
-#include "core/counted.h"
-#include "core/text.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
 #include "generators/generator.h"
 #include "sources/files/format.h"
 #include "sources/mixture.h"
@@ -75,7 +75,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   if (spec.kind == SourceKind::generator) {
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
-    const Place place = name ? name->place : node.place();
+    const ConfigLocation place = name ? name->place : node.place();
     // Made and dropped: every parameter is checked here, with its place.
     make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
   } else {

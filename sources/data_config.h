@@ -2,11 +2,11 @@
 // schedule that mixes them. Used by run configurations; host only.
 #pragma once
 
-#include "core/config.h"
-#include "core/config_values.h"
-#include "kernels/emission/augmentation_ops.h"
-#include "sources/batch_mix.h"
-#include "sources/schedule.h"
+#include "core/config/config.h"
+#include "core/config/config_values.h"
+#include "kernels/augment/augmentation_config.h"
+#include "sources/mixing/mixture_schedule.h"
+#include "sources/mixing/mixup_pass.h"
 #include "sources/source_spec.h"
 
 #include <cstdint>

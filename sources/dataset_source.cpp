@@ -1,9 +1,9 @@
 #include "sources/dataset_source.h"
 
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/text.h"
-#include "kernels/threads.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "kernels/runtime/threads.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>

@@ -2,13 +2,13 @@
 // Made from the configuration by make_source; host only.
 #pragma once
 
-#include "kernels/emission/augmentation_passes.h"
-#include "kernels/emission/stage.h"
-#include "sources/dataset.h"
-#include "sources/row_ring.h"
+#include "kernels/augment/augmentation_passes.h"
+#include "kernels/emission/emitter.h"
+#include "sources/datasets/dataset.h"
+#include "sources/datasets/row_ring.h"
+#include "sources/datasets/stored_rows.h"
 #include "sources/source.h"
 #include "sources/source_spec.h"
-#include "sources/stored_rows.h"
 
 #include <cstdint>
 #include <memory>
@@ -77,7 +77,7 @@ class DatasetSource final : public Source {
   Share share_;
   std::int64_t ring_rows_ = 0;
   Planned<std::int32_t> places_, staging_places_;  ///< of a ring for a part of every batch
-  Stage<StoredImages> stage_;                      ///< of rows that are images
+  Emitter<StoredImages> emitter_;                  ///< of rows that are images
   AugmentationPasses passes_;                      ///< of training
   Planned<std::uint8_t> rows_;                     ///< all rows, or the ring
   Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload

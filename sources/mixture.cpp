@@ -1,10 +1,10 @@
 #include "sources/mixture.h"
 
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/text.h"
-#include "kernels/emission/batch_columns.h"
-#include "kernels/launch.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "kernels/batch/batch_columns.h"
+#include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,7 +41,7 @@ std::string layout_advice(const SampleLayout& a, const SampleLayout& b) {
 
 }  // namespace
 
-void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place) {
+void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place) {
   const std::string& name = source->name();
   expect_text(*source);
   if (size() == kMaxSources) {
@@ -173,7 +173,7 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
   for (const auto& source : sources_) source->plan(plan, share);
 }
 
-bool Mixture::deals_alike(std::uint64_t steps, std::uint64_t until) const {
+bool Mixture::same_assignment(std::uint64_t steps, std::uint64_t until) const {
   if (size() == 1) return true;
   const auto batch = share_.global_batch;
   const WeightSchedule weights(points_, static_cast<double>(steps) * static_cast<double>(batch));

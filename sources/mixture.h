@@ -9,13 +9,13 @@
 //     each step:  before_step, [recorded: emit, ..., end_step], after_step
 #pragma once
 
-#include "core/params.h"
-#include "kernels/emission/batch.h"
-#include "kernels/memory_plan.h"
-#include "kernels/step_state.h"
-#include "kernels/stream.h"
-#include "sources/assignment.h"
-#include "sources/schedule.h"
+#include "core/config/params.h"
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
+#include "sources/mixing/assignment.h"
+#include "sources/mixing/mixture_schedule.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class Mixture {
   /// Errors (config): a name twice, a layout that no network reads together with the first's, a
   /// weight that is negative or not finite, too many sources; (data): the name of a class is not
   /// UTF-8.
-  void add(std::unique_ptr<Source> source, MixtureEntry entry, const Place& place = {});
+  void add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place = {});
   /// Weights over the run, linear between the points and held before the first and after the last;
   /// every point has a weight for every source, in their order. Errors (config) otherwise, where a
   /// point is out of order or outside of the run, or where its weights are no shares.
@@ -78,7 +78,7 @@ class Mixture {
   /// [rows of the share] on the device: what emit or emit_range wrote last.
   const Slot* slots() const { return slots_.data(); }
   /// Whether a run of `steps` steps has the same slots in its first `until` steps. After plan().
-  bool deals_alike(std::uint64_t steps, std::uint64_t until) const;
+  bool same_assignment(std::uint64_t steps, std::uint64_t until) const;
   /// The same assignment computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
   /// Samples `source` gave before `step`, and what its weights ask for.

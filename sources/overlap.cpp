@@ -1,7 +1,7 @@
 #include "sources/overlap.h"
 
 #include "core/error.h"
-#include "core/sha256.h"
+#include "core/io/sha256.h"
 
 #include <fmt/format.h>
 

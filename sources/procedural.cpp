@@ -1,7 +1,7 @@
 #include "sources/procedural.h"
 
-#include "core/counted.h"
-#include "kernels/emission/batch_columns.h"
+#include "core/text/plural.h"
+#include "kernels/batch/batch_columns.h"
 
 #include <fmt/format.h>
 

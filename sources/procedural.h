@@ -2,7 +2,7 @@
 #pragma once
 
 #include "generators/generator.h"
-#include "kernels/emission/augmentation_passes.h"
+#include "kernels/augment/augmentation_passes.h"
 #include "sources/source.h"
 
 #include <memory>

@@ -1,12 +1,12 @@
 // Where samples come from, as the training step sees it; host only.
 #pragma once
 
-#include "kernels/emission/batch.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
-#include "sources/assignment.h"
-#include "sources/dataset.h"
-#include "sources/order.h"
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
+#include "sources/datasets/dataset.h"
+#include "sources/mixing/assignment.h"
+#include "sources/mixing/order.h"
 
 #include <cstdint>
 #include <string>

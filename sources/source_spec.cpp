@@ -1,7 +1,7 @@
 #include "sources/source_spec.h"
 
 #include "core/error.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
 #include "sources/dataset_source.h"
 #include "sources/procedural.h"
 

@@ -5,10 +5,10 @@
 //       - {name: cifar, kind: files, path: data, split: train, weight: 0.4, limit_per_class: 500}
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "core/work_watch.h"
 #include "generators/generator.h"
-#include "kernels/emission/augmentation_ops.h"
+#include "kernels/augment/augmentation_config.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct SourceSpec {
   std::int64_t threads = 0;
   bool shuffle = true;
 
-  Place place;  ///< of the entry in the configuration
+  ConfigLocation place;  ///< of the entry in the configuration
 };
 
 /// Rows for every key of a source's entry but those of the generator, a map called `params`, and of

@@ -1,11 +1,11 @@
 #include "train/check_run.h"
 
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
-#include "train/checkpoint.h"
-#include "train/evaluation.h"
-#include "train/step.h"
-#include "train/supervised_task.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/evaluation/evaluation.h"
+#include "train/step/step.h"
+#include "train/step/supervised_task.h"
 
 namespace wellspring {
 namespace {

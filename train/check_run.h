@@ -2,7 +2,7 @@
 // only.
 #pragma once
 
-#include "train/run_config.h"
+#include "train/config/run_config.h"
 
 namespace wellspring {
 

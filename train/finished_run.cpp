@@ -1,11 +1,11 @@
 #include "train/finished_run.h"
 
-#include "core/config_values.h"
+#include "core/config/config_values.h"
 #include "core/error.h"
-#include "train/checkpoint.h"
-#include "train/metrics_log.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/metrics/metrics_log.h"
 #include "train/run_folder.h"
-#include "train/step.h"
+#include "train/step/step.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // command line; host only.
 #pragma once
 
-#include "train/observer.h"
-#include "train/run_config.h"
+#include "train/config/run_config.h"
+#include "train/metrics/observer.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,9 +1,9 @@
 #include "train/run_folder.h"
 
-#include "core/atomic_folder.h"
 #include "core/error.h"
+#include "core/io/atomic_folder.h"
 #include "core/version.h"
-#include "train/report.h"
+#include "train/report/report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,12 +2,12 @@
 // Host only.
 #pragma once
 
-#include "core/files.h"
-#include "core/png.h"
-#include "train/checkpoint.h"
-#include "train/metrics_log.h"
-#include "train/observer.h"
-#include "train/run_config.h"
+#include "core/io/files.h"
+#include "core/picture/png.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/run_config.h"
+#include "train/metrics/metrics_log.h"
+#include "train/metrics/observer.h"
 
 #include <cstdint>
 #include <filesystem>

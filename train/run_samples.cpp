@@ -1,9 +1,9 @@
 #include "train/run_samples.h"
 
-#include "core/counted.h"
+#include "core/config/yaml_json.h"
 #include "core/error.h"
-#include "core/yaml_json.h"
-#include "sources/dataset.h"
+#include "core/text/plural.h"
+#include "sources/datasets/dataset.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,11 +3,11 @@
 // only.
 #pragma once
 
-#include "generators/preview.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
+#include "export/preview.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 #include "sources/mixture.h"
-#include "train/run_config.h"
+#include "train/config/run_config.h"
 
 #include <cstdint>
 #include <optional>
@@ -30,7 +30,7 @@ struct RunSampleRange {
 
 /// Makes a batch of the run at a time, and never more rows of one than are asked for. x is f32,
 /// whatever the type the network computes in.
-class RunSamples final : public SampleFeed {
+class RunSamples final : public SampleReader {
  public:
   /// Opens the data. Errors: config where the run has fewer samples, or where nothing is held out;
   /// data as RunConfig::open_training.

@@ -1,21 +1,21 @@
 #include "train/trainer.h"
 
-#include "core/counted.h"
 #include "core/signals.h"
-#include "core/text.h"
-#include "kernels/threads.h"
-#include "train/ceiling_windows.h"
-#include "train/evaluation.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "kernels/runtime/threads.h"
+#include "train/checkpoint/same_run.h"
+#include "train/checkpoint/sample_counts.h"
+#include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
-#include "train/metrics_windows.h"
-#include "train/rates.h"
+#include "train/metrics/rates.h"
 #include "train/run_folder.h"
 #include "train/run_samples.h"
-#include "train/same_run.h"
-#include "train/sample_counts.h"
-#include "train/snapshot.h"
-#include "train/step.h"
-#include "train/step_runner.h"
+#include "train/step/ceiling_windows.h"
+#include "train/step/metrics_windows.h"
+#include "train/step/snapshot.h"
+#include "train/step/step.h"
+#include "train/step/step_runner.h"
 
 #include <fmt/format.h>
 
@@ -176,7 +176,7 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
   const ResumeReport resumed = resume_checkpoint(checkpoint, config, task_.parameters(),
                                                  memory_.state(), kRingBlocks, stream_);
   require_same_data(resumed.samples, mixture_, checkpoint);
-  if (resumed.steps != steps() && !mixture_.deals_alike(resumed.steps, resumed.step))
+  if (resumed.steps != steps() && !mixture_.same_assignment(resumed.steps, resumed.step))
     refuse_longer_run(checkpoint, resumed.steps, steps(),
                       "which source filled which slot followed from its length");
   step = resumed.step;

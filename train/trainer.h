@@ -2,11 +2,11 @@
 // reports. Host only.
 #pragma once
 
-#include "kernels/step_graph.h"
+#include "kernels/runtime/step_graph.h"
 #include "sources/mixture.h"
-#include "train/observer.h"
-#include "train/resume.h"
-#include "train/run_config.h"
+#include "train/checkpoint/resume.h"
+#include "train/config/run_config.h"
+#include "train/metrics/observer.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -12,10 +12,10 @@
 #include "bench/gpu/network_convolutions.h"
 #include "bench/random_memory.h"
 #include "core/error.h"
-#include "core/spread.h"
+#include "core/measure/spread.h"
 #include "kernels/ops/cuda/cudnn.h"
-#include "kernels/step_graph.h"
-#include "train/run_config.h"
+#include "kernels/runtime/step_graph.h"
+#include "train/config/run_config.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

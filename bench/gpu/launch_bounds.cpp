@@ -7,18 +7,18 @@
 #include "bench/gpu/launch_bounds.h"
 
 #include "core/error.h"
-#include "core/spread.h"
-#include "generators/adapters.h"
+#include "core/measure/spread.h"
 #include "generators/events/calo_gflash.h"
+#include "generators/functor_generator.h"
 #include "generators/images/dead_leaves.h"
 #include "generators/images/ifs.h"
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
 #include "generators/images/textures.h"
 #include "generators/images/visual_atom.h"
-#include "kernels/device.h"
-#include "kernels/emission/batch_columns.h"
-#include "kernels/memory_plan.h"
+#include "kernels/batch/batch_columns.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/memory_plan.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ class Emission {
       tables_->prepare(cache);
       tables_->plan(memory_);
     }
-    stage_.plan(memory_, name(), options.batch, functor_, layout_.shape());
+    emitter_.plan(memory_, name(), options.batch, functor_, layout_.shape());
     columns_.plan(memory_, "bench", options.batch, layout_, DType::bf16);
     const auto rows = static_cast<std::size_t>(options.batch);
     slots_ = memory_.reserve<Slot>("bench", "slots", rows);
@@ -106,7 +106,7 @@ class Emission {
 
   static std::string name() { return F::describe({}).name; }
   void emit(const Variant& variant) {
-    stage_.emit(VariantLauncher{stream_, variant}, name(), functor_, layout_.shape(), call_);
+    emitter_.emit(VariantLauncher{stream_, variant}, name(), functor_, layout_.shape(), call_);
   }
   void wait() { stream_.synchronize(); }
   /// The bits of the first samples of the last batch.
@@ -122,7 +122,7 @@ class Emission {
   MemoryPlan memory_;
   F functor_;
   SampleLayout layout_;
-  Stage<F> stage_;
+  Emitter<F> emitter_;
   BatchColumns columns_;
   Planned<Slot> slots_;
   Planned<std::uint16_t> seen_;

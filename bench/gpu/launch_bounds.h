@@ -2,10 +2,10 @@
 // launch_bounds.cpp. Host and device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/emission/stage.h"
-#include "kernels/launch.h"
-#include "kernels/launch_bound.h"
+#include "kernels/emission/emitter.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/launch_bound.h"
 
 #include <cstdint>
 #include <string_view>
@@ -41,7 +41,7 @@ struct Variant {
   int band_pixels = 0;  ///< of kernels that paint bands of rows
 };
 
-/// A launcher of emissions, see kernels/emission/launcher.h.
+/// A launcher of emissions, see kernels/runtime/launcher.h.
 struct VariantLauncher {
   Stream& stream;
   Variant variant = {};

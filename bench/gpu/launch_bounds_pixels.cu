@@ -3,7 +3,7 @@
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
 #include "generators/images/textures.h"
-#include "kernels/launch.cuh"
+#include "kernels/runtime/launch.cuh"
 
 #define WS_BOUNDED(F, blocks) \
   WS_CUDA_TEAM(wellspring::bench::Bounded<wellspring::PaintImages<F, wellspring::bf16>, blocks>)

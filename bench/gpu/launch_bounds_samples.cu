@@ -2,7 +2,7 @@
 #include "generators/events/calo_gflash.h"
 #include "generators/images/ifs.h"
 #include "generators/images/visual_atom.h"
-#include "kernels/launch.cuh"
+#include "kernels/runtime/launch.cuh"
 
 #define WS_BOUNDED(Kernel, F, blocks) \
   WS_CUDA_TEAM(wellspring::bench::Bounded<wellspring::Kernel<F, wellspring::bf16>, blocks>)

@@ -7,10 +7,10 @@
 //
 // Prints a JSON object a line, and {"end": ROWS} last. Exit codes as core/error.h has them.
 #include "core/error.h"
-#include "core/spread.h"
-#include "kernels/cuda_check.h"
-#include "kernels/device.h"
-#include "kernels/stream.h"
+#include "core/measure/spread.h"
+#include "kernels/runtime/cuda_check.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/stream.h"
 
 #include <nlohmann/json.hpp>
 

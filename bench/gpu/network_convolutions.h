@@ -2,10 +2,10 @@
 // conv_plans and by the tests that plan for a GPU which is not there; host only.
 #pragma once
 
-#include "kernels/memory_plan.h"
 #include "kernels/ops/plan_log.h"
-#include "kernels/stream.h"
-#include "train/model.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
+#include "train/models/model.h"
 
 #include <cstddef>
 #include <cstdint>

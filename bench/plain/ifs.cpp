@@ -2,7 +2,7 @@
 // windows are the generator's own table.
 #include "bench/plain/plain.h"
 #include "generators/images/ifs_categories.h"
-#include "kernels/threads.h"
+#include "kernels/runtime/threads.h"
 
 #include <fmt/format.h>
 

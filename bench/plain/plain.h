@@ -5,8 +5,8 @@
 // these: the same random numbers make the same pictures. Host only.
 #pragma once
 
-#include "core/params.h"
-#include "kernels/philox.h"
+#include "core/config/params.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "generators/events/calo_gflash.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/class_list.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 constexpr double kHighestEnergy = 1e4;
 /// Least energy over critical energy.
 constexpr double kLeastRatio = 10;
-/// Beyond what a normal number of kernels/math.h can be: sqrt(48 ln 2) = 5.768.
+/// Beyond what a normal number of kernels/random/math.h can be: sqrt(48 ln 2) = 5.768.
 constexpr double kFarthest = 5.77;
 /// The longest exponential number: ln 2^24.
 constexpr double kLongest = 16.64;

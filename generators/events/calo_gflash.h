@@ -15,17 +15,17 @@
 // the calorimeter's constant term, noise, threshold.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/events/calo_geometry.h"
 #include "generators/events/calo_media.h"
 #include "generators/events/calo_spots.h"
 #include "generators/events/gflash.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/sample.h"
-#include "kernels/gamma.h"
-#include "kernels/launch_bound.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/batch/sample.h"
+#include "kernels/random/gamma.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/launch_bound.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,10 +4,10 @@
 
 #include "generators/events/calo_geometry.h"
 #include "kernels/emission/event_run.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/philox.h"
-#include "kernels/philox_run.h"
+#include "kernels/random/philox.h"
+#include "kernels/random/philox_run.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 

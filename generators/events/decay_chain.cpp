@@ -1,9 +1,9 @@
 // What decays into what: from texts to a tree of nodes. Host only.
 #include "generators/events/decay_chain.h"
 
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 

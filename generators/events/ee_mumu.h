@@ -4,13 +4,13 @@
 // Called through the registry; host and device.
 #pragma once
 
+#include "core/config/params.h"
 #include "core/error.h"
-#include "core/params.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/simd.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 // Made through the registry; host and device.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/events/gaussian_map.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"

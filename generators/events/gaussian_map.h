@@ -2,10 +2,10 @@
 // the generators `gaussian_linear` and `sbi` share; host and device, posterior_variances host only.
 #pragma once
 
-#include "kernels/emission/sample.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/batch/sample.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <algorithm>
 #include <array>

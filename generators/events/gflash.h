@@ -8,8 +8,8 @@
 // millimetres.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 namespace wellspring::gflash {
 

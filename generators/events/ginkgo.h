@@ -16,16 +16,16 @@
 // configs/ginkgo.yaml that sum is exact, too (tests/generators/events/ginkgo_reference.h).
 #pragma once
 
+#include "core/config/params.h"
 #include "core/error.h"
-#include "core/params.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/events/ginkgo_shower.h"
 #include "generators/events/jet_view_params.h"
 #include "generators/events/jet_views.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/sample.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/batch/sample.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,8 +8,8 @@
 // (k = 0, tau = s) included.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 namespace wellspring::helix {
 

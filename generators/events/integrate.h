@@ -8,9 +8,9 @@
 // II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.
 #pragma once
 
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 namespace wellspring {
 

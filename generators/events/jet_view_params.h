@@ -2,8 +2,8 @@
 // For ginkgo and lund_shower; host only.
 #pragma once
 
-#include "core/params.h"
-#include "core/text.h"
+#include "core/config/params.h"
+#include "core/text/text.h"
 #include "generators/events/jet_views.h"
 #include "generators/sample_info.h"
 

@@ -31,9 +31,9 @@
 //   D2            e3 / e2^3: A. Larkoski, I. Moult, D. Neill, JHEP 12 (2014) 009
 #pragma once
 
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "generators/events/telescope.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

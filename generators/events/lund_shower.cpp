@@ -1,7 +1,7 @@
 #include "generators/events/lund_shower.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/class_list.h"
 #include "generators/events/jet_view_params.h"
 

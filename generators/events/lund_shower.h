@@ -24,15 +24,15 @@
 // product radiates as above, from at most its distance to the next one.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/events/ginkgo_shower.h"
 #include "generators/events/jet_views.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/emission/sample.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
-#include "kernels/philox_run.h"
+#include "kernels/batch/sample.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/random/philox_run.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 #include <string>

@@ -8,7 +8,7 @@
 
 #include "generators/events/helix.h"
 #include "generators/events/tracker.h"
-#include "kernels/macros.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

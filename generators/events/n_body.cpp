@@ -1,6 +1,6 @@
 #include "generators/events/n_body.h"
 
-#include "generators/adapters.h"
+#include "generators/functor_generator.h"
 
 #include <memory>
 

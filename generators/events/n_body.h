@@ -6,8 +6,8 @@
 #include "generators/events/ode.h"
 #include "generators/events/ode_systems.h"
 #include "generators/events/plummer.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 namespace wellspring {
 

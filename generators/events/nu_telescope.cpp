@@ -1,6 +1,6 @@
 #include "generators/events/nu_telescope.h"
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <algorithm>
 #include <cmath>

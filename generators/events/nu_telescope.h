@@ -10,19 +10,19 @@
 // each module, which says what is auxiliary, and once to write them.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/events/line_fit.h"
 #include "generators/events/team_sums.h"
 #include "generators/events/telescope.h"
 #include "generators/sample_info.h"
+#include "kernels/batch/sample.h"
 #include "kernels/emission/event_run.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/emission/sample.h"
-#include "kernels/gamma.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
-#include "kernels/philox_run.h"
-#include "kernels/team.h"
+#include "kernels/random/gamma.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/random/philox_run.h"
+#include "kernels/runtime/simd.h"
+#include "kernels/runtime/team.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include "generators/events/ode.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/events/plummer.h"
 
 #include <algorithm>

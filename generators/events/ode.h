@@ -4,13 +4,13 @@
 // with fixed steps. Made through the registry; host and device.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/events/ode_systems.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 #include <memory>

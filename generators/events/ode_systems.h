@@ -3,8 +3,8 @@
 #pragma once
 
 #include "generators/events/integrate.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 namespace wellspring {
 
@@ -47,7 +47,7 @@ struct Lorenz {
   }
 };
 
-/// Sine and cosine for DoublePendulum: those of kernels/math.h.
+/// Sine and cosine for DoublePendulum: those of kernels/random/math.h.
 struct PortableTrigonometry {
   WS_INLINE math::SinCos operator()(float angle) const { return math::sincos(angle); }
 };

@@ -3,9 +3,9 @@
 // mass 1 and energy -1/4 of the whole sphere. Used by the generator `ode`. Host and device.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -7,16 +7,16 @@
 // and an energy of density q exp(-q); one boost and one scale bring the sum to (w, 0, 0, 0).
 #pragma once
 
+#include "core/config/params.h"
 #include "core/error.h"
-#include "core/params.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/events/decay_chain.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
-#include "kernels/philox_run.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/random/philox_run.h"
+#include "kernels/runtime/simd.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -7,17 +7,17 @@
 // "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and its program, sbibm.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/events/gaussian_map.h"
 #include "generators/events/ode_systems.h"
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
 #include "kernels/emission/events.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/math.h"
-#include "kernels/memory_plan.h"
-#include "kernels/philox.h"
-#include "kernels/stream.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/simd.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 // written; host and device.
 #pragma once
 
-#include "kernels/macros.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

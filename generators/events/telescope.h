@@ -6,8 +6,8 @@
 // Metres and nanoseconds; z points up, the origin is the centre of the array. Modules look down.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <bit>
 #include <cstdint>

@@ -10,11 +10,11 @@
 #include "generators/events/helix.h"
 #include "generators/events/missed_surfaces.h"
 #include "generators/events/tracker.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
-#include "kernels/philox_run.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/random/philox_run.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #include "generators/events/tracks.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <algorithm>
 #include <bit>

@@ -7,17 +7,17 @@
 // loopers. It keeps its momentum: no energy is lost.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/events/team_sums.h"
 #include "generators/events/track_ways.h"
 #include "generators/events/tracker.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/emission/sample.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
-#include "kernels/philox_run.h"
-#include "kernels/team.h"
+#include "kernels/batch/sample.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/random/philox_run.h"
+#include "kernels/runtime/simd.h"
+#include "kernels/runtime/team.h"
 
 #include <cstddef>
 #include <cstdint>

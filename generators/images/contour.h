@@ -13,11 +13,11 @@
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
 #include "kernels/emission/bands.h"
-#include "kernels/math.h"
-#include "kernels/memory_plan.h"
-#include "kernels/philox.h"
-#include "kernels/stream.h"
-#include "kernels/team.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
+#include "kernels/runtime/team.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "kernels/emission/bands.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 

@@ -3,8 +3,8 @@
 // `rcdb`; the lookup runs on host and device, the table is made on the host.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // The parameters that generators of contours have in common. For rcdb and visual_atom; host only.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/contour.h"
 
 #include <cstdint>

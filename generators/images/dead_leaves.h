@@ -10,15 +10,15 @@
 // are laid from the front and, unless `law` says paper, on the whole plane (leaf_places.h).
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/leaf.h"
 #include "generators/images/leaf_by_leaf.h"
 #include "generators/images/leaf_places.h"
 #include "generators/sample_info.h"
-#include "kernels/bits.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/bits.h"
 
 #include <cstddef>
 #include <cstdint>

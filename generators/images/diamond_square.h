@@ -8,9 +8,9 @@
 // the opposite one.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <bit>
 #include <cstdint>

@@ -1,4 +1,4 @@
 #include "generators/images/fill_levels.h"
-#include "kernels/launch.cuh"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_MAP(wellspring::HalveFills);

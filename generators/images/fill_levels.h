@@ -7,10 +7,10 @@
 // 2005, so that every level has the mean of the fill and ends where the fill ends.
 #pragma once
 
-#include "kernels/bits.h"
-#include "kernels/emission/pixel_run.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/bits.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

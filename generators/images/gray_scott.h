@@ -11,14 +11,14 @@
 // (F, k) lie inside the regions of his figure 3.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/periodic.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/field_stage.h"
+#include "kernels/emission/field_emitter.h"
 #include "kernels/emission/fields.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 #include <string>

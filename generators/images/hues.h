@@ -1,9 +1,9 @@
 // Colours by hue, for generators that draw their own. Host and device.
 #pragma once
 
-#include "kernels/emission/pixel_run.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 namespace wellspring {
 

@@ -1,7 +1,7 @@
 #include "generators/images/ifs.h"
 
 #include "core/error.h"
-#include "core/progress.h"
+#include "core/text/progress.h"
 
 #include <fmt/format.h>
 

@@ -16,8 +16,8 @@
 // their points; variations that diverge or leave almost nothing to see are drawn again.
 #pragma once
 
+#include "core/config/params.h"
 #include "core/error.h"
-#include "core/params.h"
 #include "generators/images/diamond_square.h"
 #include "generators/images/ifs_categories.h"
 #include "generators/images/ifs_counts.h"
@@ -26,8 +26,8 @@
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
 #include "kernels/emission/canvas.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 
 #include <bit>
 #include <cstdint>

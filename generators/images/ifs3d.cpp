@@ -1,6 +1,6 @@
 #include "generators/images/ifs3d.h"
 
-#include "core/progress.h"
+#include "core/text/progress.h"
 
 #include <fmt/format.h>
 

@@ -10,14 +10,14 @@
 // the attractor, and each sample draws its own; variations that diverge or collapse are left out.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/ifs3d_categories.h"
 #include "generators/images/ifs3d_system.h"
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
 #include "kernels/emission/canvas.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 #include "generators/images/ifs3d_categories.h"
 
 #include "core/error.h"
-#include "generators/make_each.h"
+#include "generators/class_tables.h"
 
 #include <fmt/format.h>
 

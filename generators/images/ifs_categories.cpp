@@ -2,8 +2,8 @@
 
 #include "core/error.h"
 #include "core/expect.h"
+#include "generators/class_tables.h"
 #include "generators/images/ifs_official.h"
-#include "generators/make_each.h"
 
 #include <fmt/format.h>
 

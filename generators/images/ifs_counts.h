@@ -9,10 +9,10 @@
 #include "generators/images/hues.h"
 #include "generators/images/ifs_categories.h"
 #include "generators/images/ifs_system.h"
-#include "kernels/emission/pixel_run.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <bit>
 #include <cstdint>

@@ -7,7 +7,7 @@
 // side, stretched bilinearly to its place, and hides what lies behind it.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/ifs.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/canvas.h"

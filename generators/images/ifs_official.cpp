@@ -1,9 +1,9 @@
 #include "generators/images/ifs_official.h"
 
 #include "core/error.h"
-#include "core/progress.h"
+#include "core/text/progress.h"
+#include "generators/class_tables.h"
 #include "generators/images/ifs_categories.h"
-#include "generators/make_each.h"
 
 #include <fmt/format.h>
 

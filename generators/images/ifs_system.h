@@ -7,9 +7,9 @@
 // natural images", ACCV 2020 (FractalDB).
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

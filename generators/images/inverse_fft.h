@@ -18,10 +18,10 @@
 // of floats in 32-bit cells: N^2/2 real parts, then as many imaginary ones.
 #pragma once
 
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/team.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
+#include "kernels/runtime/team.h"
 
 #include <bit>
 #include <cstdint>

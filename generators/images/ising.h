@@ -7,14 +7,14 @@
 // Rev. 76 (1949) 1232, for finite lattices; docs/generators/ising.md has the bias that is left.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/ising_lattice.h"
 #include "generators/images/periodic.h"
 #include "generators/images/spin_model.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/lattice.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 

@@ -10,10 +10,10 @@
 // its last site whatever the order. Many lanes share random words, bit by bit: see bernoulli().
 #pragma once
 
-#include "kernels/bits.h"
-#include "kernels/macros.h"
-#include "kernels/philox.h"
-#include "kernels/team.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/bits.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/team.h"
 
 #include <cstdint>
 

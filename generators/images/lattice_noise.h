@@ -10,9 +10,9 @@
 // of A. Appleby's MurmurHash3 is the hash.
 #pragma once
 
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <bit>
 #include <cstdint>

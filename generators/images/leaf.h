@@ -2,9 +2,9 @@
 // they cover. Host and device.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -6,11 +6,11 @@
 
 #include "generators/images/leaf.h"
 #include "generators/images/leaf_places.h"
-#include "kernels/bits.h"
-#include "kernels/emission/augmentation.h"
-#include "kernels/emission/looking.h"
-#include "kernels/emission/pixel_run.h"
-#include "kernels/math.h"
+#include "kernels/augment/apply_augmentation.h"
+#include "kernels/augment/augmentation.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/bits.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -51,15 +51,15 @@ class LeafByLeaf {
   }
 
   /// Pixels of the tile are looked up in the image alone, and through no perspective.
-  WS_INLINE LeafByLeaf(const LeafPlaces& law, const Augmentation& seen, const PixelTile& tile,
+  WS_INLINE LeafByLeaf(const LeafPlaces& law, const Augmentation& view, const PixelTile& tile,
                        const LeafByLeafScratch& scratch)
-      : law_(law), seen_(seen), tile_(tile), to_(scratch) {
+      : law_(law), seen_(view), tile_(tile), to_(scratch) {
     // From source points to output points: the inverse of augmentation's matrix.
-    const float determinant = seen.m00 * seen.m11 - seen.m01 * seen.m10;
-    xx_ = seen.m11 / determinant;
-    xy_ = -seen.m01 / determinant;
-    yx_ = -seen.m10 / determinant;
-    yy_ = seen.m00 / determinant;
+    const float determinant = view.m00 * view.m11 - view.m01 * view.m10;
+    xx_ = view.m11 / determinant;
+    xy_ = -view.m01 / determinant;
+    yx_ = -view.m10 / determinant;
+    yy_ = view.m00 / determinant;
     stretch_x_ = math::sqrt(math::fma(xx_, xx_, xy_ * xy_));
     stretch_y_ = math::sqrt(math::fma(yx_, yx_, yy_ * yy_));
   }

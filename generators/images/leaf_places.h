@@ -19,11 +19,11 @@
 #pragma once
 
 #include "generators/images/leaf.h"
-#include "kernels/emission/augmentation.h"
-#include "kernels/emission/sample.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/augment/augmentation.h"
+#include "kernels/batch/sample.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -8,12 +8,12 @@
 // differs.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/mandelbulb_march.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 

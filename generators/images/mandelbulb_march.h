@@ -10,10 +10,10 @@
 #pragma once
 
 #include "generators/images/solids.h"
-#include "kernels/bits.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/bits.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 

@@ -3,11 +3,11 @@
 // Called through the registry; host and device.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cmath>
 #include <cstdint>

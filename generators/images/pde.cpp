@@ -2,7 +2,7 @@
 #include "generators/images/pde.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <cmath>
 #include <string>

@@ -7,13 +7,13 @@
 // of long chains.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/pde_grid.h"
 #include "generators/images/periodic.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/lattice.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 

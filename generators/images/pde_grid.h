@@ -12,9 +12,9 @@
 //   cos(n w) after n steps, sin^2(w/2) = s (sin^2(a/2) + sin^2(b/2)),    s = (c dt / dx)^2
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <bit>
 #include <cstdint>

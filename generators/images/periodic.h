@@ -2,8 +2,8 @@
 // Host and device.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -8,11 +8,11 @@
 // published ones of 512 pixels with all lengths scaled.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/contour.h"
 #include "generators/sample_info.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "generators/images/shader_form.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

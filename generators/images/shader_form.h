@@ -2,8 +2,8 @@
 // of a sample and a few maps. Host and device.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -7,15 +7,15 @@
 // those here are our own.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/hues.h"
 #include "generators/images/shader_domains.h"
 #include "generators/images/shader_form.h"
 #include "generators/images/shader_programs.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 #include <string>

@@ -6,9 +6,9 @@
 // the solid stands upright on the floor at the origin and the camera looks at the axis above it.
 #pragma once
 
-#include "kernels/emission/pixel_run.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

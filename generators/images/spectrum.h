@@ -8,12 +8,12 @@
 // exact. What else differs stands in docs/generators/spectrum.md.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/inverse_fft.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/canvas.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 #include <string>
@@ -65,7 +65,7 @@ struct Spectrum {
     return static_cast<std::uint32_t>(params_.slope_cells * params_.tilt_cells);
   }
 
-  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen,
+  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& view,
                        Truth<kLatents>& truth) const {
     const std::uint32_t cell = RngStream(key.rng, Purpose::label).integer(classes());
     const std::uint32_t tilts = static_cast<std::uint32_t>(params_.tilt_cells);
@@ -88,7 +88,7 @@ struct Spectrum {
     scene.height = key.shape.height < 1 << scene.log_side ? key.shape.height : 1 << scene.log_side;
     scene.power_x = slope + tilt;
     scene.power_y = slope - tilt;
-    scene.on_grid = seen.on_grid;
+    scene.on_grid = view.on_grid;
     scene.mean = {};
     scene.first = {1, 0, 0};
     scene.gg = scene.bb = 1;

@@ -2,7 +2,7 @@
 #include "generators/images/spin_model.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <cmath>
 

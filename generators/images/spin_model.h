@@ -3,11 +3,11 @@
 // host and device.
 #pragma once
 
-#include "core/params.h"
-#include "kernels/emission/sample.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "core/config/params.h"
+#include "kernels/batch/sample.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 #include <string>

@@ -8,14 +8,14 @@
 // sizes, the room and the light are our own.
 #pragma once
 
+#include "core/config/params.h"
 #include "core/error.h"
-#include "core/params.h"
 #include "generators/images/hues.h"
 #include "generators/images/solids.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 #include <string>
@@ -393,7 +393,7 @@ struct Sprites {
       for (int i = 0; i < N; ++i) {
         const float right = ((run.x[i] + ox) - scene.centre_x) * tangent;
         const float up = (scene.centre_y - (run.y[i] + oy)) * tangent;
-        const Rgb c = scene.room.seen<S>(eye, scene.room.ray(right, up));
+        const Rgb c = scene.room.view<S>(eye, scene.room.ray(right, up));
         colour.r[i] = math::fma(share, c.r, colour.r[i]);
         colour.g[i] = math::fma(share, c.g, colour.g[i]);
         colour.b[i] = math::fma(share, c.b, colour.b[i]);

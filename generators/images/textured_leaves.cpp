@@ -1,11 +1,11 @@
 #include "generators/images/textured_leaves.h"
 
-#include "core/counted.h"
 #include "core/error.h"
 #include "core/expect.h"
-#include "core/text.h"
-#include "generators/adapters.h"
-#include "kernels/launch.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "generators/functor_generator.h"
+#include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>
 

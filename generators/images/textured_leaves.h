@@ -13,12 +13,12 @@
 #include "generators/images/dead_leaves.h"
 #include "generators/images/fill_levels.h"
 #include "generators/table_cache.h"
-#include "kernels/emission/batch.h"
+#include "kernels/batch/batch.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/math.h"
-#include "kernels/memory_plan.h"
-#include "kernels/philox.h"
-#include "kernels/stream.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 #include <memory>

@@ -8,12 +8,12 @@
 // point is looked up where a further noise moves it: the domain warp of Perlin 1985.
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/lattice_noise.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/pixels.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 

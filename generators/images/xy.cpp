@@ -2,7 +2,7 @@
 #include "generators/images/xy.h"
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <algorithm>
 #include <string>

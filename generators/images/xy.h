@@ -8,15 +8,15 @@
 // 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
 #pragma once
 
-#include "core/params.h"
+#include "core/config/params.h"
 #include "generators/images/hues.h"
 #include "generators/images/periodic.h"
 #include "generators/images/spin_model.h"
 #include "generators/images/xy_lattice.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/lattice.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
 
 #include <cstdint>
 

@@ -11,10 +11,10 @@
 // neighbours of the other's alone, so members of a team work on any of one colour's at a time.
 #pragma once
 
-#include "kernels/emission/lanes.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
-#include "kernels/philox.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <bit>
 #include <cstdint>

@@ -20,12 +20,12 @@
 // large for scratch is painted in the plan's memory.
 #pragma once
 
-#include "kernels/emission/drawn.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/scene_buffer.h"
 #include "kernels/emission/stored_cells.h"
-#include "kernels/launch.h"
-#include "kernels/launch_bound.h"
-#include "kernels/memory_plan.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/memory_plan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -95,7 +95,7 @@ struct PaintPicture {
     const SampleShape shape = batch.layout.shape();
     const PixelTile tile = {0, 0, shape.width, shape.height};
     const auto* const texels = reinterpret_cast<const typename F::Texel*>(blocks);
-    detail::paint_tile<T>(team, sample.seen, tile, batch, b,
+    detail::paint_tile<T>(team, sample.view, tile, batch, b,
                           [&](const auto& run, auto& colour)
                               WS_INLINED { image.shade(sample.scene, texels, run, colour); });
   }
@@ -156,7 +156,7 @@ struct PaintBands {
 
 /// Planned memory and launches of functors that paint bands.
 template <class F>
-class BandStage {
+class BandEmitter {
   using Texel = typename F::Texel;
   static_assert(sizeof(Texel) == 1);
 
@@ -164,34 +164,35 @@ class BandStage {
   /// `most_scratch`: bytes that a team may have for texels and all else. `most_bands`: a picture
   /// that had to be cut into more is painted in the plan's memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape looked_at, std::size_t most_scratch, std::int32_t most_bands) {
+            SampleShape source_shape, std::size_t most_scratch, std::int32_t most_bands) {
     drawn_.plan(memory, group, rows);
-    pitch_ = Band::pitch_of(looked_at.width);
-    rest_ = image.band_scratch(looked_at) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
+    pitch_ = Band::pitch_of(source_shape.width);
+    rest_ =
+        image.band_scratch(source_shape) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
     const std::size_t room = most_scratch > rest_ ? most_scratch - rest_ : 0;
     const auto fitting = static_cast<std::int32_t>(room / static_cast<std::size_t>(pitch_));
-    in_place_ = std::int64_t{fitting} * most_bands < looked_at.height;
-    bands_ = in_place_ ? 1 : (looked_at.height + fitting - 1) / fitting;
-    band_rows_ = (looked_at.height + bands_ - 1) / bands_;
+    in_place_ = std::int64_t{fitting} * most_bands < source_shape.height;
+    bands_ = in_place_ ? 1 : (source_shape.height + fitting - 1) / fitting;
+    band_rows_ = (source_shape.height + bands_ - 1) / bands_;
     pictures_ = {};
     if (in_place_ || bands_ > 1) {
-      pictures_ = memory.reserve<Texel>(group, "pictures",
-                                        static_cast<std::size_t>(rows * looked_at.height) * pitch_);
+      pictures_ = memory.reserve<Texel>(
+          group, "pictures", static_cast<std::size_t>(rows * source_shape.height) * pitch_);
     }
   }
   /// 0: in the plan's memory.
   int bands() const { return in_place_ ? 0 : bands_; }
 
   template <class Launcher>
-  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {
-    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const std::int64_t rows = call.batch.size;
     const std::size_t texels =
         in_place_ ? 0 : static_cast<std::size_t>(band_rows_) * static_cast<std::size_t>(pitch_);
     const TeamShape team = {kSampleTeam.threads, texels + rest_};
     if (bands_ == 1) {
-      const Band whole = {0, looked_at.height, pitch_};
+      const Band whole = {0, source_shape.height, pitch_};
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
         const PaintPicture<F, T> picture{image, call.slots, call.source, drawn, call.batch, whole};
         if (in_place_) {
@@ -204,9 +205,9 @@ class BandStage {
     }
     launch.league(name, rows * bands_, team,
                   PaintBands<F>{image, call.slots, call.source, drawn, pictures_.data(),
-                                looked_at.height, band_rows_, pitch_, bands_});
+                                source_shape.height, band_rows_, pitch_, bands_});
     shade_stored(launch, name, image, drawn, call, pictures_.data(),
-                 std::int64_t{looked_at.height} * pitch_);
+                 std::int64_t{source_shape.height} * pitch_);
   }
 
  private:

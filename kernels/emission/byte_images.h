@@ -44,11 +44,11 @@ struct ByteImages {
     Interpolation interpolation = Interpolation::bilinear;
   };
 
-  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& seen, Truth<0>& truth) const {
+  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& view, Truth<0>& truth) const {
     const std::uint64_t i = index == ImageIndex::sample ? key.slot.sample : key.slot.row;
     truth.label = labels[i];
-    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), seen.padding, seen.on_grid,
-            seen.interpolation};
+    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), view.padding, view.on_grid,
+            view.interpolation};
   }
 
   template <int N>

@@ -4,7 +4,7 @@
 // Besides what drawn.h asks of it, a functor has
 //
 //     using Cell = std::uint32_t;                        32-bit or 64-bit integer; begins as 0
-//     std::int64_t cells(SampleShape looked_at) const;   how many a sample has
+//     std::int64_t cells(SampleShape source_shape) const;   how many a sample has
 //     int painters() const;                              teams that scatter one sample at once
 //     where
 //                                                        the cells lie in device memory
@@ -32,12 +32,12 @@
 // floats included.
 #pragma once
 
-#include "kernels/emission/drawn.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/scene_buffer.h"
 #include "kernels/emission/stored_cells.h"
-#include "kernels/launch.h"
-#include "kernels/launch_bound.h"
-#include "kernels/memory_plan.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/memory_plan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -96,7 +96,7 @@ struct PaintCanvasInScratch {
     }
     const SampleShape shape = batch.layout.shape();
     const PixelTile whole = {0, 0, shape.width, shape.height};
-    detail::paint_tile<T>(team, sample.seen, whole, batch, b, [&](const auto& run, auto& colour) {
+    detail::paint_tile<T>(team, sample.view, whole, batch, b, [&](const auto& run, auto& colour) {
       image.shade(sample.scene, canvas, run, colour);
     });
   }
@@ -149,7 +149,7 @@ struct SettleCanvas {
 
 /// Planned memory and launches of canvas functors.
 template <class F>
-class CanvasStage {
+class CanvasEmitter {
   using Cell = typename F::Cell;
   static_assert(std::is_integral_v<Cell> && (sizeof(Cell) == 4 || sizeof(Cell) == 8),
                 "cells are 32-bit or 64-bit integers: sums of floats depend on their order");
@@ -157,9 +157,9 @@ class CanvasStage {
  public:
   /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape looked_at, std::size_t most_scratch) {
+            SampleShape source_shape, std::size_t most_scratch) {
     drawn_.plan(memory, group, rows);
-    cells_ = image.cells(looked_at);
+    cells_ = image.cells(source_shape);
     place_ = scratch_bytes() <= most_scratch ? CanvasPlace::scratch : CanvasPlace::memory;
     canvas_ = {};
     if (place_ == CanvasPlace::memory) {
@@ -169,9 +169,9 @@ class CanvasStage {
   CanvasPlace place() const { return place_; }
 
   template <class Launcher>
-  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {
-    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const std::int64_t rows = call.batch.size;
     if (place_ == CanvasPlace::scratch) {
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {

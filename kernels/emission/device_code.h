@@ -5,11 +5,11 @@
 #include "kernels/emission/bands.h"
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
-#include "kernels/emission/field_stage.h"
+#include "kernels/emission/field_emitter.h"
 #include "kernels/emission/lattice.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/emission/plane.h"
-#include "kernels/kernel_handle.h"
+#include "kernels/runtime/kernel_handle.h"
 
 namespace wellspring::cuda {
 
@@ -58,7 +58,7 @@ EmissionKernels emission_kernels() {
 
 }  // namespace wellspring::cuda
 
-/// In a .cu file that includes kernels/launch.cuh, outside of any namespace.
+/// In a .cu file that includes kernels/runtime/launch.cuh, outside of any namespace.
 #define WS_CUDA_GENERATOR(F)                                                                 \
   template wellspring::cuda::EmissionKernels wellspring::cuda::emission_kernels<F, float>(); \
   template wellspring::cuda::EmissionKernels                                                 \

@@ -2,14 +2,14 @@
 // whose threads are lanes already, a run is one event. For emissions of events. Host and device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/emission/batch.h"
-#include "kernels/emission/lanes.h"
-#include "kernels/emission/sample.h"
-#include "kernels/emission/set_count.h"
-#include "kernels/macros.h"
-#include "kernels/philox.h"
-#include "kernels/philox_run.h"
+#include "kernels/batch/batch.h"
+#include "kernels/batch/sample.h"
+#include "kernels/batch/set_count.h"
+#include "kernels/random/philox.h"
+#include "kernels/random/philox_run.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 

@@ -25,15 +25,15 @@
 // features, and all of them call set_count with the same number; rank 0's truth counts.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/emission/emit_call.h"
+#include "kernels/augment/emit_call.h"
+#include "kernels/batch/sample.h"
+#include "kernels/batch/set_count.h"
 #include "kernels/emission/event_run.h"
-#include "kernels/emission/launcher.h"
-#include "kernels/emission/sample.h"
-#include "kernels/emission/set_count.h"
-#include "kernels/launch_bound.h"
-#include "kernels/macros.h"
-#include "kernels/memory_plan.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/launcher.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/memory_plan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -159,7 +159,7 @@ struct MakeEventsInTeams {
 
 /// Planned memory and launch of event functors.
 template <class F>
-class EventStage {
+class EventEmitter {
   using Cell = typename detail::EventCellOf<F>::type;
 
  public:

@@ -18,10 +18,10 @@
 // draws for all. Neither ends with a barrier; both may hold some.
 #pragma once
 
-#include "kernels/emission/batch.h"
-#include "kernels/launch_bound.h"
-#include "kernels/macros.h"
-#include "kernels/philox.h"
+#include "kernels/batch/batch.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstddef>
 #include <cstdint>

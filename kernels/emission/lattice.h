@@ -16,12 +16,12 @@
 // `measured` of rank 0 counts. What relax() leaves in the work is what shade() reads.
 #pragma once
 
-#include "kernels/emission/drawn.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/scene_buffer.h"
 #include "kernels/emission/stored_cells.h"
-#include "kernels/launch.h"
-#include "kernels/launch_bound.h"
-#include "kernels/memory_plan.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/memory_plan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -74,7 +74,7 @@ struct RelaxInScratch {
     if (team.rank() == 0) detail::write_measured<F>(batch, b, measured);
     const SampleShape shape = batch.layout.shape();
     const PixelTile whole = {0, 0, shape.width, shape.height};
-    detail::paint_tile<T>(team, sample.seen, whole, batch, b, [&](const auto& run, auto& colour) {
+    detail::paint_tile<T>(team, sample.view, whole, batch, b, [&](const auto& run, auto& colour) {
       image.shade(sample.scene, work, run, colour);
     });
   }
@@ -105,15 +105,15 @@ struct RelaxInMemory {
 
 /// Planned memory and launches of lattice functors.
 template <class F>
-class LatticeStage {
+class LatticeEmitter {
   static_assert(0 < F::kMeasured && F::kMeasured <= F::kLatents);
 
  public:
   /// `most_scratch`: bytes that a team may have; work that needs more lies in the plan.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape looked_at, std::size_t most_scratch) {
+            SampleShape source_shape, std::size_t most_scratch) {
     drawn_.plan(memory, group, rows);
-    words_ = image.lattice_words(looked_at);
+    words_ = image.lattice_words(source_shape);
     in_scratch_ = scratch_bytes() <= most_scratch;
     work_ = {};
     if (!in_scratch_) {
@@ -124,11 +124,11 @@ class LatticeStage {
   bool in_scratch() const { return in_scratch_; }
 
   template <class Launcher>
-  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {
-    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const std::int64_t rows = call.batch.size;
-    const int members = image.lattice_members(looked_at);
+    const int members = image.lattice_members(source_shape);
     if (in_scratch_) {
       detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
         launch.league(

@@ -11,11 +11,11 @@
 // or on the size of the team. Pixels that need common work first: tiles.h.
 #pragma once
 
-#include "kernels/emission/drawn.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/scene_buffer.h"
 #include "kernels/emission/tiles.h"
-#include "kernels/launch.h"
-#include "kernels/launch_bound.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/launch_bound.h"
 
 #include <cstdint>
 #include <string_view>
@@ -68,12 +68,12 @@ struct PaintImages {
     const PixelTile tile =
         tiling.tile(static_cast<int>(index % tiling.count()), batch.layout.shape());
     if constexpr (PreparesTiles<F>) {
-      const auto prepared = image.prepare(team, sample.scene, sample.seen, tile);
-      detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
+      const auto prepared = image.prepare(team, sample.scene, sample.view, tile);
+      detail::paint_tile<T>(team, sample.view, tile, batch, b, [&](const auto& run, auto& colour) {
         image.shade(sample.scene, prepared, run, colour);
       });
     } else {
-      detail::paint_tile<T>(team, sample.seen, tile, batch, b, [&](const auto& run, auto& colour) {
+      detail::paint_tile<T>(team, sample.view, tile, batch, b, [&](const auto& run, auto& colour) {
         detail::shade_each(image, sample.scene, run, colour);
       });
     }
@@ -82,17 +82,17 @@ struct PaintImages {
 
 /// Planned memory and launches of pixel and tile functors: two launches a batch.
 template <class F>
-class PixelStage {
+class PixelEmitter {
  public:
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
     drawn_.plan(memory, group, rows);
   }
 
-  /// `looked_at`: shape of what the functor describes; the layout's for formulas.
+  /// `source_shape`: shape of what the functor describes; the layout's for formulas.
   template <class Launcher>
-  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape looked_at,
+  void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {
-    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, looked_at, call);
+    const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
     const TeamShape team{detail::members_of(tiling), scratch_bytes(image, launch.device())};
     detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {

@@ -10,11 +10,11 @@
 // passes, normalisation and the erased box are left out. Host and device.
 #pragma once
 
-#include "kernels/emission/augmentation.h"
-#include "kernels/emission/emit_call.h"
+#include "kernels/augment/augmentation.h"
+#include "kernels/augment/emit_call.h"
+#include "kernels/batch/pixel_run.h"
 #include "kernels/emission/paint.h"
-#include "kernels/emission/pixel_run.h"
-#include "kernels/macros.h"
+#include "kernels/runtime/macros.h"
 
 namespace wellspring {
 

@@ -2,9 +2,9 @@
 // field. Used by those forms of emission. Host and device.
 #pragma once
 
-#include "kernels/emission/drawn.h"
 #include "kernels/emission/paint.h"
-#include "kernels/launch_bound.h"
+#include "kernels/emission/scene_buffer.h"
+#include "kernels/runtime/launch_bound.h"
 
 #include <cstdint>
 #include <string_view>
@@ -33,7 +33,7 @@ struct ShadeStored {
     const PixelTile tile =
         tiling.tile(static_cast<int>(index % tiling.count()), batch.layout.shape());
     const Value* const values = planes + b * stride;
-    detail::paint_tile<T>(team, sample.seen, tile, batch, b,
+    detail::paint_tile<T>(team, sample.view, tile, batch, b,
                           [&](const auto& run, auto& colour)
                               WS_INLINED { image.shade(sample.scene, values, run, colour); });
   }

@@ -1,7 +1,7 @@
 #include "kernels/ops/averaging.h"
 
-#include "kernels/launch.h"
 #include "kernels/ops/training.h"
+#include "kernels/runtime/launch.h"
 
 namespace wellspring::ops {
 

@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/averaging.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_MAP(wellspring::ops::AverageWeights);
 WS_CUDA_MAP(wellspring::ops::SwapArrays);

@@ -1,8 +1,8 @@
 // The moving average of a network's weights. Host and device.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/step_state.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/step_state.h"
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 #include "kernels/ops/batch_norm.h"
 
 #include "core/error.h"
-#include "kernels/launch.h"
 #include "kernels/ops/group_norm.h"
+#include "kernels/runtime/launch.h"
 
 #include <algorithm>
 

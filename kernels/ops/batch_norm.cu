@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/batch_norm.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::ops::BatchNormChunk<float>);
 WS_CUDA_TEAM(wellspring::ops::BatchNormChunk<wellspring::bf16>);

@@ -14,15 +14,15 @@
 // a mean that is large beside the spread costs no digits and x comes from memory once.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
 #include "kernels/ops/channel_sums.h"
 #include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/team_loop.h"
-#include "kernels/reduce.h"
-#include "kernels/stream.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/reduce.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,10 +2,10 @@
 // library does not fuse it. Called by kernels/ops/cuda; host, functor host and device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/macros.h"
 #include "kernels/ops/ops.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 

@@ -1,16 +1,16 @@
 // Sums over the pixels of one sample, for all channels at once, in a fixed order. Called by the
 // normalisation and pooling functors; host and device.
 //
-// Pixel p belongs to lane p % lanes, where lanes * channels is about the 256 of kernels/reduce.h; a
+// Pixel p belongs to lane p % lanes, where lanes * channels is about the 256 of kernels/runtime/reduce.h; a
 // lane adds its pixels in order, then the lanes are added in order. Members of a team take slots
 // (lane, channel), so that neighbours read neighbouring memory; a host team takes them all, in
 // vectors of channels. Neither changes a bit.
 #pragma once
 
-#include "kernels/macros.h"
 #include "kernels/ops/team_loop.h"
-#include "kernels/reduce.h"
-#include "kernels/team.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/reduce.h"
+#include "kernels/runtime/team.h"
 
 #include <cstdint>
 #include <type_traits>

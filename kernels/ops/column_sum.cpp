@@ -1,6 +1,6 @@
 #include "kernels/ops/column_sum.h"
 
-#include "kernels/launch.h"
+#include "kernels/runtime/launch.h"
 
 #include <algorithm>
 

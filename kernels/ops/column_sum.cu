@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/column_sum.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_MAP(wellspring::ops::ColumnChunkSum<float>);
 WS_CUDA_MAP(wellspring::ops::ColumnChunkSum<wellspring::bf16>);

@@ -5,10 +5,10 @@
 // add the chunks up. Neither depends on team size, thread count or device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/macros.h"
-#include "kernels/reduce.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/reduce.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/dropout.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::ops::DropoutApply<float>);
 WS_CUDA_TEAM(wellspring::ops::DropoutApply<wellspring::bf16>);

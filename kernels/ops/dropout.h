@@ -6,13 +6,13 @@
 // keeping a mask.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/emission/batch.h"
-#include "kernels/macros.h"
+#include "kernels/batch/batch.h"
 #include "kernels/ops/team_loop.h"
-#include "kernels/philox.h"
-#include "kernels/step_state.h"
-#include "kernels/stream.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 

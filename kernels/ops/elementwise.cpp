@@ -1,7 +1,7 @@
 #include "kernels/ops/elementwise.h"
 
-#include "kernels/launch.h"
 #include "kernels/ops/ops.h"
+#include "kernels/runtime/launch.h"
 
 namespace wellspring::ops {
 

@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/elementwise.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::ops::Relu<float>);
 WS_CUDA_TEAM(wellspring::ops::Relu<wellspring::bf16>);

@@ -2,9 +2,9 @@
 // kernels/ops/elementwise.cpp; host and device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/macros.h"
 #include "kernels/ops/team_loop.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 #include "kernels/ops/group_norm.h"
 
-#include "core/counted.h"
 #include "core/error.h"
-#include "kernels/launch.h"
+#include "core/text/plural.h"
+#include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/group_norm.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::ops::GroupNormForward<float>);
 WS_CUDA_TEAM(wellspring::ops::GroupNormForward<wellspring::bf16>);

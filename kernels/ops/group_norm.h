@@ -10,14 +10,14 @@
 // values are read three times, once from memory.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
 #include "kernels/ops/channel_sums.h"
 #include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/team_loop.h"
-#include "kernels/reduce.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/reduce.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/loss.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::ops::SoftmaxCrossEntropy<float>);
 WS_CUDA_TEAM(wellspring::ops::SoftmaxCrossEntropy<wellspring::bf16>);

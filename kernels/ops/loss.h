@@ -1,13 +1,13 @@
 // Losses with their gradients: a team makes one row of the batch, for one head. Host and device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/emission/batch.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/batch/batch.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/ops/training.h"
-#include "kernels/reduce.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/reduce.h"
 
 #include <cstdint>
 #include <limits>

@@ -2,12 +2,12 @@
 // Host and device.
 #pragma once
 
-#include "kernels/emission/batch.h"
-#include "kernels/macros.h"
+#include "kernels/batch/batch.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/ops/training.h"
-#include "kernels/step_state.h"
-#include "kernels/team.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/team.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,9 +3,9 @@
 // group_norm.h; host and device.
 #pragma once
 
-#include "kernels/macros.h"
 #include "kernels/ops/ops.h"
-#include "kernels/team_loop.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/team_loop.h"
 
 #include <cstdint>
 

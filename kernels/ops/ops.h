@@ -12,9 +12,9 @@
 // starts at a multiple of 16 bytes. Workspace, aligned to 256, may be shared within one stream.
 #pragma once
 
-#include "kernels/device.h"
-#include "kernels/dtype.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "kernels/ops/optimizer.h"
 
-#include "kernels/launch.h"
+#include "kernels/runtime/launch.h"
 
 namespace wellspring::ops {
 namespace {

@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/optimizer.h"
+#include "kernels/runtime/launch.cuh"
 
 using wellspring::bf16;
 using wellspring::ops::AdamWRule;

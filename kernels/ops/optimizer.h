@@ -2,13 +2,13 @@
 // host and device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/macros.h"
-#include "kernels/math.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/ops/training.h"
-#include "kernels/reduce.h"
-#include "kernels/step_state.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/reduce.h"
+#include "kernels/runtime/step_state.h"
 
 #include <cstdint>
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/ops/ops.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/stream.h"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 #include "kernels/ops/pooling.h"
 
 #include "core/error.h"
-#include "kernels/launch.h"
 #include "kernels/ops/window_pooling.h"
+#include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>
 

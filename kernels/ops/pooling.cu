@@ -1,6 +1,6 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/pooling.h"
 #include "kernels/ops/window_pooling.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::ops::MaxPoolForward<float>);
 WS_CUDA_TEAM(wellspring::ops::MaxPoolForward<wellspring::bf16>);

@@ -2,11 +2,11 @@
 // kernels/ops/pooling.cpp; host and device.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/macros.h"
 #include "kernels/ops/channel_sums.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/team_loop.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -2,8 +2,8 @@
 // and device.
 #pragma once
 
-#include "kernels/macros.h"
 #include "kernels/ops/training.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

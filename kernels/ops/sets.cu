@@ -1,5 +1,5 @@
-#include "kernels/launch.cuh"
 #include "kernels/ops/sets.h"
+#include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::ops::ItemPoolForward<float>);
 WS_CUDA_TEAM(wellspring::ops::ItemPoolForward<wellspring::bf16>);

@@ -1,9 +1,9 @@
 // How the functors of kernels/ops cut long arrays into chunks for teams, which loop over them by
-// kernels/team_loop.h. Host and device.
+// kernels/runtime/team_loop.h. Host and device.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/team_loop.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/team_loop.h"
 
 #include <cstdint>
 

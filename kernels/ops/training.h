@@ -3,11 +3,11 @@
 // runs as map or team functors on host and device alike.
 #pragma once
 
-#include "kernels/dtype.h"
-#include "kernels/emission/batch.h"
-#include "kernels/macros.h"
-#include "kernels/step_state.h"
-#include "kernels/stream.h"
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 

@@ -2,8 +2,8 @@
 // archives. Used by the formats of array files; host only.
 #pragma once
 
-#include "core/hdf5.h"
-#include "core/npy.h"
+#include "core/io/hdf5.h"
+#include "core/io/npy.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "sources/files/array_rows.h"
 
-#include "core/counted.h"
 #include "core/error.h"
+#include "core/text/plural.h"
 #include "sources/files/class_names.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Rows and labels that lie in arrays of numbers: what the formats of array files share. Host only.
 #pragma once
 
-#include "sources/dataset.h"
+#include "sources/datasets/dataset.h"
 
 #include <cstdint>
 #include <filesystem>

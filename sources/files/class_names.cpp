@@ -1,8 +1,8 @@
 #include "sources/files/class_names.h"
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/io/files.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 

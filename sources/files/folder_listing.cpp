@@ -1,6 +1,6 @@
 #include "sources/files/folder_listing.h"
 
-#include "core/files.h"
+#include "core/io/files.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #include "sources/files/format.h"
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/io/files.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -54,7 +54,7 @@ const DatasetFormat& detect_format(const DatasetRequest& request) {
 
 }  // namespace
 
-const DatasetFormat& find_format(const std::string& name, const Place& place) {
+const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place) {
   for (const DatasetFormat& format : format_registry()) {
     if (format.name == name) return format;
   }

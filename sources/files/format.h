@@ -2,8 +2,8 @@
 // one file in sources/files/formats/ and one line in format.cpp. Host only.
 #pragma once
 
-#include "core/params.h"
-#include "sources/dataset.h"
+#include "core/config/params.h"
+#include "sources/datasets/dataset.h"
 
 #include <filesystem>
 #include <functional>
@@ -17,7 +17,7 @@ namespace wellspring {
 struct DatasetRequest {
   std::filesystem::path path;
   std::vector<ParamSetting> settings = {};  ///< the format's own keys
-  Place place = {};                         ///< where all that was written
+  ConfigLocation place = {};                ///< where all that was written
   std::int64_t limit_per_class = 0;  ///< keeps the first ones of each class, in order; 0: all
   int threads = 1;                   ///< for what takes long
   std::string format = {};           ///< as configured; "": found by the path
@@ -38,7 +38,7 @@ struct DatasetFormat {
 /// All formats, by name. The table is built on first use and never changes.
 const std::vector<DatasetFormat>& format_registry();
 /// Error (config) with the nearest known name when there is none called `name`.
-const DatasetFormat& find_format(const std::string& name, const Place& place = {});
+const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place = {});
 
 /// Opens `request.path` with the format named there, or the one that the path matches. Errors
 /// (data): no such path, no format that fits; otherwise as DatasetFormat::open.

@@ -2,8 +2,8 @@
 // folders and archives are read with; host only.
 #pragma once
 
-#include "kernels/emission/batch.h"
-#include "sources/dataset.h"
+#include "kernels/batch/batch.h"
+#include "sources/datasets/dataset.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
 #include "sources/files/resize.h"

@@ -1,7 +1,7 @@
 #include "sources/files/image_set.h"
 
-#include "core/counted.h"
 #include "core/error.h"
+#include "core/text/plural.h"
 #include "sources/files/folder_listing.h"
 #include "sources/files/tar.h"
 

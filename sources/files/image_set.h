@@ -4,7 +4,7 @@
 //     root/[split/]class/name.jpg
 #pragma once
 
-#include "core/files.h"
+#include "core/io/files.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "sources/files/stored_sets.h"
 
-#include "core/counted.h"
 #include "core/error.h"
+#include "core/text/plural.h"
 #include "sources/files/array_rows.h"
 #include "sources/files/truth_columns.h"
 

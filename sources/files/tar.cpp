@@ -1,7 +1,7 @@
 #include "sources/files/tar.h"
 
-#include "core/counted.h"
 #include "core/error.h"
+#include "core/text/plural.h"
 
 #include <fmt/format.h>
 

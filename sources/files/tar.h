@@ -1,7 +1,7 @@
 // The table of contents of a tar archive, for reading its members in any order; host only.
 #pragma once
 
-#include "core/files.h"
+#include "core/io/files.h"
 
 #include <cstdint>
 #include <string>

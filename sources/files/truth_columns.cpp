@@ -1,8 +1,8 @@
 #include "sources/files/truth_columns.h"
 
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
 #include "sources/files/array_rows.h"
 
 #include <fmt/format.h>

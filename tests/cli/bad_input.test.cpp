@@ -1,5 +1,5 @@
 // Bad data and bad checkpoints as a user meets them: exit code and message of the command.
-#include "core/npy.h"
+#include "core/io/npy.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"

@@ -2,10 +2,10 @@
 // any step: the exit code, what is said, and what its folder holds
 // (tests/support/fault_injector.cpp). A share of all faults; WELLSPRING_FAULT_SWEEP=all tries each
 // of them, which takes half an hour.
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 #include "tests/cli/command.h"
 #include "tests/support/image_fixtures.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

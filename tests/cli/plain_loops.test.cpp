@@ -1,6 +1,6 @@
 // Plain loops are another program for the same samples: what they make is what the generators make.
 #include "bench/plain/plain.h"
-#include "generators/samples.h"
+#include "export/samples.h"
 
 #include <gtest/gtest.h>
 

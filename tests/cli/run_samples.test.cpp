@@ -1,6 +1,6 @@
 // export, preview and digest of configurations, and what ends them early, as a user meets it: exit
 // codes, messages, files.
-#include "core/npy.h"
+#include "core/io/npy.h"
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
@@ -152,7 +152,7 @@ TEST_F(OfAConfiguration, PreviewShowsWhatTheNetworkSees) {
             "mixed.png: 8 samples of mixed as the network sees them, step 0\n");
 }
 
-// A preview that hides something says so (tests/generators/samples.test.cpp). Colour operations
+// A preview that hides something says so (tests/export/samples.test.cpp). Colour operations
 // clamp for themselves, so that the strongest of them leave nothing to hide.
 TEST_F(OfAConfiguration, PreviewOfStrongColoursHidesNothing) {
   const Outcome outcome = run(

@@ -1,7 +1,7 @@
 // The subcommands that show samples: digest, export, preview, list, describe.
-#include "core/npy.h"
-#include "core/params.h"
-#include "core/sha256.h"
+#include "core/config/params.h"
+#include "core/io/npy.h"
+#include "core/io/sha256.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
 #include "tests/generators/golden.h"
@@ -37,7 +37,7 @@ std::string digest(const std::string& generator, std::vector<std::string> more) 
   return nlohmann::json::parse(outcome.out).at("sha256").get<std::string>();
 }
 
-/// The array `metadata` of an exported archive as it lies there, decoded apart from core/npy:
+/// The array `metadata` of an exported archive as it lies there, decoded apart from core/io/npy:
 /// NumPy's
 /// "<U" without dimensions, UTF-32.
 nlohmann::json metadata_of(const std::string& file) {

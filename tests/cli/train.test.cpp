@@ -1,5 +1,5 @@
 // `train`, `eval` and `config` as a user meets them: exit codes, messages, signals, resumption.
-#include "core/files.h"
+#include "core/io/files.h"
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>

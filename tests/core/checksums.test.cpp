@@ -1,7 +1,7 @@
 // SHA-256, CRC-32C and base64 against their published vectors.
-#include "core/base64.h"
-#include "core/crc32c.h"
-#include "core/sha256.h"
+#include "core/io/base64.h"
+#include "core/io/crc32c.h"
+#include "core/io/sha256.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-// Takes the place of kernels/launch_cuda.cpp: a launch enqueues the host's loop, with a copy of the
+// Takes the place of kernels/runtime/launch_cuda.cpp: a launch enqueues the host's loop, with a copy of the
 // parameters; or, where WELLSPRING_STAND_IN_LISTINGS names a folder of listings, the kernel's own
 // code, instruction by instruction.
-#include "kernels/launch.h"
+#include "kernels/runtime/launch.h"
 
 #include "tests/cuda_stand_in/sass/kernels.h"
 

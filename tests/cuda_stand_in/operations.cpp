@@ -1,12 +1,12 @@
 // Convolutions and dense layers of the stand-in, in place of cuDNN and cuBLASLt: oneDNN's in f32,
 // enqueued. bf16 is read as f32, computed in f32 and rounded once, as tensor cores do it.
-#include "kernels/dtype.h"
 #include "kernels/ops/cpu/conv2d.h"
 #include "kernels/ops/cpu/dense.h"
 #include "kernels/ops/cuda/conv2d.h"
 #include "kernels/ops/cuda/dense.h"
 #include "kernels/ops/cuda/pointers.h"
 #include "kernels/ops/cuda/versions.h"
+#include "kernels/runtime/dtype.h"
 
 #include <cuda_runtime_api.h>
 

@@ -4,8 +4,8 @@
 // for its type, one for its dimensions (up to 3) and one for each extent, and then its numbers; of
 // the text `metadata` a byte for the name and two for the length. HDF5's library is not fuzzed
 // here; its arrays go the same way once it has read them.
-#include "core/npy.h"
-#include "sources/dataset.h"
+#include "core/io/npy.h"
+#include "sources/datasets/dataset.h"
 #include "sources/files/format.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/read_rows.h"

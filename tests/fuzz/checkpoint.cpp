@@ -1,7 +1,7 @@
 // checkpoint.json, and the configuration that it says it is of.
-#include "core/config_values.h"
+#include "core/config/config_values.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/checkpoint_header.h"
+#include "train/checkpoint/checkpoint_header.h"
 
 using namespace wellspring;
 

@@ -1,7 +1,7 @@
 // YAML of a configuration: the tree, a table with a row of every type, and the list of its values.
-#include "core/config.h"
+#include "core/config/config.h"
 
-#include "core/config_values.h"
+#include "core/config/config_values.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Data sets of arrays and of CIFAR's binary records. The input's first byte says of which kind, the
 // next two how long its first file is; the rest is the second: labels, or names of classes.
-#include "sources/dataset.h"
+#include "sources/datasets/dataset.h"
 
 #include "sources/files/format.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 // NumPy's array files, one array or a stored archive of them.
-#include "core/npy.h"
+#include "core/io/npy.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 // Overrides of the command line, one a line of the input, over a small document; and that any text
 // of a value reads back as it was written.
-#include "core/config.h"
-#include "core/text.h"
+#include "core/config/config.h"
+#include "core/text/text.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <algorithm>

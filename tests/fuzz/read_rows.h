@@ -1,7 +1,7 @@
 // What the fuzzers of data sets do with one that was opened.
 #pragma once
 
-#include "sources/dataset.h"
+#include "sources/datasets/dataset.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <vector>

@@ -1,5 +1,5 @@
 // A safetensors file: what its header lists can be read, and no tensor is larger than the file.
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 
 #include "tests/fuzz/fuzz.h"
 

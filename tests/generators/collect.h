@@ -1,10 +1,10 @@
 // Samples kept whole, for tests. Host only.
 #pragma once
 
+#include "export/samples.h"
 #include "generators/generator.h"
-#include "generators/samples.h"
-#include "kernels/emission/batch_columns.h"
-#include "kernels/memory_plan.h"
+#include "kernels/batch/batch_columns.h"
+#include "kernels/runtime/memory_plan.h"
 #include "tests/support/augmentation.h"
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "generators/images/shapes.h"
 #include "generators/images/textured_leaves.h"
 #include "generators/images/textures.h"
-#include "kernels/emission/stage.h"
+#include "kernels/emission/emitter.h"
 #include "tests/generators/collect.h"
 #include "tests/generators/team_test.h"
 #include "tests/support/host_batch.h"

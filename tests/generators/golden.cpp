@@ -1,6 +1,6 @@
 #include "tests/generators/golden.h"
 
-#include "core/files.h"
+#include "core/io/files.h"
 
 #include <nlohmann/json.hpp>
 

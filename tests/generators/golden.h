@@ -9,8 +9,8 @@
 // makes. Used by tests of generators; host only.
 #pragma once
 
-#include "core/params.h"
-#include "generators/samples.h"
+#include "core/config/params.h"
+#include "export/samples.h"
 
 #include <string>
 #include <vector>

@@ -7,9 +7,9 @@
 // which writes them anew, and makes the file of a new generator; say in the commit why.
 #include "tests/generators/golden.h"
 
-#include "generators/digest.h"
+#include "export/digest.h"
 #include "generators/generator.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Latents of augmented samples: what they say is measured in the pixels.
+#include "export/samples.h"
 #include "generators/generator.h"
-#include "generators/samples.h"
 #include "tests/support/augmentation.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Planes of truth: that they say what the image shows, whatever is done to it, and change nothing
 // else.
 #include "core/error.h"
+#include "export/preview.h"
 #include "generators/images/leaf_by_leaf.h"
-#include "generators/preview.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
 
@@ -185,7 +185,7 @@ TEST(Planes, OfGeneratorsWithoutAreRefused) {
   test::expect_parts(refused([&] { SampleMaker(*noise, making); }),
                      {"noise has no plane", "dead_leaves", "mandelbulb"});
   test::expect_parts(refused([&] {
-                       GeneratorFeed(*noise, {0, 0, 4}, making);
+                       GeneratorReader(*noise, {0, 0, 4}, making);
                      }),
                      {"noise has no plane"});
 }
@@ -193,10 +193,10 @@ TEST(Planes, OfGeneratorsWithoutAreRefused) {
 TEST(Planes, AreDrawnBesideTheirImages) {
   const auto shapes = make_generator("shapes", 32);
   SampleMaking making;
-  GeneratorFeed plain(*shapes, {kSeed, 0, 16}, making);
+  GeneratorReader plain(*shapes, {kSeed, 0, 16}, making);
   const int narrow = preview(plain).image.width;
   making.dense = DenseTruth::plane;
-  GeneratorFeed both(*shapes, {kSeed, 0, 16}, making);
+  GeneratorReader both(*shapes, {kSeed, 0, 16}, making);
   const RgbImage picture = preview(both).image;
   EXPECT_EQ(picture.width - narrow, 4 * 96);
 }

@@ -1,8 +1,8 @@
 // What every registered generator promises, tested for each of them from the registry alone.
-#include "core/sha256.h"
-#include "generators/digest.h"
+#include "core/io/sha256.h"
+#include "export/digest.h"
 #include "generators/generator.h"
-#include "kernels/device.h"
+#include "kernels/runtime/device.h"
 #include "tests/generators/collect.h"
 #include "tests/generators/golden.h"
 #include "tests/support/draw_counter.h"
@@ -104,7 +104,7 @@ TEST_P(EveryGenerator, AugmentedAndBf16AreEqualOnAGpu) {
 
 TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
   const auto generator = make_generator("noise", 8, {{"law", "uniform", {}}});
-  GeneratorFeed feed(*generator, {3, 5, 2});
+  GeneratorReader feed(*generator, {3, 5, 2});
   const auto report = digest_report(feed);
   EXPECT_EQ(report["generator"], "noise");
   EXPECT_EQ(report["generator_version"], generator->info().version);

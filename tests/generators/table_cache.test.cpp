@@ -1,7 +1,7 @@
 #include "generators/table_cache.h"
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/io/files.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>

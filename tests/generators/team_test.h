@@ -2,9 +2,9 @@
 // is one, so the build writes a test a generator (teams.cpp.in). Host only.
 #pragma once
 
-#include "generators/adapters.h"
+#include "generators/functor_generator.h"
 #include "generators/generator.h"
-#include "kernels/emission/stage.h"
+#include "kernels/emission/emitter.h"
 #include "tests/generators/golden.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/draw_counter.h"
@@ -32,7 +32,7 @@ class PlannedFunctor {
       tables_->prepare(cache);
       tables_->plan(memory_);
     }
-    stage_.plan(memory_, "test", rows, functor_, shape);
+    emitter_.plan(memory_, "test", rows, functor_, shape);
     plane_.plan(memory_, "plane", rows, functor_, shape);
     memory_.commit();
     if constexpr (wellspring::detail::ReadsTables<F>) {
@@ -54,7 +54,7 @@ class PlannedFunctor {
 
   template <class Launcher>
   void emit(const Launcher& launch, const EmitCall& call) const {
-    stage_.emit(launch, "test", functor_, shape_, call);
+    emitter_.emit(launch, "test", functor_, shape_, call);
     plane_.emit(launch, "plane", functor_, shape_, call);
   }
 
@@ -62,8 +62,8 @@ class PlannedFunctor {
   F functor_;
   SampleShape shape_;
   MemoryPlan memory_{Device::cpu()};
-  Stage<F> stage_;
-  [[no_unique_address]] PlaneStage<F> plane_;
+  Emitter<F> emitter_;
+  [[no_unique_address]] PlaneEmitter<F> plane_;
   [[no_unique_address]] typename decltype(wellspring::detail::tables_of<F>())::type tables_;
 };
 

@@ -1,11 +1,11 @@
 // Generators that are not registered, through the whole way of one: a set with more items than its
 // rows hold, and one that reads a table.
 #include "core/error.h"
-#include "core/npy.h"
-#include "generators/digest.h"
-#include "generators/export.h"
-#include "generators/preview.h"
-#include "generators/samples.h"
+#include "core/io/npy.h"
+#include "export/digest.h"
+#include "export/export.h"
+#include "export/preview.h"
+#include "export/samples.h"
 #include "tests/generators/team_test.h"
 #include "tests/generators/unregistered.h"
 #include "tests/support/temporary_folder.h"
@@ -35,7 +35,7 @@ TEST(SetGenerator, ExportsRaggedArraysAndSaysWhatDidNotFit) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "sets.npz";
   FunctorGenerator<Handful> generator({}, {});
-  GeneratorFeed feed(generator, {3, 10, 200}, {Device::cpu(), 7, 1});
+  GeneratorReader feed(generator, {3, 10, 200}, {Device::cpu(), 7, 1});
   const ExportReport report = export_samples(feed, path);
 
   std::vector<float> x;

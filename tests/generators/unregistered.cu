@@ -1,5 +1,5 @@
 #include "kernels/emission/device_code.h"
-#include "kernels/launch.cuh"
+#include "kernels/runtime/launch.cuh"
 #include "tests/generators/unregistered.h"
 
 WS_CUDA_GENERATOR(wellspring::test::Handful);

@@ -2,7 +2,7 @@
 // table. Tests only; host and device.
 #pragma once
 
-#include "generators/adapters.h"
+#include "generators/functor_generator.h"
 
 #include <cstring>
 #include <string>

@@ -1,9 +1,9 @@
-// cuRAND's device generator at counters all over the range, for comparison with kernels/philox.h.
+// cuRAND's device generator at counters all over the range, for comparison with kernels/random/philox.h.
 // Host and device; the cuRAND side exists in device code alone.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

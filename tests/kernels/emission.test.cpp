@@ -1,7 +1,7 @@
 #include "core/error.h"
+#include "kernels/augment/augmentation_draw.h"
 #include "kernels/emission/byte_images.h"
-#include "kernels/emission/draw_augmentation.h"
-#include "kernels/emission/stage.h"
+#include "kernels/emission/emitter.h"
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/host_batch.h"
@@ -20,18 +20,18 @@ namespace {
 using test::Coordinates;
 
 template <class T = float, class F>
-std::vector<T> emit(const F& functor, SampleShape looked_at, SampleShape shape,
+std::vector<T> emit(const F& functor, SampleShape source_shape, SampleShape shape,
                     const std::string& yaml, std::int64_t count = 1, std::uint64_t first = 0) {
   const test::HostBatch batch(count, SampleLayout::image(shape), DTypeOf<T>::value);
   std::vector<Slot> slots(static_cast<std::size_t>(count));
   for (std::uint32_t i = 0; i < slots.size(); ++i) slots[i] = {first + i, first + i, 0, i};
   Stream stream(Device::cpu(), 1);
-  const auto plan = test::plan_of(yaml, frame_of(looked_at), frame_of(shape));
+  const auto plan = test::plan_of(yaml, frame_of(source_shape), frame_of(shape));
   MemoryPlan memory(Device::cpu());
-  Stage<F> stage;
-  stage.plan(memory, "test", count, functor, looked_at);
+  Emitter<F> stage;
+  stage.plan(memory, "test", count, functor, source_shape);
   memory.commit();
-  stage.emit(stream, "test", functor, looked_at, {slots.data(), 0, 5, plan, batch.view(), {}});
+  stage.emit(stream, "test", functor, source_shape, {slots.data(), 0, 5, plan, batch.view(), {}});
   const auto x = batch.x<T>();
   return {x.begin(), x.end()};
 }
@@ -197,7 +197,7 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
   const test::HostBatch batch(kCount, SampleLayout::image(shape), DTypeOf<T>::value);
   const Slot slots[kCount] = {{4, 4, 0, 0}, {5, 7, 0, 1}, {6, 1, 0, 2}};
   MemoryPlan memory(Device::cpu());
-  PixelStage<Greys<kOne>> stage;
+  PixelEmitter<Greys<kOne>> stage;
   stage.plan(memory, "test", kCount);
   memory.commit();
   stage.emit(test::TeamLauncher{members}, "greys", Greys<kOne>{}, shape,
@@ -395,7 +395,7 @@ TEST(Canvas, LabelsAndRowsFollowTheIndex) {
     const std::vector<Slot> slots = {{1, 0, 0, 0}};  // sample 1 in row 0
     Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
-    Stage<ByteImages> stage;
+    Emitter<ByteImages> stage;
     stage.plan(memory, "test", 1, images, images.shape);
     memory.commit();
     stage.emit(stream, "test", images, images.shape, {slots.data(), 0, 5, {}, batch.view(), {}});

@@ -4,7 +4,7 @@
 
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
-#include "kernels/emission/field_stage.h"
+#include "kernels/emission/field_emitter.h"
 
 #include <cstdint>
 

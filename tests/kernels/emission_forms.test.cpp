@@ -1,8 +1,8 @@
 // The forms canvas, field and set, each with its smallest functor.
 #include "tests/kernels/emission_forms.h"
 
-#include "kernels/emission/stage.h"
-#include "kernels/step_graph.h"
+#include "kernels/emission/emitter.h"
+#include "kernels/runtime/step_graph.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/team_launcher.h"
@@ -40,7 +40,7 @@ std::vector<float> dust(const Dust& functor, std::size_t most_scratch, int membe
   const SampleShape shape = {11, 13, 3};
   const auto slots = slots_of({7, 8});
   MemoryPlan memory(Device::cpu());
-  CanvasStage<Dust> stage;
+  CanvasEmitter<Dust> stage;
   stage.plan(memory, "test", 2, functor, shape, most_scratch);
   memory.commit();
   EXPECT_EQ(stage.place(), expected);
@@ -91,7 +91,7 @@ TEST(Canvas, LiesWhereTheDeviceHasTheRoom) {
   const std::size_t needed = 2 * 11 * 13 * 4 + 4 + detail::drawn_scratch<Dust>();
   for (const std::size_t limit : {needed - 1, needed}) {
     MemoryPlan memory(Device::cpu());
-    CanvasStage<Dust> stage;
+    CanvasEmitter<Dust> stage;
     stage.plan(memory, "test", 2, Dust{}, shape, limit);
     const bool fits = limit == needed;
     EXPECT_EQ(stage.place(), fits ? CanvasPlace::scratch : CanvasPlace::memory);
@@ -104,7 +104,7 @@ TEST(Canvas, LiesWhereTheDeviceHasTheRoom) {
 class HeatRun {
  public:
   explicit HeatRun(std::int64_t rows, int members = 1) : members_(members), rows_(rows) {
-    stage_.plan(memory_, "test", rows, functor_);
+    emitter_.plan(memory_, "test", rows, functor_);
     memory_.commit();
   }
 
@@ -117,7 +117,7 @@ class HeatRun {
     call.seed = seed;
     call.batch = batch.view();
     call.batch.size = static_cast<std::int64_t>(samples.size());
-    stage_.emit(TeamLauncher{members_}, "heat", functor_, shape(), call);
+    emitter_.emit(TeamLauncher{members_}, "heat", functor_, shape(), call);
     const auto values = static_cast<std::ptrdiff_t>(samples.size()) * shape().elements();
     return {batch.x().begin(), batch.x().begin() + values};
   }
@@ -128,7 +128,7 @@ class HeatRun {
   int members_;
   std::int64_t rows_;
   MemoryPlan memory_{Device::cpu()};
-  FieldStage<Heat> stage_;
+  FieldEmitter<Heat> emitter_;
 };
 
 /// The frame of one sample, by stepping its chain from the beginning.
@@ -204,7 +204,7 @@ std::unique_ptr<HostBatch> spray(const F& functor, const std::vector<std::uint64
   call.slots = slots.data();
   call.seed = 9;
   call.batch = batch->view();
-  Stage<F>{}.emit(TeamLauncher{members}, "spray", functor, layout.shape(), call);
+  Emitter<F>{}.emit(TeamLauncher{members}, "spray", functor, layout.shape(), call);
   return batch;
 }
 

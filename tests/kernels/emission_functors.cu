@@ -1,6 +1,6 @@
 #include "kernels/emission/byte_images.h"
 #include "kernels/emission/device_code.h"
-#include "kernels/launch.cuh"
+#include "kernels/runtime/launch.cuh"
 #include "tests/kernels/emission_forms.h"
 #include "tests/kernels/emission_functors.h"
 

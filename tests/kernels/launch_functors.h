@@ -1,8 +1,8 @@
 // Functors that the launch tests run; instantiated for CUDA in launch_functors.cu. Host and device.
 #pragma once
 
-#include "kernels/launch_bound.h"
-#include "kernels/macros.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

@@ -1,9 +1,9 @@
-// All functions of kernels/math.h over an array: as a map functor, for host against device, and in
+// All functions of kernels/random/math.h over an array: as a map functor, for host against device, and in
 // vector loops, for vector against scalar code. Host and device.
 #pragma once
 
-#include "kernels/macros.h"
-#include "kernels/math.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 

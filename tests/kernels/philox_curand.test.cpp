@@ -1,7 +1,7 @@
 // Philox against NVIDIA's own implementation. cuRAND's host generator needs neither GPU nor driver.
-#include "kernels/launch.h"
-#include "kernels/memory_plan.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/memory_plan.h"
 #include "tests/kernels/curand_functors.h"
 
 #include <curand.h>

@@ -3,10 +3,10 @@
 // bounds. Called by the tests of kernels/ops; host only.
 #pragma once
 
-#include "kernels/device.h"
-#include "kernels/dtype.h"
-#include "kernels/memory_plan.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
 
 #include <gtest/gtest.h>
 

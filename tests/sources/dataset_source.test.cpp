@@ -2,9 +2,9 @@
 // fixtures.
 #include "sources/dataset_source.h"
 
-#include "core/sha256.h"
+#include "core/io/sha256.h"
 #include "kernels/ops/training.h"
-#include "kernels/step_graph.h"
+#include "kernels/runtime/step_graph.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
 #include "sources/mixture.h"

@@ -1,4 +1,4 @@
-#include "kernels/launch.cuh"
+#include "kernels/runtime/launch.cuh"
 #include "tests/sources/fake_source.h"
 
 WS_CUDA_MAP(wellspring::test::SpellSlots);

@@ -2,8 +2,8 @@
 // so that tests can check who filled what. Tests only; host only.
 #pragma once
 
-#include "kernels/launch.h"
-#include "kernels/macros.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/macros.h"
 #include "sources/source.h"
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "sources/mixture.h"
 
-#include "kernels/step_graph.h"
+#include "kernels/runtime/step_graph.h"
 #include "tests/sources/fake_source.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/error_testing.h"
@@ -178,7 +178,7 @@ TEST(Mixture, SummaryNamesSourcesAndShares) {
 TEST(MixtureErrors, Sources) {
   Mixture mixture(1);
   mixture.add(fake("a"), {});
-  const Place place{"run.yaml", 7, 3};
+  const ConfigLocation place{"run.yaml", 7, 3};
   expect_parts(config_error([&] { mixture.add(fake("a"), {}, place); }),
                {"run.yaml:7:3", "two sources are called 'a'"});
   expect_parts(config_error([&] {
@@ -216,7 +216,7 @@ TEST(MixtureErrors, WeightsAndSchedule) {
   mixture.add(fake("b"), {.weight = 0});
   expect_parts(config_error([&] { mixture.plan(memory, 8, 10); }),
                {"weights of all sources are 0"});
-  const Place place{"run.yaml", 9, 5};
+  const ConfigLocation place{"run.yaml", 9, 5};
   using Points = std::vector<SchedulePoint>;
   const auto refused = [&](const Points& points) {
     return config_error([&] { mixture.set_schedule(points); });

@@ -1,9 +1,9 @@
 // Several ranks in one process make together what one rank makes alone: batches row by row and byte
 // by byte, gradients as sums.
-#include "kernels/communicator.h"
+#include "kernels/batch/communicator.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/training.h"
-#include "kernels/step_graph.h"
+#include "kernels/runtime/step_graph.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
 #include "tests/support/augmentation.h"

@@ -13,7 +13,7 @@ using test::message_of;
 TEST(SourceTable, ReadsEveryKeyOfAnEntry) {
   SourceSpec spec;
   const auto& table = source_table(SourceKind::files);
-  const Place place{"run.yaml", 4, 7};
+  const ConfigLocation place{"run.yaml", 4, 7};
   for (const auto& [key, value] :
        std::initializer_list<std::pair<std::string, std::string>>{{"name", "real"},
                                                                   {"kind", "files"},

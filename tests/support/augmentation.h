@@ -1,8 +1,8 @@
 // Plans of augmentation from the text of a configuration. Tests only; host only.
 #pragma once
 
-#include "core/config.h"
-#include "kernels/emission/augmentation_ops.h"
+#include "core/config/config.h"
+#include "kernels/augment/augmentation_config.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #include "tests/support/dataset_fixtures.h"
 
-#include "core/npy.h"
+#include "core/io/npy.h"
 #include "tests/support/temporary_folder.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // builds count, in others such tests skip.
 #pragma once
 
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
 
 #include <gtest/gtest.h>
 

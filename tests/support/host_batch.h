@@ -1,8 +1,8 @@
 // A batch in host memory that is full of a value that no emission writes. Tests only; host only.
 #pragma once
 
-#include "kernels/emission/batch_columns.h"
-#include "kernels/memory_plan.h"
+#include "kernels/batch/batch_columns.h"
+#include "kernels/runtime/memory_plan.h"
 
 #include <gtest/gtest.h>
 

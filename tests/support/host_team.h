@@ -3,8 +3,8 @@
 // by the tests of generators and operations, also under the thread sanitizer. Host only.
 #pragma once
 
-#include "kernels/launch.h"
-#include "kernels/team.h"
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/team.h"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 // wants it. Tests only; host only.
 #pragma once
 
+#include "kernels/batch/sample.h"
 #include "kernels/emission/event_run.h"
-#include "kernels/emission/sample.h"
-#include "kernels/philox_run.h"
+#include "kernels/random/philox_run.h"
 
 #include <cstdint>
 

@@ -2,7 +2,7 @@
 // only.
 #pragma once
 
-#include "kernels/communicator.h"
+#include "kernels/batch/communicator.h"
 
 #include <algorithm>
 #include <barrier>

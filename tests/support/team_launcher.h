@@ -2,7 +2,7 @@
 // host_team.h. Tests only; host only.
 #pragma once
 
-#include "kernels/launch.h"
+#include "kernels/runtime/launch.h"
 #include "tests/support/host_team.h"
 
 #include <cstdint>

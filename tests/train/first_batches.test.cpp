@@ -1,7 +1,7 @@
 // Pictures of the batches in which sources appear.
-#include "core/png.h"
+#include "core/picture/png.h"
 #include "tests/train/training_testing.h"
-#include "train/report.h"
+#include "train/report/report.h"
 
 #include <filesystem>
 

@@ -1,12 +1,12 @@
 // The committed run of gaussian_linear against the closed form of its posterior.
 #include "generators/events/gaussian_linear.h"
 
-#include "kernels/emission/batch_columns.h"
+#include "kernels/batch/batch_columns.h"
 #include "tests/train/training_testing.h"
-#include "train/checkpoint.h"
-#include "train/heads.h"
-#include "train/source_truth.h"
-#include "train/supervised_task.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/heads/heads.h"
+#include "train/step/source_truth.h"
+#include "train/step/supervised_task.h"
 
 #include <Eigen/Dense>
 

@@ -1,6 +1,6 @@
 // A run that is killed at any moment and started again ends with the bytes of a run that was not.
 #include "core/signals.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
 #include "tests/train/training_testing.h"
 
 #include <chrono>

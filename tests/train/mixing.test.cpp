@@ -1,7 +1,7 @@
 // Runs that mix samples: what they learn from, and that they are as repeatable as any.
-#include "core/npy.h"
+#include "core/io/npy.h"
 #include "tests/train/training_testing.h"
-#include "train/head_losses.h"
+#include "train/heads/head_losses.h"
 
 #include <cmath>
 #include <cstdint>
@@ -142,7 +142,7 @@ TEST(MixingRuns, HeadsOfClassesLearnFromTheSharesInTarget) {
   HeadSpec head;
   head.name = "shapes";
   head.classes = {"a", "b", "c", "d"};
-  HeadFeed feed;
+  HeadSources feed;
   feed.sources = 1;
   feed.weight[0] = 1;
   float logits[] = {1, 2, 3, 4}, shares[] = {0.25f, 0.75f, 0, 0}, weight = 1, gradient[4];

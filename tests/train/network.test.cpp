@@ -1,9 +1,9 @@
 // Whole networks: gradients against finite differences, and learning a batch by heart.
-#include "kernels/emission/batch_columns.h"
-#include "kernels/philox.h"
+#include "kernels/batch/batch_columns.h"
+#include "kernels/random/philox.h"
 #include "tests/train/training_testing.h"
-#include "train/head_losses.h"
-#include "train/supervised_task.h"
+#include "train/heads/head_losses.h"
+#include "train/step/supervised_task.h"
 
 #include <fmt/format.h>
 

@@ -2,10 +2,10 @@
 #include "train/run_samples.h"
 
 #include "core/error.h"
-#include "core/hdf5.h"
-#include "core/npy.h"
-#include "generators/digest.h"
-#include "generators/export.h"
+#include "core/io/hdf5.h"
+#include "core/io/npy.h"
+#include "export/digest.h"
+#include "export/export.h"
 #include "sources/source.h"
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
@@ -82,7 +82,7 @@ struct Made {
   std::vector<Slot> slots;
 };
 
-Made collect(SampleFeed& feed) {
+Made collect(SampleReader& feed) {
   Made made;
   feed.make([&](const HostSamples& samples) {
     for (std::int64_t row = 0; row < samples.count(); ++row) {
@@ -431,7 +431,7 @@ TEST_F(RunSamplesTest, OneGeneratorsAreWrittenAsItsCommunityHasThem) {
   RunSamples feed(config(kSets, telescope), {Split::train, 0, 9});
   export_samples(feed, folder_ / "run.h5");
   const RunConfig run = config(kSets, telescope);
-  GeneratorFeed alone(
+  GeneratorReader alone(
       make_generator("nu_telescope", 32,
                      {{"output", "truth", {}}, {"strings", "12", {}}, {"items", "200", {}}}),
       {source_seed(run.data.sources[0].spec, run.seed), 0, 9});

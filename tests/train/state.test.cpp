@@ -3,8 +3,8 @@
 #include "generators/generator.h"
 #include "sources/procedural.h"
 #include "tests/train/training_testing.h"
-#include "train/checkpoint.h"
-#include "train/snapshot.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/step/snapshot.h"
 
 #include <cstdint>
 #include <cstring>

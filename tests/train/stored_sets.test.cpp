@@ -1,7 +1,7 @@
 // A network for sets learns from a file and its generator together: class and regression, resident
 // and streamed, and on after an interruption.
 #include "core/signals.h"
-#include "generators/export.h"
+#include "export/export.h"
 #include "tests/train/training_testing.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ train: {{batch: 8, steps: 24, log_every: 4, checkpoint_every: 6}}
 struct StoredSets : ::testing::Test {
   /// 50 jets with room for 16 items.
   StoredSets() : file(folder / "jets.npz") {
-    GeneratorFeed feed(make_generator("ginkgo", 1, {{"items", "16"}}), {3, 0, 50});
+    GeneratorReader feed(make_generator("ginkgo", 1, {{"items", "16"}}), {3, 0, 50});
     export_samples(feed, file, {});
   }
   RunConfig run(const fs::path& out, const std::string& storage = "resident",

@@ -2,13 +2,13 @@
 
 #include "core/signals.h"
 #include "generators/generator.h"
-#include "kernels/memory_plan.h"
+#include "kernels/runtime/memory_plan.h"
 #include "sources/procedural.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/train/training_testing.h"
-#include "train/checkpoint.h"
-#include "train/evaluation.h"
-#include "train/metrics_log.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/evaluation/evaluation.h"
+#include "train/metrics/metrics_log.h"
 
 #include <cmath>
 #include <memory>

@@ -6,7 +6,7 @@
 #include "core/signals.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/temporary_folder.h"
-#include "train/run_config.h"
+#include "train/config/run_config.h"
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>

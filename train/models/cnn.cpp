@@ -1,7 +1,7 @@
 // Small convolutional network: stages of one 3x3 convolution, optional 2x2 max pooling and
 // residual blocks; global mean; one dense layer with the logits of all heads.
-#include "core/counted.h"
-#include "train/model.h"
+#include "core/text/plural.h"
+#include "train/models/model.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace {
 enum class Norm : std::uint8_t { none, group };
 
 /// One row of the lists, in whole numbers.
-struct Stage {
+struct Emitter {
   int width = 1;
   int blocks = 0;
   bool pool = false;
@@ -55,7 +55,7 @@ struct Cnn {
   void record(Tape& tape) const {
     Tensor x = tape.input();
     int i = 0;
-    for (const Stage& stage : stages()) {
+    for (const Emitter& stage : stages()) {
       const std::string name = fmt::format("stage{}", i++);
       x = convolution(tape, x, name + ".stem", stage.width);
       if (stage.pool) x = halved(tape, x);
@@ -97,7 +97,7 @@ struct Cnn {
     return tape.relu(tape.add(y, x));
   }
 
-  std::vector<Stage> stages() const {
+  std::vector<Emitter> stages() const {
     const std::size_t n = widths.size();
     if (n == 0)
       fail(ErrorKind::config,
@@ -107,9 +107,9 @@ struct Cnn {
            {fmt::format("model cnn: widths has {}, blocks {} and pool {}", counted(n, "stage"),
                         blocks.size(), pool.size()),
             "each list has one entry a stage", "make the three lists equally long"});
-    std::vector<Stage> rows;
+    std::vector<Emitter> rows;
     for (std::size_t i = 0; i < n; ++i) {
-      const Stage stage{widths[i], blocks[i], pool[i] == 1};
+      const Emitter stage{widths[i], blocks[i], pool[i] == 1};
       if (norm == Norm::group && stage.width > group_width && stage.width % group_width != 0)
         fail(ErrorKind::config,
              {fmt::format("model cnn: a stage of {} channels does not divide into groups of {}",

@@ -1,6 +1,6 @@
 // A network on sets: one perceptron for every item, the mean or sum over the items that exist, then
 // a perceptron for the whole, with the set's global columns beside it.
-#include "train/model.h"
+#include "train/models/model.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Multilayer perceptron: dense layers with ReLU between.
-#include "train/model.h"
+#include "train/models/model.h"
 
 #include <fmt/format.h>
 

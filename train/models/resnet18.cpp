@@ -1,6 +1,6 @@
 // The residual network of 18 layers, with batch normalisation. Parameters and buffers have the
 // names and shapes of torchvision's resnet18, so that weights can be exchanged with PyTorch.
-#include "train/model.h"
+#include "train/models/model.h"
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ struct Resnet18 {
     y = tape.relu(tape.batch_norm(y, name + ".bn1"));
     y = tape.conv(y, name + ".conv2", {.channels = channels, .bias = false});
     y = tape.batch_norm(y, name + ".bn2",
-                        {.weight = zero_init_residual ? Initial::zeros : Initial::ones});
+                        {.weight = zero_init_residual ? Init::zeros : Init::ones});
     if (stride != 1 || channels != x.shape.channels) {
       x = tape.conv(x, name + ".downsample.0",
                     {.channels = channels, .kernel = 1, .stride = stride, .bias = false});

@@ -1,5 +1,5 @@
 // The recorded list as text.
-#include "core/counted.h"
+#include "core/text/plural.h"
 #include "train/network/tape.h"
 
 #include <fmt/format.h>

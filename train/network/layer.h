@@ -3,9 +3,9 @@
 #pragma once
 
 #include "kernels/ops/ops.h"
+#include "train/network/parameters.h"
 #include "train/network/pass.h"
 #include "train/network/tape.h"
-#include "train/parameters.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -50,10 +50,10 @@ class LayerPlanner {
   /// Parameters "<layer>.<name>": `layer` is the node's own name, or another's to share. All
   /// ParameterArena's errors.
   void matrix(const std::string& layer, const std::string& name, TensorLayout layout,
-              std::vector<std::int64_t> shape, Initial initial);
-  void vector(const std::string& layer, const std::string& name, std::int64_t n, Initial initial);
+              std::vector<std::int64_t> shape, Init initial);
+  void vector(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
   /// Not trained, but part of the model.
-  void buffer(const std::string& layer, const std::string& name, std::int64_t n, Initial initial);
+  void buffer(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
   /// Memory that the backward pass finds as the forward pass left it.
   void save(std::size_t bytes) { saved_.push_back(bytes); }
   /// Memory for one pass of the layer alone.

@@ -1,6 +1,6 @@
 #include "train/network/network.h"
 
-#include "core/counted.h"
+#include "core/text/plural.h"
 #include "train/network/fusion.h"
 
 #include <fmt/format.h>
@@ -79,7 +79,7 @@ Network::Window Network::window(int time) const {
   if (time == loss_time() || time == end_time()) return {time, time};
   const bool forward = time < loss_time();
   const std::size_t step = forward ? index(time) : 2 * steps_.size() - index(time);
-  const Stage& stage = stage_of(steps_[step]);
+  const Emitter& stage = stage_of(steps_[step]);
   if (!stage.sharded) return {time, time};
   if (forward) return {forward_time(stage.first), forward_time(stage.end - 1), true};
   return {backward_time(stage.end - 1), backward_time(stage.first), true};
@@ -107,7 +107,7 @@ void Network::use(int stored, int time) {
 
 void Network::plan_forward(const Stream& stream) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    Step& step = steps_[i];
+    PlannedNode& step = steps_[i];
     std::vector<bool> wanted;
     for (const Tensor& input : step.node.inputs) wanted.push_back(learns_[index(input.value)]);
     const DType type = is_output(step.node) ? DType::f32 : spec_.compute;
@@ -120,7 +120,7 @@ void Network::plan_forward(const Stream& stream) {
 }
 
 void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector<bool>& wanted) {
-  Step& step = steps_[i];
+  PlannedNode& step = steps_[i];
   const bool sharded = stage_of(step).sharded;
   const int now = forward_time(i), then = backward_time(i);
   std::vector<std::vector<std::size_t>> saved;  // by tensor, then by shard
@@ -160,7 +160,7 @@ void Network::plan_backward() {
             loss_time());
   std::vector<bool> parameter_written(arena_.tensors().size(), false);
   for (std::size_t i = steps_.size(); i-- > 0;) {
-    Step& step = steps_[i];
+    PlannedNode& step = steps_[i];
     if (!step.backward) continue;
     const int now = backward_time(i);
     const std::string name = label_of(step.node);
@@ -189,8 +189,8 @@ void Network::plan_backward() {
 }
 
 void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written) {
-  Step& step = steps_[i];
-  Stage& stage = stages_[step.stage];
+  PlannedNode& step = steps_[i];
+  Emitter& stage = stages_[step.stage];
   for (const ParameterId id : step.parameters) {
     Target target;
     std::size_t begin = 0;
@@ -236,7 +236,7 @@ void Network::reserve(MemoryPlan& memory) {
   if (workspace > 0)
     workspace_ = memory.reserve<std::byte>("workspace", "of one operation", workspace);
   std::size_t gradients = 0;
-  for (const Stage& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
+  for (const Emitter& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
   if (gradients > 0)
     shard_gradients_ =
         memory.reserve<std::byte>("workspace", "gradients by shard", shards_.size() * gradients);
@@ -289,11 +289,11 @@ void* Network::data(int stored, Place place) const {
                          tensor.bytes.begin() + static_cast<std::ptrdiff_t>(place.shard), begin);
 }
 
-void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const {
+void* Network::shard_gradient(const Emitter& stage, std::size_t shard, std::size_t begin) const {
   return shard_gradients_.data() + shard * stage.gradient_bytes + begin;
 }
 
-LayerRun Network::run_of(const Step& step, Place place, const Pass& pass) const {
+LayerRun Network::run_of(const PlannedNode& step, Place place, const Pass& pass) const {
   LayerRun run{pass, arena_, step.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
   for (const Tensor& input : step.node.inputs)
     run.input.push_back(input.value == 0 ? pass.batch.x
@@ -318,7 +318,7 @@ void Network::in_shards(const char* name, const Pass& pass,
 }
 
 void Network::forward(const Pass& pass) {
-  for (const Stage& stage : stages_) {
+  for (const Emitter& stage : stages_) {
     const auto run = [&](Place place, const Pass& part) {
       for (std::size_t i = stage.first; i < stage.end; ++i) forward(steps_[i], place, part);
     };
@@ -329,19 +329,19 @@ void Network::forward(const Pass& pass) {
   }
 }
 
-void Network::forward(const Step& step, Place place, const Pass& pass) const {
+void Network::forward(const PlannedNode& step, Place place, const Pass& pass) const {
   step.layers[whole(place) ? 0 : place.shard]->forward(run_of(step, place, pass));
 }
 
-bool Network::learns(const Stage& stage) const {
+bool Network::learns(const Emitter& stage) const {
   return std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(stage.first),
                      steps_.begin() + static_cast<std::ptrdiff_t>(stage.end),
-                     [](const Step& step) { return step.backward; });
+                     [](const PlannedNode& step) { return step.backward; });
 }
 
 void Network::backward(const Pass& pass) {
   for (std::size_t k = stages_.size(); k-- > 0;) {
-    const Stage& stage = stages_[k];
+    const Emitter& stage = stages_[k];
     if (!learns(stage)) continue;
     const auto run = [&](Place place, const Pass& part) {
       for (std::size_t i = stage.end; i-- > stage.first;)
@@ -356,7 +356,7 @@ void Network::backward(const Pass& pass) {
   }
 }
 
-void Network::backward(const Step& step, Place place, const Pass& pass) const {
+void Network::backward(const PlannedNode& step, Place place, const Pass& pass) const {
   LayerRun run = run_of(step, place, pass);
   run.output_gradient = data(gradient_[index(step.node.output.value)], place);
   for (const Target& target : step.input_gradients)
@@ -372,7 +372,7 @@ void Network::backward(const Step& step, Place place, const Pass& pass) const {
   accumulate(step, place, pass);
 }
 
-void Network::accumulate(const Step& step, Place place, const Pass& pass) const {
+void Network::accumulate(const PlannedNode& step, Place place, const Pass& pass) const {
   for (std::size_t k = 0; k < step.input_gradients.size(); ++k) {
     const Target& target = step.input_gradients[k];
     if (target.added_to == kNone) continue;
@@ -390,7 +390,7 @@ void Network::accumulate(const Step& step, Place place, const Pass& pass) const 
   }
 }
 
-void Network::add_shards(const Stage& stage, const Pass& pass) const {
+void Network::add_shards(const Emitter& stage, const Pass& pass) const {
   std::vector<PartialSums> sums;
   for (const ShardSum& of : stage.sums) {
     PartialSums& sum = sums.emplace_back();

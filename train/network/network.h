@@ -8,14 +8,14 @@
 // the same for any number of threads.
 #pragma once
 
-#include "kernels/memory_plan.h"
-#include "kernels/shard_runner.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/shard_runner.h"
 #include "train/network/layer.h"
 #include "train/network/liveness.h"
+#include "train/network/parameters.h"
 #include "train/network/pass.h"
 #include "train/network/shards.h"
 #include "train/network/tape.h"
-#include "train/parameters.h"
 
 #include <cstdint>
 #include <functional>
@@ -82,7 +82,7 @@ class Network {
     int written = kNone;  ///< stored index; kNone: not wanted, or in the arena
     int added_to = kNone;
   };
-  struct Step {
+  struct PlannedNode {
     Node node;
     std::size_t stage = 0;
     std::vector<std::unique_ptr<Layer>> layers;  ///< by shard, or one for all rows
@@ -97,11 +97,11 @@ class Network {
   /// The gradient of a parameter from those of all shards.
   struct ShardSum {
     ParameterId parameter;
-    std::vector<std::size_t> begins;  ///< as Step::shard_gradients
+    std::vector<std::size_t> begins;  ///< as PlannedNode::shard_gradients
     bool kept = false;                ///< something is in the arena already
   };
   /// Steps [first, end) that run without a halt.
-  struct Stage {
+  struct Emitter {
     std::size_t first = 0, end = 0;
     bool sharded = false;
     std::size_t gradient_bytes = 0;  ///< of one shard, until they are added up
@@ -134,17 +134,17 @@ class Network {
     friend bool operator==(const Window&, const Window&) = default;
   };
   Window window(int time) const;
-  const Stage& stage_of(const Step& step) const { return stages_[step.stage]; }
+  const Emitter& stage_of(const PlannedNode& step) const { return stages_[step.stage]; }
 
   // Running.
   void* data(int stored, Place place) const;
-  void* shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const;
-  LayerRun run_of(const Step& step, Place place, const Pass& pass) const;
-  void forward(const Step& step, Place place, const Pass& pass) const;
-  void backward(const Step& step, Place place, const Pass& pass) const;
-  void accumulate(const Step& step, Place place, const Pass& pass) const;
-  bool learns(const Stage& stage) const;
-  void add_shards(const Stage& stage, const Pass& pass) const;
+  void* shard_gradient(const Emitter& stage, std::size_t shard, std::size_t begin) const;
+  LayerRun run_of(const PlannedNode& step, Place place, const Pass& pass) const;
+  void forward(const PlannedNode& step, Place place, const Pass& pass) const;
+  void backward(const PlannedNode& step, Place place, const Pass& pass) const;
+  void accumulate(const PlannedNode& step, Place place, const Pass& pass) const;
+  bool learns(const Emitter& stage) const;
+  void add_shards(const Emitter& stage, const Pass& pass) const;
   /// Calls body(place, its rows of `pass`) for each, side by side.
   void in_shards(const char* name, const Pass& pass,
                  const std::function<void(Place, const Pass&)>& body);
@@ -157,8 +157,8 @@ class Network {
   std::optional<ShardRunner> runner_;  ///< on the CPU
   std::vector<Rows> shards_;           ///< the whole batch where there is no runner
   std::size_t threads_ = 1;            ///< that there is memory for
-  std::vector<Step> steps_;
-  std::vector<Stage> stages_;
+  std::vector<PlannedNode> steps_;
+  std::vector<Emitter> stages_;
   std::vector<int> activation_;  ///< by value: stored index, kNone for the input
   std::vector<int> gradient_;    ///< by value
   std::vector<bool> learns_;     ///< by value: its gradient is needed

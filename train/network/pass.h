@@ -1,9 +1,9 @@
 // What travels through a network with each pass. Host only.
 #pragma once
 
-#include "kernels/emission/batch.h"
-#include "kernels/step_state.h"
-#include "kernels/stream.h"
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #include "train/network/shards.h"
 
-#include "kernels/emission/batch_columns.h"
+#include "kernels/batch/batch_columns.h"
 
 #include <algorithm>
 

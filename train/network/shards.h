@@ -1,7 +1,7 @@
 // How the CPU divides a batch: a thread takes each shard through the network by itself. Host only.
 #pragma once
 
-#include "kernels/emission/batch.h"
+#include "kernels/batch/batch.h"
 #include "train/network/tape.h"
 
 #include <cstdint>

@@ -12,8 +12,8 @@
 // tape is recorded: train/network/network.h makes a Network of it.
 #pragma once
 
-#include "kernels/emission/batch.h"
-#include "train/parameters.h"
+#include "kernels/batch/batch.h"
+#include "train/network/parameters.h"
 
 #include <cstdint>
 #include <optional>
@@ -66,9 +66,9 @@ struct GroupNormOptions {
   float epsilon = 1e-5f;  ///< Wu & He 2018
 };
 struct BatchNormOptions {
-  float momentum = 0.1f;           ///< of the newest batch in the running statistics, as PyTorch
-  float epsilon = 1e-5f;           ///< as PyTorch; Ioffe & Szegedy 2015 name none
-  Initial weight = Initial::ones;  ///< zeros: a residual branch that begins as nothing
+  float momentum = 0.1f;     ///< of the newest batch in the running statistics, as PyTorch
+  float epsilon = 1e-5f;     ///< as PyTorch; Ioffe & Szegedy 2015 name none
+  Init weight = Init::ones;  ///< zeros: a residual branch that begins as nothing
 };
 struct DropoutOptions {
   float rate = 0.5f;  ///< [0, 1): how many values become 0; Srivastava et al. 2014

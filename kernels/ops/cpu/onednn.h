@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/ops/ops.h"
-#include "kernels/stream.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstddef>
 #include <dnnl.hpp>

@@ -1,8 +1,8 @@
 #include "kernels/ops/cuda/cublas_lt.h"
 
 #include "core/error.h"
-#include "kernels/cuda_check.h"
 #include "kernels/ops/cuda/versions.h"
+#include "kernels/runtime/cuda_check.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 // instead.
 #pragma once
 
-#include "kernels/stream.h"
+#include "kernels/runtime/stream.h"
 
 #include <cublasLt.h>
 

@@ -3,8 +3,8 @@
 #include "kernels/ops/cuda/cudnn.h"
 
 #include "core/error.h"
-#include "kernels/cuda_check.h"
 #include "kernels/ops/cuda/versions.h"
+#include "kernels/runtime/cuda_check.h"
 
 #include <cudnn.h>
 #include <cudnn_frontend.h>

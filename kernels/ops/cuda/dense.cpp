@@ -1,11 +1,11 @@
 #include "kernels/ops/cuda/dense.h"
 
 #include "core/error.h"
-#include "kernels/cuda_check.h"
 #include "kernels/ops/bias_activation.h"
 #include "kernels/ops/column_sum.h"
 #include "kernels/ops/cuda/cublas_lt.h"
 #include "kernels/ops/cuda/pointers.h"
+#include "kernels/runtime/cuda_check.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Formats `hdf5` and `npz`: rows and truth as arrays of one file, as `export` writes them or as
 // those of the CaloChallenge, of JetNet and of IceCube lie.
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
 #include "sources/files/array_input.h"
 #include "sources/files/array_rows.h"
 #include "sources/files/format.h"

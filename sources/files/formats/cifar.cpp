@@ -2,9 +2,9 @@
 // byte; CIFAR-100: coarse, then fine) and 32x32 pixels as three planes, red, green, blue. Source:
 // A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009, and the data sets'
 // own page.
-#include "core/counted.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/io/files.h"
+#include "core/text/plural.h"
 #include "sources/files/class_names.h"
 #include "sources/files/format.h"
 

@@ -1,6 +1,6 @@
 // Formats `folder` and `tar`: image files in a folder a class, as they are or in an archive.
-#include "core/counted.h"
 #include "core/error.h"
+#include "core/text/plural.h"
 #include "sources/files/format.h"
 #include "sources/files/image_loader.h"
 #include "sources/files/image_set.h"

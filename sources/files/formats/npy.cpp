@@ -1,8 +1,8 @@
 // Format `npy`: rows and labels as two NumPy arrays.
-#include "core/npy.h"
+#include "core/io/npy.h"
 
-#include "core/counted.h"
 #include "core/error.h"
+#include "core/text/plural.h"
 #include "sources/files/array_rows.h"
 #include "sources/files/format.h"
 

@@ -4,7 +4,7 @@
 //
 // Streams are queues that run as late as the program's waits allow (streams.h), the host cannot
 // touch device memory (memory.h), captures refuse what CUDA refuses (runtime.cpp), kernels are
-// loops over the functors (kernels/launch.cuh), and cuDNN and cuBLASLt are oneDNN (operations.cpp).
+// loops over the functors (kernels/runtime/launch.cuh), and cuDNN and cuBLASLt are oneDNN (operations.cpp).
 // So it shows errors of the host's code: a wait too few, a copy the wrong way, a step that depends
 // on the host. It shows nothing of device code as nvcc compiles it, of NVIDIA's libraries, of work
 // that truly runs at the same time, of drivers, or of speed. Nor does it see a kernel that reads

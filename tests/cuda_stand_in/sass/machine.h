@@ -11,7 +11,7 @@
 // Called by the stand-in's launcher; host only.
 #pragma once
 
-#include "kernels/kernel_handle.h"
+#include "kernels/runtime/kernel_handle.h"
 #include "tests/cuda_stand_in/sass/listing.h"
 
 #include <array>

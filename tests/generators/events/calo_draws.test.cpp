@@ -1,7 +1,7 @@
 // Showers and read-out of generator `calo_gflash`, rebuilt number by number from the random words,
 // in double precision: what no statistical test of a second could tell from a shift of 2 %.
 #include "generators/events/calo_gflash.h"
-#include "kernels/gamma.h"
+#include "kernels/random/gamma.h"
 #include "tests/generators/collect.h"
 #include "tests/generators/events/calo_reference.h"
 

@@ -1,7 +1,7 @@
 // Decays of the bodies of `rambo`.
 #include "generators/events/decay_chain.h"
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "generators/generator.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"

@@ -1,7 +1,7 @@
 #include "generators/events/ginkgo.h"
 
+#include "export/samples.h"
 #include "generators/generator.h"
-#include "generators/samples.h"
 #include "tests/generators/events/ginkgo_one.h"
 #include "tests/generators/events/ginkgo_reference.h"
 #include "tests/generators/events/jet_reference.h"

@@ -1,7 +1,7 @@
 // What a generator of jets gives a row. Tests only; host only.
 #pragma once
 
-#include "kernels/emission/sample.h"
+#include "kernels/batch/sample.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "generators/events/jet_views.h"
 
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
 #include "tests/generators/events/jet_reference.h"
 
 #include <gtest/gtest.h>

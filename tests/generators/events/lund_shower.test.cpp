@@ -1,7 +1,7 @@
 #include "generators/events/lund_shower.h"
 
+#include "export/samples.h"
 #include "generators/generator.h"
-#include "generators/samples.h"
 #include "tests/generators/events/jet_row.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/one_event.h"

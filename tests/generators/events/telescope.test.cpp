@@ -2,7 +2,7 @@
 #include "generators/events/telescope.h"
 
 #include "generators/events/nu_telescope.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
 
 #include <gtest/gtest.h>
 

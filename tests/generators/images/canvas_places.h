@@ -1,7 +1,7 @@
 // Canvases in scratch and in the plan, of functors that paint cells.
 #pragma once
 
-#include "kernels/emission/stage.h"
+#include "kernels/emission/emitter.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/host_batch.h"
 #include "tests/support/team_launcher.h"
@@ -31,7 +31,7 @@ void expect_equal_in_both_places(const F& functor, int targets, std::size_t scra
     HostBatch in_scratch(3, layout), in_plan(3, layout);
     for (const auto& [batch, room] :
          {std::pair{&in_scratch, scratch}, std::pair{&in_plan, std::size_t{0}}}) {
-      CanvasStage<F> stage;
+      CanvasEmitter<F> stage;
       MemoryPlan memory(Device::cpu());
       stage.plan(memory, "test", 3, functor, shape, room);
       memory.commit();

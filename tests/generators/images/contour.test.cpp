@@ -1,6 +1,6 @@
 #include "generators/images/contour.h"
 
-#include "generators/adapters.h"
+#include "generators/functor_generator.h"
 #include "generators/images/rcdb.h"
 #include "generators/images/visual_atom.h"
 #include "tests/generators/collect.h"
@@ -219,7 +219,7 @@ void expect_equal_places(typename F::Params params) {
         functor.band_scratch(shape) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
     for (const auto& [room, bands] : std::vector<std::pair<std::size_t, int>>{
              {0, 0}, {99 * 1024, 1}, {others + 48 * 11, 3}, {others + 48 * 17, 2}}) {
-      BandStage<F> stage;
+      BandEmitter<F> stage;
       MemoryPlan memory(Device::cpu());
       stage.plan(memory, "test", 3, functor, shape, room, shape.height);
       memory.commit();
@@ -243,7 +243,7 @@ TEST(Contour, BandsDoNotChangeAPicture) {
 TEST(Contour, AHostCutsNoPicture) {
   for (const auto& [side, bands] : std::map<int, int>{{512, 1}, {1024, 0}}) {
     MemoryPlan memory(Device::cpu());
-    BandStage<Rcdb> stage;
+    BandEmitter<Rcdb> stage;
     stage.plan(memory, "test", 2, Rcdb({}), {side, side, 3}, kHostScratchBytes, 1);
     EXPECT_EQ(stage.bands(), bands);
     EXPECT_EQ(memory.reservations().size(), bands == 1 ? 1u : 2u);

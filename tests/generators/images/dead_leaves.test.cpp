@@ -1,6 +1,6 @@
 #include "generators/images/dead_leaves.h"
 
-#include "generators/adapters.h"
+#include "generators/functor_generator.h"
 #include "tests/generators/collect.h"
 #include "tests/support/statistics.h"
 
@@ -84,7 +84,7 @@ DeadLeaves::Params of_kind(Kind kind, Law law = Law::stationary) {
 /// The number of the leaf that each pixel shows, by the definition: leaf after leaf, over all
 /// pixels, without tiles and without passing over anything.
 std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& params,
-                                const Augmentation& seen, int side) {
+                                const Augmentation& view, int side) {
   const auto most = static_cast<std::uint32_t>(params.max_leaves);
   std::vector<std::uint32_t> front(static_cast<std::size_t>(side * side), most);
   const LeafPlaces& law = drawn.law();
@@ -101,7 +101,7 @@ std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& pa
       const float ox = static_cast<float>(p % side) + 0.5f;
       const float oy = static_cast<float>(p / side) + 0.5f;
       const float edge = static_cast<float>(side) - 0.5f;
-      float sx = seen.source_x(ox, oy), sy = seen.source_y(ox, oy);
+      float sx = view.source_x(ox, oy), sy = view.source_y(ox, oy);
       if (params.law == Law::paper) {
         sx = std::clamp(sx, 0.5f, edge);
         sy = std::clamp(sy, 0.5f, edge);
@@ -136,9 +136,9 @@ TEST(DeadLeaves, TilesShowWhatTheSequenceLays) {
       const auto x = test::emit_augmented<float>(generator, yaml, 3, 8, 1);
       const std::uint64_t key = named_key(3, "dead_leaves");
       const Drawn drawn(params, key, 8, shape);
-      const Augmentation seen = draw_augmentation(test::plan_of(yaml, shape), {key, 8});
-      levels |= 1 << drawn.law().level_of(source_box(seen, 0, 0, 32, 32));
-      const auto front = laid(drawn, params, seen, 45);
+      const Augmentation view = draw_augmentation(test::plan_of(yaml, shape), {key, 8});
+      levels |= 1 << drawn.law().level_of(source_box(view, 0, 0, 32, 32));
+      const auto front = laid(drawn, params, view, 45);
       int open = 0;
       for (std::size_t p = 0; p < front.size(); ++p) {
         const auto words = drawn.law().rng.block(Purpose::texture, front[p]);
@@ -317,10 +317,10 @@ TEST(DeadLeaves, AsManyPixelsStayOpenAsTheNotesSay) {
     open.push_back(count);
   }
   const DeadLeaves functor(params);
-  const auto seen = test::moments(open);
+  const auto view = test::moments(open);
   const double expected = functor.expected_open(shape);
-  EXPECT_GT(test::normal_p((seen.mean - expected) / std::sqrt(seen.variance / 3000)), test::kGate)
-      << seen.mean << " against " << expected;
+  EXPECT_GT(test::normal_p((view.mean - expected) / std::sqrt(view.variance / 3000)), test::kGate)
+      << view.mean << " against " << expected;
   EXPECT_EQ(functor.notes(shape).size(), 1u);
   EXPECT_TRUE(DeadLeaves({}).notes({1024, 1024, 3}).empty());
   params.law = Law::paper;

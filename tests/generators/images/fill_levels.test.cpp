@@ -1,7 +1,7 @@
 #include "generators/images/fill_levels.h"
 
 #include "generators/generator.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
 #include "tests/generators/collect.h"
 #include "tests/generators/images/mirrored_fill.h"
 

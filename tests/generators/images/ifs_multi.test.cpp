@@ -1,8 +1,8 @@
 #include "generators/images/ifs_multi.h"
 
+#include "export/samples.h"
 #include "generators/generator.h"
-#include "generators/samples.h"
-#include "kernels/emission/stage.h"
+#include "kernels/emission/emitter.h"
 #include "tests/generators/images/canvas_places.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -100,7 +100,7 @@ TEST(IfsMulti, TargetsOfAWiderBatchEndWithZeros) {
   layout.targets = kClasses + 3;
   const test::HostBatch batch(4, layout);
   const std::vector<Slot> slots = {{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 0, 2}, {3, 3, 0, 3}};
-  Stage<IfsMulti> stage;
+  Emitter<IfsMulti> stage;
   const IfsMulti functor = with_six();
   MemoryPlan memory(Device::cpu());
   stage.plan(memory, "test", 4, functor, layout.shape());

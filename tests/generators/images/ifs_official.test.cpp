@@ -1,6 +1,6 @@
 #include "generators/images/ifs_official.h"
 
-#include "core/sha256.h"
+#include "core/io/sha256.h"
 #include "generators/images/ifs.h"
 #include "tests/support/error_testing.h"
 

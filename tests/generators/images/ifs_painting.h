@@ -2,7 +2,7 @@
 #pragma once
 
 #include "generators/images/ifs.h"
-#include "kernels/solo_team.h"
+#include "kernels/runtime/solo_team.h"
 
 #include <cstddef>
 #include <cstdint>

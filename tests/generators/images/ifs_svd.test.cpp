@@ -443,7 +443,7 @@ TEST(IfsSvd, CanvasesInScratchAndInThePlanMakeTheSameImages) {
   for (const int members : {1, 7, 32}) {
     for (const std::size_t room : {std::size_t{1} << 17, std::size_t{0}}) {
       batches.push_back(std::make_unique<test::HostBatch>(3, layout));
-      CanvasStage<Ifs> stage;
+      CanvasEmitter<Ifs> stage;
       MemoryPlan memory(Device::cpu());
       stage.plan(memory, "test", 3, functor, shape, room);
       memory.commit();

@@ -1,7 +1,7 @@
 #include "generators/images/ising.h"
 
 #include "generators/generator.h"
-#include "kernels/solo_team.h"
+#include "kernels/runtime/solo_team.h"
 #include "tests/generators/collect.h"
 #include "tests/support/statistics.h"
 

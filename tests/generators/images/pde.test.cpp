@@ -1,9 +1,9 @@
 #include "generators/images/pde.h"
 
 #include "generators/generator.h"
-#include "kernels/device.h"
-#include "kernels/memory_plan.h"
-#include "kernels/solo_team.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/solo_team.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"

@@ -29,8 +29,8 @@ struct Painted {
 
   Painted(const Spectrum::Params& params, std::uint64_t sample, int size) {
     const Spectrum functor(params);
-    Augmentation seen;
-    scene = functor.draw({{9, sample}, {}, {size, size, 3}}, seen, truth);
+    Augmentation view;
+    scene = functor.draw({{9, sample}, {}, {size, size, 3}}, view, truth);
     side = 1 << scene.log_side;
     cells.resize(static_cast<std::size_t>(functor.cells({size, size, 3})));
     SoloTeam team({nullptr, 0, 0});

@@ -2,8 +2,8 @@
 #include "generators/images/spin_model.h"
 
 #include "generators/generator.h"
-#include "kernels/device.h"
-#include "kernels/memory_plan.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/memory_plan.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"

@@ -1,6 +1,6 @@
 #include "generators/images/sprites.h"
 
-#include "generators/samples.h"
+#include "export/samples.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/statistics.h"

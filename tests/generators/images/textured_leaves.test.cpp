@@ -1,7 +1,7 @@
 #include "generators/images/textured_leaves.h"
 
-#include "generators/adapters.h"
-#include "generators/feed.h"
+#include "export/sample_reader.h"
+#include "generators/functor_generator.h"
 #include "tests/generators/collect.h"
 #include "tests/generators/golden.h"
 #include "tests/generators/images/mirrored_fill.h"
@@ -95,13 +95,13 @@ void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of
   std::vector<int> shown(kFills, 0);
   int whole = 0, shrunk = 0;
   for (std::size_t i = 0; i < 2; ++i) {
-    const Augmentation seen = draw_augmentation(test::plan_of(yaml, shape), {key, i});
+    const Augmentation view = draw_augmentation(test::plan_of(yaml, shape), {key, i});
     for (std::size_t p = 0; p < side * side; ++p) {
       const SampleRng rng = {key, i};
       const auto lie = functor.lie_of(rng, leaf_of(samples.plane[i * side * side + p], 400));
       const float ox = static_cast<float>(p % side) + 0.5f;
       const float oy = static_cast<float>(p / side) + 0.5f;
-      float x = seen.source_x(ox, oy), y = seen.source_y(ox, oy);
+      float x = view.source_x(ox, oy), y = view.source_y(ox, oy);
       if (params.law == DeadLeaves::Law::paper) {
         x = std::clamp(x, 0.5f, static_cast<float>(size) - 0.5f);
         y = std::clamp(y, 0.5f, static_cast<float>(size) - 0.5f);
@@ -111,7 +111,7 @@ void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of
       for (std::size_t c = 0; c < 3; ++c) {
         const test::MirroredFill& read = fills[3 * lie.fill + c];
         const float value = samples.image(i)[3 * p + c];
-        const double depth = read.depth_of(lie.log_step + std::log2(double{seen.footprint}));
+        const double depth = read.depth_of(lie.log_step + std::log2(double{view.footprint}));
         if (depth == 0) {
           ASSERT_EQ(value, read.at_full_resolution(column, row))
               << fill << " " << yaml << ", pixel " << p << " of " << i;
@@ -208,10 +208,10 @@ TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
       const float column = static_cast<float>(p % kFillSide) + 0.5f;
       const float row = static_cast<float>(p / kFillSide) + 0.5f;
       for (const float x : {column, -column, 2 * side - column, column + 4 * side}) {
-        const Rgb seen = read(static_cast<std::uint32_t>(k), x, row - 2 * side);
-        ASSERT_EQ(seen.r, fills.image(k)[3 * p]);
-        ASSERT_EQ(seen.g, fills.image(k)[3 * p + 1]);
-        ASSERT_EQ(seen.b, fills.image(k)[3 * p + 2]);
+        const Rgb view = read(static_cast<std::uint32_t>(k), x, row - 2 * side);
+        ASSERT_EQ(view.r, fills.image(k)[3 * p]);
+        ASSERT_EQ(view.g, fills.image(k)[3 * p + 1]);
+        ASSERT_EQ(view.b, fills.image(k)[3 * p + 2]);
       }
     }
   }
@@ -304,11 +304,11 @@ TEST(TexturedLeaves, FillsStandInTheMemoryPlan) {
 
 TEST(TexturedLeaves, VersionOfTheOtherGeneratorIsPartOfTheIdentity) {
   const auto generator = make_filled("textures", 20);
-  const auto identity = GeneratorFeed(*generator, {0, 0, 1}).identity();
+  const auto identity = GeneratorReader(*generator, {0, 0, 1}).identity();
   EXPECT_EQ(identity["generator"], "dead_leaves");
   EXPECT_EQ(identity["uses"]["textures"]["generator_version"], find_generator("textures").version);
   const auto plain = make_generator("dead_leaves", 20);
-  EXPECT_FALSE(GeneratorFeed(*plain, {0, 0, 1}).identity().contains("uses"));
+  EXPECT_FALSE(GeneratorReader(*plain, {0, 0, 1}).identity().contains("uses"));
 }
 
 TEST(TexturedLeaves, HaveAVersionOfTheirOwn) {

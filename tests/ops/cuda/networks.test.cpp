@@ -2,7 +2,7 @@
 // networks on an H200. Which those are is found by planning each network on the CPU.
 #include "bench/gpu/network_convolutions.h"
 #include "tests/ops/cuda/h200.h"
-#include "train/run_config.h"
+#include "train/config/run_config.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // scripts/fetch-cifar10: its conversion, on a made-up archive in the original's layout.
-#include "core/files.h"
+#include "core/io/files.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
 #include "tests/support/image_fixtures.h"

@@ -1,7 +1,7 @@
 // Every format of data sets: what it reads, what it refuses, and that equal images give equal
 // batches however they are stored.
-#include "core/npy.h"
-#include "kernels/step_state.h"
+#include "core/io/npy.h"
+#include "kernels/runtime/step_state.h"
 #include "sources/files/format.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"

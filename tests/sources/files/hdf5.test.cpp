@@ -1,9 +1,9 @@
 // Format `hdf5`: what export writes comes back bit for bit, community files drop in, and what does
 // not fit is refused with its place.
-#include "core/hdf5.h"
+#include "core/io/hdf5.h"
 
-#include "core/npy.h"
-#include "generators/export.h"
+#include "core/io/npy.h"
+#include "export/export.h"
 #include "sources/files/format.h"
 #include "sources/source_spec.h"
 #include "tests/sources/files/hdf5_testing.h"
@@ -137,10 +137,10 @@ TEST_F(Hdf5Format, AnExportComesBackAsTheGeneratorMadeIt) {
   const std::vector<ParamSetting> small = {{"layers", "2"}, {"particles", "[electron, photon]"}};
   for (const std::string layout : {"columns", "calochallenge"}) {
     const std::string name = layout + ".h5";
-    GeneratorFeed feed(make_generator("calo_gflash", 1, small), {7, 100, 12},
-                       {Device::cpu(), 5, 1});
+    GeneratorReader feed(make_generator("calo_gflash", 1, small), {7, 100, 12},
+                         {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {layout, {}});
-    GeneratorFeed again(make_generator("calo_gflash", 1, small), {7, 100, 12});
+    GeneratorReader again(make_generator("calo_gflash", 1, small), {7, 100, 12});
     const SampleInfo& info = again.origins().front().info;
     const auto data = open(name);
     EXPECT_EQ(data->classes(), (std::vector<std::string>{"electron", "photon"}));

@@ -1,8 +1,8 @@
 // HDF5 files that tests of data sets write.
 #pragma once
 
-#include "core/hdf5.h"
-#include "core/npy.h"
+#include "core/io/hdf5.h"
+#include "core/io/npy.h"
 
 #include <filesystem>
 #include <functional>

@@ -1,8 +1,8 @@
 // Pulses in IceCube's layout: those of nu_telescope come back byte for byte, in the order and whole
 // nanoseconds of such files; files of others drop in, and what does not fit is refused.
-#include "core/hdf5.h"
-#include "core/npy.h"
-#include "generators/export.h"
+#include "core/io/hdf5.h"
+#include "core/io/npy.h"
+#include "export/export.h"
 #include "sources/files/format.h"
 #include "sources/files/stored_sets.h"
 #include "tests/sources/files/emitted_source.h"
@@ -48,8 +48,8 @@ class PulseFiles : public ::testing::Test {
   /// Samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, Settings settings) const {
     settings.push_back({"output", "truth"});
-    GeneratorFeed feed(make_generator("nu_telescope", 1, settings), {7, 100, kRows},
-                       {Device::cpu(), 5, 1});
+    GeneratorReader feed(make_generator("nu_telescope", 1, settings), {7, 100, kRows},
+                         {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {});
     return path(name);
   }

@@ -3,9 +3,9 @@
 // place.
 #include "sources/files/stored_sets.h"
 
-#include "core/hdf5.h"
-#include "core/npy.h"
-#include "generators/export.h"
+#include "core/io/hdf5.h"
+#include "core/io/npy.h"
+#include "export/export.h"
 #include "sources/files/format.h"
 #include "tests/sources/files/emitted_source.h"
 #include "tests/sources/files/hdf5_testing.h"
@@ -44,7 +44,8 @@ class StoredSetFiles : public ::testing::Test {
   fs::path path(const std::string& name) const { return folder_.path() / name; }
   /// Samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, const std::string& layout = "") const {
-    GeneratorFeed feed(make_generator("ginkgo", 1, kJets), {7, 100, kRows}, {Device::cpu(), 5, 1});
+    GeneratorReader feed(make_generator("ginkgo", 1, kJets), {7, 100, kRows},
+                         {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {layout, {}});
     return path(name);
   }
@@ -89,7 +90,7 @@ class StoredSetFiles : public ::testing::Test {
 TEST_F(StoredSetFiles, ExportedTracksAreThoseOfTheGeneratorByteForByte) {
   const Settings tracks = {{"columns", "truth"}, {"items", "50"}};
   for (const char* name : {"tracks.h5", "tracks.npz"}) {
-    GeneratorFeed feed(make_generator("tracks", 1, tracks), {7, 3, kRows}, {Device::cpu(), 5, 1});
+    GeneratorReader feed(make_generator("tracks", 1, tracks), {7, 3, kRows}, {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {});
     const Emitted made(test::generator_source("tracks", tracks), 3), read(file_source(path(name)));
     EXPECT_EQ(read.source->layout(), made.source->layout());

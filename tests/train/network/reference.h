@@ -2,7 +2,7 @@
 // it was recorded, without fusions, in Eigen. Host only.
 #pragma once
 
-#include "kernels/emission/batch.h"
+#include "kernels/batch/batch.h"
 #include "train/network/pass.h"
 #include "train/network/tape.h"
 

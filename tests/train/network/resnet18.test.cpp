@@ -1,9 +1,9 @@
 // resnet18 against PyTorch's on the same weights, in both modes, forwards and backwards.
 #include "core/error.h"
-#include "kernels/dtype.h"
+#include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
 #include "tests/train/network/resnet18_reference.h"
-#include "train/model.h"
+#include "train/models/model.h"
 
 #include <gtest/gtest.h>
 

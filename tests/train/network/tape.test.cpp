@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "tests/train/network/network_bench.h"
-#include "train/model.h"
+#include "train/models/model.h"
 #include "train/network/fusion.h"
 #include "train/network/liveness.h"
 

@@ -1,7 +1,7 @@
 // Operations on each value by itself, and those that bring tensors together.
 #include "kernels/ops/dropout.h"
 #include "kernels/ops/sets.h"
-#include "kernels/philox.h"
+#include "kernels/random/philox.h"
 #include "train/network/layer.h"
 
 #include <stdexcept>

@@ -22,8 +22,8 @@ class ConvolutionLayer : public Layer {
     const std::string& layer = owner(operation.weights_of, planner);
     planner.matrix(layer, "weight", TensorLayout::convolution,
                    {spec_.out_channels, spec_.kernel, spec_.kernel, spec_.in_channels},
-                   Initial::he_normal);
-    if (spec_.bias) planner.vector(layer, "bias", operation.channels, Initial::zeros);
+                   Init::he_normal);
+    if (spec_.bias) planner.vector(layer, "bias", operation.channels, Init::zeros);
     planner.keep_input(0);
     outputs_ = planner.batch() * planner.node().output.shape.elements();
     if (operation.pool) {
@@ -92,8 +92,8 @@ class DenseLayer : public Layer {
     planner.workspace(dense_->workspace_bytes());
     const std::string& layer = owner(operation.weights_of, planner);
     planner.matrix(layer, "weight", TensorLayout::dense, {spec_.out, spec_.in},
-                   operation.relu ? Initial::he_normal : Initial::lecun_normal);
-    if (spec_.bias) planner.vector(layer, "bias", spec_.out, Initial::zeros);
+                   operation.relu ? Init::he_normal : Init::lecun_normal);
+    if (spec_.bias) planner.vector(layer, "bias", spec_.out, Init::zeros);
     planner.keep_input(0);
     if (operation.relu) planner.keep_output();
   }

@@ -13,7 +13,7 @@ ParameterTensor LayerPlanner::tensor(const std::string& layer, const std::string
 }
 
 void LayerPlanner::matrix(const std::string& layer, const std::string& name, TensorLayout layout,
-                          std::vector<std::int64_t> shape, Initial initial) {
+                          std::vector<std::int64_t> shape, Init initial) {
   ParameterTensor asked = tensor(layer, name);
   asked.layout = layout;
   asked.shape = std::move(shape);
@@ -27,12 +27,12 @@ void LayerPlanner::registered(const std::string& layer, const ParameterTensor& a
 }
 
 void LayerPlanner::vector(const std::string& layer, const std::string& name, std::int64_t n,
-                          Initial initial) {
+                          Init initial) {
   matrix(layer, name, TensorLayout::vector, {n}, initial);
 }
 
 void LayerPlanner::buffer(const std::string& layer, const std::string& name, std::int64_t n,
-                          Initial initial) {
+                          Init initial) {
   ParameterTensor asked = tensor(layer, name);
   asked.layout = TensorLayout::vector;
   asked.shape = {n};

@@ -37,8 +37,8 @@ class GroupNormLayer : public Layer {
     spec_.residual = planner.node().inputs.size() > 1;
     spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
     spec_.compute = planner.compute();
-    planner.vector(planner.node().name, "weight", in.channels, Initial::ones);
-    planner.vector(planner.node().name, "bias", in.channels, Initial::zeros);
+    planner.vector(planner.node().name, "weight", in.channels, Init::ones);
+    planner.vector(planner.node().name, "bias", in.channels, Init::zeros);
     const auto statistics = static_cast<std::size_t>(spec_.batch * spec_.groups) * sizeof(float);
     planner.save(statistics);
     planner.save(statistics);
@@ -83,9 +83,9 @@ class BatchNormLayer : public Layer {
     spec_.compute = planner.compute();
     const std::string& name = planner.node().name;
     planner.vector(name, "weight", in.channels, operation.weight);
-    planner.vector(name, "bias", in.channels, Initial::zeros);
-    planner.buffer(name, "running_mean", in.channels, Initial::zeros);
-    planner.buffer(name, "running_var", in.channels, Initial::ones);
+    planner.vector(name, "bias", in.channels, Init::zeros);
+    planner.buffer(name, "running_mean", in.channels, Init::zeros);
+    planner.buffer(name, "running_var", in.channels, Init::ones);
     const auto statistics = static_cast<std::size_t>(in.channels) * sizeof(float);
     planner.save(statistics);
     planner.save(statistics);

@@ -1,0 +1,276 @@
+#include "core/config/config_tree.h"
+
+#include "core/config/duplicates.h"
+#include "core/config/yaml_documents.h"
+#include "core/error.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+
+namespace wellspring::detail {
+namespace {
+
+using Pointer = ConfigValue::Pointer;
+
+/// Deeper or larger than any honest configuration: an alias that contains itself, or aliases of
+/// aliases that multiply.
+constexpr int kMaxDepth = 64;
+constexpr int kMaxValues = 100'000;
+/// Of a text that is refused, bytes that a message has.
+constexpr std::size_t kShown = 60;
+
+std::string beginning(const std::string& text) {
+  return text.size() <= kShown ? text : printable(text.substr(0, kShown)) + "...";
+}
+
+std::string element_path(const std::string& path, std::size_t index) {
+  return fmt::format("{}[{}]", path, index);
+}
+
+/// Whether lines of the text mean something to the reader: not those of an override's value.
+enum class Lines { kept, dropped };
+
+ConfigLocation place_at(const std::string& file, Lines lines, const YAML::Mark& mark) {
+  if (lines == Lines::dropped || mark.is_null()) return {file, 0, 0};
+  return {file, mark.line + 1, mark.column + 1};
+}
+
+/// Copies yaml-cpp's nodes into our tree.
+class TreeBuilder {
+ public:
+  TreeBuilder(std::string file, Lines lines) : file_(std::move(file)), lines_(lines) {}
+
+  Pointer build(const YAML::Node& node, const std::string& path, int depth = 0) {
+    auto value = std::make_shared<ConfigValue>();
+    value->place = place_at(file_, lines_, node.Mark());
+    value->path = path;
+    if (depth > kMaxDepth || ++values_ > kMaxValues) {
+      fail(ErrorKind::config,
+           {value->place.prefix() + "the configuration never ends",
+            fmt::format("it is more than {} levels deep or has more than {} values: an alias "
+                        "contains itself, or aliases multiply",
+                        kMaxDepth, kMaxValues)});
+    }
+    if (node.IsMap()) {
+      value->kind = ConfigKind::map;
+      for (const auto& entry : node) add_entry(*value, entry.first, entry.second, depth);
+    } else if (node.IsSequence()) {
+      value->kind = ConfigKind::list;
+      for (const auto& element : node) {
+        value->elements.push_back(
+            build(element, element_path(path, value->elements.size()), depth + 1));
+      }
+    } else if (node.IsScalar()) {
+      value->kind = ConfigKind::scalar;
+      value->text = node.Scalar();
+    } else {
+      value->kind = ConfigKind::empty;
+    }
+    return value;
+  }
+
+ private:
+  void add_entry(ConfigValue& map, const YAML::Node& key, const YAML::Node& value, int depth) {
+    const ConfigLocation place = place_at(file_, lines_, key.Mark());
+    if (!key.IsScalar()) {
+      fail(ErrorKind::config, {place.prefix() + "a key must be a plain word"});
+    }
+    if (const auto found = map.index.find(key.Scalar()); found != map.index.end()) {
+      fail(ErrorKind::config,
+           {fmt::format("{}duplicate key '{}'", place.prefix(), key.Scalar()),
+            "it stands already at " + map.entries[found->second].first.place.to_string(),
+            "keep one of the two"});
+    }
+    Pointer built = build(value, child_path(map.path, key.Scalar()), depth + 1);
+    if (built->kind == ConfigKind::empty) built->place = place;  // yaml-cpp names the next token's
+    map.append({key.Scalar(), "", place}, std::move(built));
+  }
+
+  std::string file_;
+  Lines lines_;
+  int values_ = 0;
+};
+
+/// Error (config) unless checkpoints, metrics and reports, which are UTF-8, can hold this text, and
+/// YAML may (1.2.2, section 5.1: no control characters but tabs and ends of lines).
+void expect_text(std::string_view text, const std::string& file, Lines lines) {
+  if (text.size() > kMaxConfigBytes) {
+    fail(ErrorKind::config,
+         {fmt::format("{}: more than {}", file, human_bytes(kMaxConfigBytes)),
+          "a configuration is text of a few KiB", "is it the file that was meant?"});
+  }
+  int line = 1;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, ++line) {
+    end = std::min(text.find('\n', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const bool controls = std::any_of(part.begin(), part.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r';
+    });
+    // A value of the command line is taken as it stands, whatever it holds.
+    if (is_utf8(part) && (lines == Lines::dropped || !controls)) continue;
+    const ConfigLocation place = {file, lines == Lines::kept ? line : 0,
+                                  lines == Lines::kept ? 1 : 0};
+    fail(ErrorKind::config,
+         {fmt::format("{}{}", place.prefix(), is_utf8(part) ? "a control character" : "not UTF-8"),
+          fmt::format("'{}'; a configuration is plain text in UTF-8, and so is what a run writes",
+                      printable(part.substr(0, kShown))),
+          fmt::format("{} UTF-8; what has another name is reached by a symbolic link",
+                      lines == Lines::kept ? "save the file as" : "write it in")});
+  }
+}
+
+Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines,
+                   const std::string& path) {
+  try {
+    const YAML::Node document = YAML::Load(text);
+    if (has_second_document(text)) {
+      fail(ErrorKind::config, {fmt::format("{}: more than one YAML document", file),
+                               "a configuration is one", "remove the line '---'"});
+    }
+    TreeBuilder builder(file, lines);
+    return builder.build(document, path);
+  } catch (const YAML::Exception& error) {
+    fail(ErrorKind::config,
+         {place_at(file, lines, error.mark).prefix() + "not valid YAML", error.msg});
+  }
+}
+
+/// Where overrides are written.
+const ConfigLocation kCommandLine{"command line", 0, 0};
+
+[[noreturn]] void fail_override(const std::string& override_text, const std::string& why) {
+  fail(ErrorKind::config, {fmt::format("command line: cannot apply '{}'", override_text), why,
+                           "overrides are written section.key=value, list elements section.0.key"});
+}
+
+Pointer override_value(const std::string& text, const std::string& path) {
+  const std::string_view trimmed = trim(text);
+  if (trimmed.starts_with('[') || trimmed.starts_with('{')) {
+    return parse_yaml(text, kCommandLine.file, Lines::dropped, path);
+  }
+  auto value = std::make_shared<ConfigValue>();
+  value->kind = ConfigKind::scalar;
+  value->place = kCommandLine;
+  value->path = path;
+  value->text = text;
+  return value;
+}
+
+/// The slot that one step of an override's path leads to, made if a map lacks it.
+Pointer& child_slot(ConfigValue& parent, const std::string& step,
+                    const std::string& override_text) {
+  if (parent.kind == ConfigKind::list) {
+    const bool digits =
+        !step.empty() && step.size() < 10 &&
+        std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const std::size_t index = digits ? std::stoul(step) : parent.elements.size();
+    if (index >= parent.elements.size()) {
+      fail_override(override_text, fmt::format("'{}' is a list of {}, and '{}' is none of them",
+                                               parent.path, parent.elements.size(), step));
+    }
+    return parent.elements[index];
+  }
+  if (parent.kind == ConfigKind::scalar) {
+    fail_override(override_text, fmt::format("'{}' is a value, not a section", parent.path));
+  }
+  parent.kind = ConfigKind::map;
+  if (const auto found = parent.index.find(step); found != parent.index.end()) {
+    return parent.entries[found->second].second;
+  }
+  auto made = std::make_shared<ConfigValue>();
+  made->kind = ConfigKind::empty;
+  made->place = kCommandLine;
+  made->path = child_path(parent.path, step);
+  parent.append({step, "", kCommandLine}, std::move(made));
+  return parent.entries.back().second;
+}
+
+/// Returns the path of what it set.
+std::string apply_override(Pointer& root, const std::string& text) {
+  expect_text(text, kCommandLine.file, Lines::dropped);
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) fail_override(text, "there is no '='");
+  const std::string key = text.substr(0, equals);
+  if (trim(key).empty()) fail_override(text, "the key is empty");
+  if (std::count(key.begin(), key.end(), '.') >= kMaxDepth) {
+    fail_override(beginning(key), fmt::format("its key has more than {} parts", kMaxDepth));
+  }
+  Pointer* slot = &root;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const std::string step(trim(std::string_view(key).substr(begin, end - begin)));
+    if (step.empty()) fail_override(text, "the key has an empty part");
+    slot = &child_slot(**slot, step, text);
+    begin = end + 1;
+  }
+  *slot = override_value(text.substr(equals + 1), (*slot)->path);
+  return (*slot)->path;
+}
+
+/// Of an override that has been applied.
+std::string value_of(const std::string& override_text) {
+  return beginning(override_text.substr(override_text.find('=') + 1));
+}
+
+/// Whether `path` lies in what stands under `outer`.
+bool lies_in(const std::string& path, const std::string& outer) {
+  return path.size() > outer.size() && path.starts_with(outer) &&
+         (path[outer.size()] == '.' || path[outer.size()] == '[');
+}
+
+}  // namespace
+
+const char* kind_name(ConfigKind kind) {
+  switch (kind) {
+    case ConfigKind::absent:
+      return "nothing";
+    case ConfigKind::empty:
+      return "nothing";
+    case ConfigKind::scalar:
+      return "a value";
+    case ConfigKind::list:
+      return "a list";
+    case ConfigKind::map:
+      return "a section";
+  }
+  return "";
+}
+
+std::string child_path(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
+
+ConfigValue::Pointer parse_config(const std::string& text, const std::string& name) {
+  expect_text(text, name, Lines::kept);
+  Pointer root = parse_yaml(text, name, Lines::kept, "");
+  if (root->kind != ConfigKind::map && root->kind != ConfigKind::empty) {
+    fail(ErrorKind::config,
+         {fmt::format("{}: not a configuration", name),
+          fmt::format("it holds {}, not sections and keys", kind_name(root->kind))});
+  }
+  return root;
+}
+
+void apply_overrides(Pointer& root, std::span<const std::string> overrides) {
+  std::vector<std::string> paths;
+  for (const std::string& text : overrides) {
+    std::string path = apply_override(root, text);
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (paths[i] == path)
+        fail_given_twice(kCommandLine, path, value_of(overrides[i]), value_of(text));
+      if (lies_in(paths[i], path)) {
+        fail(ErrorKind::config,
+             {fmt::format("command line: '{}' would undo '{}', which stands before it",
+                          beginning(text), beginning(overrides[i])),
+              fmt::format("it sets all of '{}'", path),
+              fmt::format("write '{}' behind it, or leave it out", beginning(overrides[i]))});
+      }
+    }
+    paths.push_back(std::move(path));
+  }
+}
+
+}  // namespace wellspring::detail

@@ -1,0 +1,16 @@
+// The words for one thing that was set twice. Called by readers of settings, overrides and options;
+// host only.
+#pragma once
+
+#include "core/config/params.h"
+
+#include <string>
+#include <string_view>
+
+namespace wellspring {
+
+/// Error (config): `name` was set twice in one place, where neither value goes before the other.
+[[noreturn]] void fail_given_twice(const ConfigLocation& place, const std::string& name,
+                                   std::string_view first, std::string_view second);
+
+}  // namespace wellspring

@@ -1,0 +1,426 @@
+#include "core/config/params.h"
+
+#include "core/config/duplicates.h"
+#include "core/error.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace wellspring {
+
+std::string ConfigLocation::to_string() const {
+  return line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file;
+}
+
+std::string ConfigLocation::prefix() const {
+  return file.empty() ? "" : to_string() + ": ";
+}
+
+std::string ParamRow::type_text() const {
+  switch (type) {
+    case ParamType::real:
+      return "a number";
+    case ParamType::integer:
+      return "an integer";
+    case ParamType::flag:
+      return "true or false";
+    case ParamType::choice:
+      return "one of " + join(choices);
+    case ParamType::text:
+      return "a text";
+    case ParamType::real_list:
+      return "a list of numbers";
+    case ParamType::integer_list:
+      return "a list of integers";
+    case ParamType::text_list:
+      return "a list of texts";
+  }
+  return "";
+}
+
+namespace detail {
+namespace {
+
+/// The largest double below which every integer is one: 2^53.
+constexpr double kExactIntegers = 9007199254740992.0;
+
+bool counts_in_integers(const ParamRow& row) {
+  return row.type == ParamType::integer || row.type == ParamType::integer_list;
+}
+
+/// An end of a range that only says what the type can hold is not worth printing.
+bool is_open(const ParamRow& row, double end) {
+  const double limit = counts_in_integers(row)
+                           ? kExactIntegers
+                           : static_cast<double>(std::numeric_limits<float>::max());
+  return std::abs(end) >= limit;
+}
+
+std::string number_text(const ParamRow& row, double value) {
+  if (!counts_in_integers(row)) return shortest(value);
+  // What is beyond int64 stands for its end, which no double is.
+  if (value >= 0x1p63) return std::to_string(std::numeric_limits<std::int64_t>::max());
+  return fmt::format("{:.0f}", value);
+}
+
+[[noreturn]] void fail_type(const ParamRow& row, const std::string& text,
+                            const ConfigLocation& place) {
+  const std::string got = trim(text).empty() ? "nothing" : "'" + text + "'";
+  ErrorText message{
+      fmt::format("{}'{}' wants {}, got {}", place.prefix(), row.name, row.type_text(), got),
+      row.help};
+  if (row.type == ParamType::choice) message.advice = name_advice(text, row.choices);
+  fail(ErrorKind::config, message);
+}
+
+/// Refuses a value beyond `end` of its range. A type's own limit is printed only where it is the
+/// reason.
+[[noreturn]] void fail_range(const ParamRow& row, double end, const std::string& text,
+                             const ConfigLocation& place) {
+  std::string range = row.range_text();
+  if (is_open(row, end)) {
+    range = fmt::format("[{}, {}]", number_text(row, row.low), number_text(row, row.high));
+  }
+  if (!row.unit.empty()) range += " " + row.unit;
+  fail(ErrorKind::config,
+       {fmt::format("{}{} = {} is out of range {}", place.prefix(), row.name, trim(text), range),
+        row.help});
+}
+
+template <class Number>
+void check_range(const ParamRow& row, Number value, const std::string& text,
+                 const ConfigLocation& place) {
+  if (value < row.low) fail_range(row, row.low, text, place);
+  if (value > row.high) fail_range(row, row.high, text, place);
+}
+
+/// Without the underscores between digits (1_000_000) and a leading plus; nothing when an
+/// underscore stands elsewhere.
+std::optional<std::string> plain_number(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  const auto is_digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      plain += text[i];
+    } else if (i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) {
+      return std::nullopt;
+    }
+  }
+  return plain;
+}
+
+template <class Number>
+std::optional<Number> parse_whole(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+double parse_real(const ParamRow& row, const std::string& text, const ConfigLocation& place) {
+  const auto plain = plain_number(text);
+  const auto value = plain ? parse_whole<double>(*plain) : std::nullopt;
+  if (!value) fail_type(row, text, place);
+  if (!std::isfinite(*value)) {
+    fail(ErrorKind::config,
+         {fmt::format("{}'{}' wants a finite number, got '{}'", place.prefix(), row.name, text),
+          row.help});
+  }
+  check_range(row, *value, text, place);
+  return *value;
+}
+
+std::int64_t parse_integer(const ParamRow& row, const std::string& text,
+                           const ConfigLocation& place) {
+  const auto plain = plain_number(text);
+  auto value = plain ? parse_whole<std::int64_t>(*plain) : std::nullopt;
+  if (plain && !value) {  // 1e6, 2.5e3: only where the double is certain to be what was written
+    const auto real = parse_whole<double>(*plain);
+    if (!real || !std::isfinite(*real) || *real != std::floor(*real)) fail_type(row, text, place);
+    if (plain->find_first_of(".eE") == std::string::npos) {  // digits alone: beyond int64
+      fail_range(row, *real < 0 ? row.low : row.high, text, place);
+    }
+    check_range(row, *real, text, place);
+    if (std::abs(*real) >= kExactIntegers) {
+      fail(ErrorKind::config,
+           {fmt::format("{}{} = {} may not be exact", place.prefix(), row.name, text),
+            "floating-point notation is exact below 2^53 only", "write all its digits"});
+    }
+    value = static_cast<std::int64_t>(*real);
+  }
+  if (!value) fail_type(row, text, place);
+  // long double holds every int64, so that the comparison is exact.
+  check_range(row, static_cast<long double>(*value), text, place);
+  return *value;
+}
+
+bool parse_flag(const ParamRow& row, const std::string& text, const ConfigLocation& place) {
+  std::string word(trim(text));
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (word == "true" || word == "yes" || word == "on") return true;
+  if (word == "false" || word == "no" || word == "off") return false;
+  fail_type(row, text, place);
+}
+
+std::int64_t parse_choice(const ParamRow& row, const std::string& text,
+                          const ConfigLocation& place) {
+  const auto found = std::find(row.choices.begin(), row.choices.end(), trim(text));
+  if (found == row.choices.end()) fail_type(row, text, place);
+  return found - row.choices.begin();
+}
+
+/// "1, 2", "[1, 2]" or "[a, \"b, c\"]".
+template <class Element, class Parse>
+std::vector<Element> parse_list(const ParamRow& row, const std::string& text,
+                                const ConfigLocation& place, const Parse& parse) {
+  const auto parts = split_yaml_list(text);
+  if (!parts) fail_type(row, text, place);
+  std::vector<Element> values;
+  for (const std::string& part : *parts) values.push_back(parse(row, part, place));
+  return values;
+}
+
+struct TextWriter {
+  const ParamRow& row;
+  std::string operator()(double value) const { return shortest(value); }
+  std::string operator()(float value) const { return shortest(value); }
+  std::string operator()(std::int64_t value) const {
+    return row.type == ParamType::choice ? yaml_scalar(row.choices[static_cast<std::size_t>(value)])
+                                         : std::to_string(value);
+  }
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(const std::string& value) const { return yaml_scalar(value); }
+  std::string operator()(const std::vector<double>& values) const {
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
+  std::string operator()(const std::vector<std::int64_t>& values) const {
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
+  std::string operator()(const std::vector<std::string>& values) const { return yaml_list(values); }
+};
+
+}  // namespace
+
+ParamValue parse_param(const ParamRow& row, const std::string& text, const ConfigLocation& place) {
+  switch (row.type) {
+    case ParamType::real:
+      return parse_real(row, text, place);
+    case ParamType::integer:
+      return parse_integer(row, text, place);
+    case ParamType::flag:
+      return parse_flag(row, text, place);
+    case ParamType::choice:
+      return parse_choice(row, text, place);
+    case ParamType::text:
+      return text;
+    case ParamType::real_list:
+      return parse_list<double>(row, text, place, parse_real);
+    case ParamType::integer_list:
+      return parse_list<std::int64_t>(row, text, place, parse_integer);
+    case ParamType::text_list:
+      return parse_list<std::string>(
+          row, text, place, [](const ParamRow&, const std::string& element, const ConfigLocation&) {
+            return element;
+          });
+  }
+  fail_type(row, text, place);
+}
+
+std::string param_text(const ParamRow& row, const ParamValue& value) {
+  return std::visit(TextWriter{row}, value);
+}
+
+std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent) {
+  std::string out;
+  for (const BoundRow& bound : rows) {
+    out += fmt::format("{:{}}{}: {}\n", "", indent, bound.row.name,
+                       param_text(bound.row, bound.get(values)));
+  }
+  return out;
+}
+
+std::vector<ParamRow> BoundTable::described() const {
+  std::vector<ParamRow> described;
+  if (!presets.empty()) {
+    ParamRow row = make_row(kPresetKey, ParamType::choice, {}, "",
+                            "named settings, applied before the others", "");
+    row.presets = presets;
+    for (const ParamPreset& preset : presets) row.choices.push_back(preset.name);
+    row.default_text = "none";
+    described.push_back(std::move(row));
+  }
+  for (const BoundRow& bound : rows) described.push_back(bound.row);
+  return described;
+}
+
+const BoundRow& find_row(const BoundTable& table, const std::string& name,
+                         const ConfigLocation& place) {
+  std::vector<std::string> known;
+  for (const BoundRow& bound : table.rows) {
+    if (bound.row.name == name) return bound;
+    known.push_back(bound.row.name);
+  }
+  if (!table.presets.empty()) known.emplace_back(kPresetKey);
+  fail(ErrorKind::config,
+       {fmt::format("{}unknown key '{}' in {}", place.prefix(), name, table.section), "",
+        name_advice(name, known)});
+}
+
+void add_preset(BoundTable& table, ParamPreset preset) {
+  for (const ParamPreset& other : table.presets) {
+    if (other.name == preset.name) {
+      throw std::logic_error("preset '" + preset.name + "' stands twice in " + table.section);
+    }
+  }
+  for (const BoundRow& bound : table.rows) {
+    if (bound.row.name == kPresetKey) {
+      throw std::logic_error("a row is called 'preset' in " + table.section);
+    }
+  }
+  table.presets.push_back(std::move(preset));
+}
+
+void expect_ordered(const BoundTable& table, const void* values, const std::string& range) {
+  const BoundRow& low = find_row(table, range + "_low", {});
+  const BoundRow& high = find_row(table, range + "_high", {});
+  const ParamValue least = low.get(values), most = high.get(values);
+  if (least <= most) return;
+  const std::string least_text = param_text(low.row, least);
+  const std::string most_text = param_text(high.row, most);
+  fail(ErrorKind::config, {fmt::format("{}: {} = {} is larger than {} = {}", table.section,
+                                       low.row.name, least_text, high.row.name, most_text),
+                           "values are drawn between the two",
+                           fmt::format("give {}: {} or less, or {}: {} or more", low.row.name,
+                                       most_text, high.row.name, least_text)});
+}
+
+namespace {
+
+bool asks_for_preset(const BoundTable& table, const ParamSetting& setting) {
+  return !table.presets.empty() && setting.name == kPresetKey;
+}
+
+void apply_preset(const BoundTable& table, void* target, const ParamSetting& asked) {
+  std::vector<std::string> known;
+  for (const ParamPreset& preset : table.presets) {
+    known.push_back(preset.name);
+    if (preset.name != trim(asked.value)) continue;
+    for (const ParamSetting& setting : preset.settings) {
+      set_param(table, target, {setting.name, setting.value, asked.place});
+    }
+    return;
+  }
+  fail(ErrorKind::config, {fmt::format("{}unknown preset '{}' in {}", asked.place.prefix(),
+                                       asked.value, table.section),
+                           "", name_advice(asked.value, known)});
+}
+
+}  // namespace
+
+void set_param(const BoundTable& table, void* target, const ParamSetting& setting) {
+  if (asks_for_preset(table, setting)) return apply_preset(table, target, setting);
+  const BoundRow& bound = find_row(table, setting.name, setting.place);
+  bound.put(target, parse_param(bound.row, setting.value, setting.place));
+}
+
+void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,
+                const Error& error) {
+  const std::string_view message = error.what();
+  const auto begins_with = [&](const ConfigLocation& known) {
+    return !known.file.empty() && message.starts_with(known.prefix());
+  };
+  const bool placed = begins_with(place) ||
+                      std::any_of(settings.begin(), settings.end(),
+                                  [&](const auto& setting) { return begins_with(setting.place); });
+  if (error.kind() != ErrorKind::config || placed || place.file.empty()) throw;
+  fail(ErrorKind::config, {place.prefix() + error.what()});
+}
+
+namespace {
+
+/// `given`: the settings that set the row itself, by row.
+void expect_effect(const BoundTable& table, void* target,
+                   std::span<const ParamSetting* const> given) {
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const auto& [row, put, get, reset, matters] = table.rows[i];
+    if (!matters || matters(target) || param_text(row, get(target)) == row.default_text) continue;
+    if (given[i] != nullptr)
+      fail(ErrorKind::config,
+           {fmt::format("{}{} = {} has no effect in {}", given[i]->place.prefix(), row.name,
+                        trim(given[i]->value), table.section),
+            fmt::format("it belongs to {}", row.effect),
+            fmt::format("leave {} out, or ask for {}", row.name, row.effect)});
+    reset(target);
+  }
+}
+
+/// `before`: the setting of this name so far, or none.
+void expect_first(const ParamSetting* before, const ParamSetting& setting) {
+  if (before != nullptr)
+    fail_given_twice(setting.place, setting.name, before->value, setting.value);
+}
+
+}  // namespace
+
+void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
+                   const ConfigLocation& place) {
+  const ParamSetting* preset = nullptr;
+  for (const ParamSetting& setting : settings) {
+    if (!asks_for_preset(table, setting)) continue;
+    expect_first(preset, setting);
+    apply_preset(table, target, setting);
+    preset = &setting;
+  }
+  const std::vector<BoundRow>& rows = table.rows;
+  std::vector<const ParamSetting*> given(rows.size(), nullptr);
+  for (const ParamSetting& setting : settings) {
+    if (asks_for_preset(table, setting)) continue;
+    const BoundRow& bound = find_row(table, setting.name, setting.place);
+    const ParamSetting*& own = given[static_cast<std::size_t>(&bound - rows.data())];
+    expect_first(own, setting);
+    bound.put(target, parse_param(bound.row, setting.value, setting.place));
+    own = &setting;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].row.required || given[i] != nullptr) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{}'{}' is missing in {}", place.prefix(), rows[i].row.name, table.section),
+          rows[i].row.help});
+  }
+  expect_effect(table, target, given);
+}
+
+}  // namespace detail
+
+std::string ParamPreset::to_string() const {
+  std::vector<std::string> parts;
+  for (const ParamSetting& setting : settings) parts.push_back(setting.name + ": " + setting.value);
+  return join(parts);
+}
+
+std::string ParamRow::range_text() const {
+  if (type == ParamType::choice) return "one of " + join(choices);
+  if (type == ParamType::flag || type == ParamType::text || type == ParamType::text_list) return "";
+  const bool open_low = detail::is_open(*this, low);
+  const bool open_high = detail::is_open(*this, high);
+  const std::string low_text = detail::number_text(*this, low);
+  const std::string high_text = detail::number_text(*this, high);
+  if (open_low && open_high) return "";
+  if (open_low) return "<= " + high_text;
+  if (open_high) return ">= " + low_text;
+  return fmt::format("[{}, {}]", low_text, high_text);
+}
+
+}  // namespace wellspring

@@ -1,0 +1,21 @@
+// CRC-32C (Castagnoli), as TensorBoard's record files carry it. Called by core/io/tensorboard; host
+// only.
+#pragma once
+
+#include "core/io/bytes.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// Reflected polynomial 0x82F63B78, initial value and final XOR 0xFFFFFFFF (RFC 3720, appendix
+/// B.4).
+std::uint32_t crc32c(Bytes bytes);
+
+/// Rotated and offset, so that the checksum of data that holds checksums is sound: the masking of
+/// TensorFlow's record format.
+constexpr std::uint32_t masked_crc(std::uint32_t crc) {
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,500 @@
+#include "core/io/hdf5.h"
+
+#include "core/error.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#define H5_USE_110_API  // which later ones have, too
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <hdf5.h>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+
+namespace wellspring {
+namespace {
+
+static_assert(std::is_same_v<hid_t, std::int64_t>, "identifiers of 1.10 and later");
+
+/// Holds the library for a call or several: one thread at a time, and quiet.
+class Session {
+ public:
+  Session() : lock_(mutex()) {
+    // Before all else: nothing is left to be flushed at exit, where it could only fail.
+    static const bool prepared = H5dont_atexit() >= 0 && H5open() >= 0 &&
+                                 H5PLset_loading_state(0) >= 0;  // no code from elsewhere
+    if (!prepared) fail(ErrorKind::runtime, {"the HDF5 library does not start"});
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // of this thread, where the library has threads
+    errno = 0;                                    // what is there later is of this session
+  }
+
+ private:
+  /// Recursive: what is opened within a session is closed within it.
+  static std::recursive_mutex& mutex() {
+    static std::recursive_mutex mutex;
+    return mutex;
+  }
+  std::lock_guard<std::recursive_mutex> lock_;
+};
+
+/// What the library says of its last failure: the system's message, or the innermost remark.
+std::string last_reason() {
+  const int code = errno;
+  std::string reason;
+  const auto take = [](unsigned depth, const H5E_error2_t* error, void* out) -> herr_t {
+    if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take, &reason);
+  H5Eclear2(H5E_DEFAULT);
+  constexpr std::string_view kSystem = "error message = '";
+  if (const std::size_t at = reason.find(kSystem); at != std::string::npos) {
+    const std::size_t begin = at + kSystem.size();
+    return reason.substr(begin, reason.find('\'', begin) - begin);
+  }
+  if (reason.find("fwrite") != std::string::npos || reason.find("fflush") != std::string::npos)
+    if (code != 0) return std::generic_category().message(code);  // the driver does not say it
+  return reason.empty() ? "the HDF5 library does not say why" : reason;
+}
+
+/// How numbers lie in files that are written, and in memory.
+hid_t stored_type(ElementType type) {
+  switch (type) {
+    case ElementType::u8:
+      return H5T_STD_U8LE;
+    case ElementType::i32:
+      return H5T_STD_I32LE;
+    case ElementType::i64:
+      return H5T_STD_I64LE;
+    case ElementType::f32:
+      return H5T_IEEE_F32LE;
+    case ElementType::f64:
+      return H5T_IEEE_F64LE;
+    case ElementType::bf16:
+      break;
+  }
+  throw std::logic_error("HDF5 has no numbers of this type");
+}
+
+std::vector<hsize_t> extents_of(const std::vector<std::int64_t>& shape) {
+  return {shape.begin(), shape.end()};
+}
+
+/// Rows [first, first + count) of an array of this shape, for one transfer.
+struct Selection {
+  detail::Hdf5Handle memory, file;
+
+  Selection(const std::vector<std::int64_t>& shape, std::int64_t first, std::int64_t count) {
+    const std::vector<hsize_t> all = extents_of(shape);
+    std::vector<hsize_t> start(all.size(), 0), part = all;
+    start[0] = static_cast<hsize_t>(first);
+    part[0] = static_cast<hsize_t>(count);
+    const int rank = static_cast<int>(all.size());
+    memory = detail::Hdf5Handle(H5Screate_simple(rank, part.data(), nullptr));
+    file = detail::Hdf5Handle(H5Screate_simple(rank, all.data(), nullptr));
+    if (file) {
+      H5Sselect_hyperslab(file.id(), H5S_SELECT_SET, start.data(), nullptr, part.data(), nullptr);
+    }
+  }
+};
+
+/// Locks of files fail on some network file systems; an exclusive one is of no use to a file that
+/// nobody else can see, nor a shared one to files that are replaced as a whole.
+detail::Hdf5Handle file_access() {
+  detail::Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_file_locking(access.id(), false, true);
+  return access;
+}
+
+/// UTF-8 of this many bytes, at least one, or of any number (H5T_VARIABLE).
+detail::Hdf5Handle text_type(std::size_t size) {
+  detail::Hdf5Handle type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.id(), std::max<std::size_t>(1, size));
+  if (size != H5T_VARIABLE) H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  H5Tset_cset(type.id(), H5T_CSET_UTF8);
+  return type;
+}
+
+bool write_attribute(hid_t object, const std::string& name, const Hdf5Writer::Value& value) {
+  const detail::Hdf5Handle scalar(H5Screate(H5S_SCALAR));
+  const auto write = [&](hid_t stored, hid_t memory, const void* data) {
+    const detail::Hdf5Handle attribute(
+        H5Acreate2(object, name.c_str(), stored, scalar.id(), H5P_DEFAULT, H5P_DEFAULT));
+    return attribute && H5Awrite(attribute.id(), memory, data) >= 0;
+  };
+  if (const auto* whole = std::get_if<std::int64_t>(&value))
+    return write(H5T_STD_I64LE, H5T_NATIVE_INT64, whole);
+  if (const auto* real = std::get_if<double>(&value))
+    return write(H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, real);
+  const std::string& text = std::get<std::string>(value);
+  if (text.size() > kLongestHdf5Attribute) throw std::logic_error("a text of an attribute is long");
+  const detail::Hdf5Handle type = text_type(H5T_VARIABLE);  // what h5py reads as str
+  const char* const characters = text.c_str();
+  return write(type.id(), type.id(), &characters);
+}
+
+/// A text as an attribute (H5Aread) or a data set has it; nothing where it is none or is longer
+/// than `most`.
+template <class Read>
+std::optional<std::string> read_text_with(hid_t type, hid_t space, std::uint64_t most, Read read) {
+  if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)
+    return std::nullopt;
+  if (H5Tis_variable_str(type) > 0) {
+    const detail::Hdf5Handle memory(H5Tcopy(H5T_C_S1));
+    H5Tset_size(memory.id(), H5T_VARIABLE);
+    H5Tset_cset(memory.id(), H5Tget_cset(type));
+    char* text = nullptr;
+    if (read(memory.id(), static_cast<void*>(&text)) < 0 || text == nullptr) return std::nullopt;
+    std::string copy(text);
+    H5free_memory(text);
+    return copy;
+  }
+  const std::size_t size = H5Tget_size(type);
+  if (size == 0 || size > most) return std::nullopt;
+  std::string text(size, '\0');
+  if (read(type, static_cast<void*>(text.data())) < 0) return std::nullopt;
+  return text.substr(0, text.find('\0'));
+}
+
+}  // namespace
+
+bool detail::Hdf5Handle::close() noexcept {
+  if (id_ < 0) return true;
+  try {
+    const Session session;
+    return H5Idec_ref(std::exchange(id_, -1)) >= 0;
+  } catch (...) {
+    return false;
+  }
+}
+
+// --- Writing
+
+struct Hdf5Writer::Open {
+  ArraySpec spec;  ///< of one that grows: rows so far
+  bool grows = false;
+  std::int64_t filled = 0;  ///< rows
+  std::uint64_t row_bytes = 0;
+  detail::Hdf5Handle dataset;
+};
+
+Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : file_(path), path_(path) {
+  const Session session;
+  const detail::Hdf5Handle access = file_access();
+  // The other driver wants to know the name of the file, which has none.
+  H5Pset_fapl_stdio(access.id());
+  hdf5_ = detail::Hdf5Handle(
+      H5Fcreate(file_.file().reopen_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
+  if (!hdf5_) refuse("create");
+}
+
+Hdf5Writer::~Hdf5Writer() = default;
+
+void Hdf5Writer::refuse(const std::string& doing) const {
+  fail(ErrorKind::runtime, {fmt::format("{}: cannot {}", path_.string(), doing), last_reason(),
+                            "free some space, or write elsewhere"});
+}
+
+Hdf5Writer::Open& Hdf5Writer::opened(Array array) {
+  if (array >= arrays_.size()) throw std::logic_error("no such array of the file is open");
+  return *arrays_[array];
+}
+
+Hdf5Writer::Array Hdf5Writer::open_array(const std::string& name, ArraySpec spec, bool grows) {
+  const Session session;
+  auto open = std::make_unique<Open>();
+  open->grows = grows;
+  if (grows) spec.shape.at(0) = 0;
+  open->row_bytes = element_size(spec.type);
+  for (std::size_t i = 1; i < spec.shape.size(); ++i)
+    open->row_bytes *= static_cast<std::uint64_t>(spec.shape[i]);
+  const std::vector<hsize_t> extents = extents_of(spec.shape);
+  std::vector<hsize_t> most = extents;
+  const int rank = static_cast<int>(extents.size());
+  const detail::Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_obj_track_times(creation.id(), false);
+  if (grows) {
+    constexpr std::uint64_t kChunkBytes = 64 << 10;  // as much is empty at most
+    most[0] = H5S_UNLIMITED;
+    std::vector<hsize_t> chunk = extents;
+    chunk[0] = std::max<hsize_t>(1, kChunkBytes / std::max<std::uint64_t>(1, open->row_bytes));
+    H5Pset_chunk(creation.id(), rank, chunk.data());
+  } else {
+    H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);  // every row comes
+  }
+  const detail::Hdf5Handle space(H5Screate_simple(rank, extents.data(), most.data()));
+  open->dataset =
+      detail::Hdf5Handle(H5Dcreate2(hdf5_.id(), name.c_str(), stored_type(spec.type), space.id(),
+                                    H5P_DEFAULT, creation.id(), H5P_DEFAULT));
+  if (!open->dataset) refuse("write");
+  open->spec = std::move(spec);
+  arrays_.push_back(std::move(open));
+  return arrays_.size() - 1;
+}
+
+Hdf5Writer::Array Hdf5Writer::open(const std::string& name, const ArraySpec& spec) {
+  return open_array(name, spec, false);
+}
+
+Hdf5Writer::Array Hdf5Writer::open_growing(const std::string& name, const ArraySpec& spec) {
+  return open_array(name, spec, true);
+}
+
+void Hdf5Writer::append(Array array, Bytes rows) {
+  Open& open = opened(array);
+  if (rows.empty()) return;
+  if (open.row_bytes == 0 || rows.size() % open.row_bytes != 0)
+    throw std::logic_error("an array of the file is given a part of a row");
+  const auto count = static_cast<std::int64_t>(rows.size() / open.row_bytes);
+  const Session session;
+  if (open.grows) {
+    open.spec.shape[0] = open.filled + count;
+    const std::vector<hsize_t> extents = extents_of(open.spec.shape);
+    if (H5Dset_extent(open.dataset.id(), extents.data()) < 0) refuse("write");
+  }
+  if (open.filled + count > open.spec.shape[0])
+    throw std::logic_error("an array of the file is too full");
+  const Selection selection(open.spec.shape, open.filled, count);
+  if (H5Dwrite(open.dataset.id(), stored_type(open.spec.type), selection.memory.id(),
+               selection.file.id(), H5P_DEFAULT, rows.data()) < 0) {
+    refuse("write");
+  }
+  open.filled += count;
+}
+
+void Hdf5Writer::set(Array array, const std::string& name, const Value& value) {
+  const Session session;
+  if (!write_attribute(opened(array).dataset.id(), name, value)) refuse("write");
+}
+
+void Hdf5Writer::set(const std::string& name, const Value& value) {
+  const Session session;
+  if (!write_attribute(hdf5_.id(), name, value)) refuse("write");
+}
+
+void Hdf5Writer::add_text(const std::string& name, std::string_view utf8) {
+  const Session session;
+  std::string text(utf8);
+  text.resize(std::max<std::size_t>(1, text.size()));
+  const detail::Hdf5Handle type = text_type(text.size());
+  const detail::Hdf5Handle scalar(H5Screate(H5S_SCALAR));
+  const detail::Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_obj_track_times(creation.id(), false);
+  const detail::Hdf5Handle dataset(H5Dcreate2(hdf5_.id(), name.c_str(), type.id(), scalar.id(),
+                                              H5P_DEFAULT, creation.id(), H5P_DEFAULT));
+  if (!dataset ||
+      H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0) {
+    refuse("write");
+  }
+}
+
+void Hdf5Writer::commit() {
+  const Session session;
+  for (const auto& open : arrays_) {
+    if (open->filled != open->spec.shape[0] && open->row_bytes > 0)
+      throw std::logic_error("an array of the file is not full");
+    if (!open->dataset.close()) refuse("write");
+  }
+  // Flushed first: closing tells less of what failed.
+  if (H5Fflush(hdf5_.id(), H5F_SCOPE_LOCAL) < 0 || !hdf5_.close()) refuse("write");
+  file_.commit();
+}
+
+// --- Reading
+
+std::int64_t Hdf5Array::row_elements() const {
+  std::int64_t count = 1;
+  for (std::size_t i = 1; i < shape_.size(); ++i) count *= shape_[i];
+  return count;
+}
+
+void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t count,
+                        void* out) const {
+  const Selection selection(shape_, first, count);
+  if (H5Dread(dataset_.id(), type, selection.memory.id(), selection.file.id(), H5P_DEFAULT, out) <
+      0) {
+    fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} from row {}", path_.string(),
+                                       name_, counted(count, "row"), first),
+                           last_reason(), "the file is damaged: make or copy it again"});
+  }
+}
+
+template <class T>
+void Hdf5Array::read(std::int64_t first, std::int64_t count, T* out) const {
+  const Session session;
+  if constexpr (std::is_same_v<T, std::uint8_t>) read_as(H5T_NATIVE_UINT8, first, count, out);
+  if constexpr (std::is_same_v<T, std::int64_t>) read_as(H5T_NATIVE_INT64, first, count, out);
+  if constexpr (std::is_same_v<T, float>) read_as(H5T_NATIVE_FLOAT, first, count, out);
+  if constexpr (std::is_same_v<T, double>) read_as(H5T_NATIVE_DOUBLE, first, count, out);
+}
+
+template void Hdf5Array::read(std::int64_t, std::int64_t, std::uint8_t*) const;
+template void Hdf5Array::read(std::int64_t, std::int64_t, std::int64_t*) const;
+template void Hdf5Array::read(std::int64_t, std::int64_t, float*) const;
+template void Hdf5Array::read(std::int64_t, std::int64_t, double*) const;
+
+std::optional<std::string> Hdf5Array::text_attribute(const std::string& name) const {
+  const Session session;
+  if (H5Aexists(dataset_.id(), name.c_str()) <= 0) return std::nullopt;
+  const detail::Hdf5Handle attribute(H5Aopen(dataset_.id(), name.c_str(), H5P_DEFAULT));
+  if (!attribute) return std::nullopt;
+  const detail::Hdf5Handle type(H5Aget_type(attribute.id())), space(H5Aget_space(attribute.id()));
+  return read_text_with(type.id(), space.id(), kLongestHdf5Attribute,
+                        [&](hid_t as, void* out) { return H5Aread(attribute.id(), as, out); });
+}
+
+void Hdf5File::refuse(const std::string& name, const std::string& problem, const std::string& why,
+                      const std::string& advice) const {
+  fail(ErrorKind::data, {fmt::format("{}: '{}' {}", path_.string(), name, problem), why, advice});
+}
+
+Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
+  size_ = InputFile(path).size();
+  const Session session;
+  const auto damaged = [&](const std::string& problem) {
+    fail(ErrorKind::data, {fmt::format("{}: {}", path.string(), problem), last_reason(),
+                           "the file is cut short or damaged: make or copy it again"});
+  };
+  const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
+  if (is_hdf5 == 0) {
+    fail(ErrorKind::data, {path.string() + ": not an HDF5 file", "it does not begin as one",
+                           "correct path:, or say which format it is with format:"});
+  }
+  const detail::Hdf5Handle access = file_access();
+  hdf5_ = detail::Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()));
+  if (is_hdf5 < 0 || !hdf5_) damaged("cannot open the HDF5 file");
+  const auto take = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+    return 0;
+  };
+  hsize_t from = 0;
+  if (H5Literate(hdf5_.id(), H5_INDEX_NAME, H5_ITER_INC, &from, take, &names_) < 0)
+    damaged("cannot list what is in the HDF5 file");
+}
+
+bool Hdf5File::has(std::string_view name) const {
+  return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+void Hdf5File::refuse_damaged(const std::string& name) const {
+  refuse(name, "cannot be read", last_reason(), "the file is damaged: make or copy it again");
+}
+
+detail::Hdf5Handle Hdf5File::open_dataset(const std::string& name) const {
+  if (!has(name)) {
+    fail(ErrorKind::data, {fmt::format("{}: '{}' is not in the file", path_.string(), name), "",
+                           name_advice(name, names_)});
+  }
+  H5L_info_t link;
+  if (H5Lget_info(hdf5_.id(), name.c_str(), &link, H5P_DEFAULT) < 0) refuse_damaged(name);
+  if (link.type != H5L_TYPE_HARD)
+    refuse(name, "is a link", "links are not followed", "copy what it leads to into this file");
+  detail::Hdf5Handle object(H5Oopen(hdf5_.id(), name.c_str(), H5P_DEFAULT));
+  if (!object) refuse_damaged(name);
+  if (H5Iget_type(object.id()) != H5I_DATASET)
+    refuse(name, "is no array", "it is a group or a type", "name an array");
+  return object;
+}
+
+namespace {
+
+/// Bytes of chunks that hold the rows around one row: what the cache needs for reading in order.
+std::size_t cache_bytes(const detail::Hdf5Handle& creation, const std::vector<std::int64_t>& shape,
+                        std::size_t element_bytes) {
+  constexpr double kLeast = 0x1p20, kMost = 0x1p29;
+  std::vector<hsize_t> chunk(shape.size());
+  const int rank = static_cast<int>(shape.size());
+  if (H5Pget_chunk(creation.id(), rank, chunk.data()) != rank)
+    return static_cast<std::size_t>(kLeast);
+  double bytes = 2.0 * static_cast<double>(element_bytes) * static_cast<double>(chunk[0]);
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    const auto whole = static_cast<double>(std::max<hsize_t>(1, chunk[i]));
+    bytes *= std::ceil(static_cast<double>(shape[i]) / whole) * whole;
+  }
+  return static_cast<std::size_t>(std::clamp(bytes, kLeast, kMost));
+}
+
+}  // namespace
+
+Hdf5Array Hdf5File::array(const std::string& name) const {
+  const Session session;
+  const detail::Hdf5Handle found = open_dataset(name);
+  detail::Hdf5Handle type(H5Dget_type(found.id())), space(H5Dget_space(found.id())),
+      creation(H5Dget_create_plist(found.id()));
+  // Whole numbers with names: h5py writes True and False so.
+  if (type && H5Tget_class(type.id()) == H5T_ENUM)
+    type = detail::Hdf5Handle(H5Tget_super(type.id()));
+  if (!type || !space || !creation) refuse_damaged(name);
+  const H5T_class_t kind = H5Tget_class(type.id());
+  const std::size_t element = H5Tget_size(type.id());
+  if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || element == 0 || element > 8)
+    refuse(name, "holds no numbers", "arrays are whole or real numbers of up to 64 bits",
+           "store numbers");
+  Hdf5Array array;
+  array.path_ = path_;
+  array.name_ = name;
+  array.numbers_ = kind == H5T_INTEGER ? Hdf5Array::Numbers::whole : Hdf5Array::Numbers::real;
+  array.bits_ = static_cast<int>(8 * element);
+  array.signed_ = kind == H5T_FLOAT || H5Tget_sign(type.id()) != H5T_SGN_NONE;
+  const int rank = H5Sget_simple_extent_ndims(space.id());
+  if (rank < 0) refuse_damaged(name);
+  if (rank == 0 || H5Sget_simple_extent_type(space.id()) != H5S_SIMPLE)
+    refuse(name, "is one number", "an array has at least one dimension", "store [rows, ...]");
+  std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
+  if (H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr) < 0) refuse_damaged(name);
+
+  if (H5Pget_layout(creation.id()) == H5D_VIRTUAL || H5Pget_external_count(creation.id()) > 0)
+    refuse(name, "lies in other files", "nothing but the file itself is read",
+           "copy the array into this file");
+  const int filters = H5Pget_nfilters(creation.id());
+  if (filters < 0) refuse_damaged(name);
+  for (int i = 0; i < filters; ++i) {
+    unsigned flags = 0, config = 0;
+    std::size_t values = 0;
+    char text[64] = "";
+    const H5Z_filter_t filter = H5Pget_filter2(creation.id(), static_cast<unsigned>(i), &flags,
+                                               &values, nullptr, sizeof text, text, &config);
+    if (filter < 0) refuse_damaged(name);
+    if (H5Zfilter_avail(filter) > 0) continue;
+    refuse(name, fmt::format("is compressed by filter {} ({})", filter, printable(text)),
+           "the HDF5 library here has no such filter, and loads none",
+           "store it with gzip, or not compressed: h5repack -f GZIP=4 OLD NEW");
+  }
+
+  // Deflate makes at most 1032 bytes of one (zlib's technical details): more cannot be in the file,
+  // and nobody shall ask for that much memory.
+  const double most = 1100.0 * static_cast<double>(size_);
+  double bytes = static_cast<double>(element);
+  for (const hsize_t extent : extents) {
+    bytes *= static_cast<double>(extent);
+    array.shape_.push_back(static_cast<std::int64_t>(extent));
+  }
+  if (bytes > most || std::ranges::any_of(array.shape_, [](std::int64_t n) { return n < 0; }))
+    refuse(name, fmt::format("is said to have extents [{}]", fmt::join(extents, ", ")),
+           fmt::format("a file of {} cannot hold them", counted(size_, "byte")),
+           "the file is damaged: make or copy it again");
+
+  const detail::Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS));
+  constexpr std::size_t kSlots = 12421;  // a prime, some hundred for each chunk of a row
+  H5Pset_chunk_cache(access.id(), kSlots, cache_bytes(creation, array.shape_, element), 1.0);
+  array.dataset_ = detail::Hdf5Handle(H5Dopen2(hdf5_.id(), name.c_str(), access.id()));
+  if (!array.dataset_) refuse_damaged(name);
+  return array;
+}
+
+std::string Hdf5File::text(const std::string& name) const {
+  const Session session;
+  const detail::Hdf5Handle dataset = open_dataset(name);
+  const detail::Hdf5Handle type(H5Dget_type(dataset.id())), space(H5Dget_space(dataset.id()));
+  const auto text = read_text_with(type.id(), space.id(), size_, [&](hid_t as, void* out) {
+    return H5Dread(dataset.id(), as, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
+  });
+  if (!text) refuse(name, "is no text that can be read", last_reason(), "store one UTF-8 text");
+  return *text;
+}
+
+}  // namespace wellspring

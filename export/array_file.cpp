@@ -1,0 +1,114 @@
+#include "export/array_file.h"
+
+#include "core/error.h"
+#include "core/io/hdf5.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace wellspring {
+namespace {
+
+class NpzFile final : public ArrayFile {
+ public:
+  explicit NpzFile(const std::filesystem::path& path) : file_(path) {}
+
+  Array open(const std::string& name, const ArraySpec& spec, const ArrayMeaning&) override {
+    names_.push_back(name);
+    return file_.open(name, spec);
+  }
+  Array open_growing(const std::string& name, const ArraySpec& spec, const ArrayMeaning&) override {
+    names_.push_back(name);
+    return file_.open_growing(name, spec);
+  }
+  void append(Array array, Bytes rows) override { file_.append(array, rows); }
+  std::vector<std::string> finish(const nlohmann::ordered_json& metadata) override {
+    for (NpzWriter::Array array = 0; array < names_.size(); ++array) file_.close(array);
+    file_.add_file("metadata.npy", bytes_of(npy_text(metadata.dump(2))));
+    names_.push_back("metadata");
+    file_.commit();
+    return names_;
+  }
+
+ private:
+  NpzWriter file_;
+  std::vector<std::string> names_;
+};
+
+/// What the metadata says stands in attributes of the file, too, for those who read no JSON: its
+/// numbers and texts as such, parameters as JSON.
+class Hdf5ArrayFile final : public ArrayFile {
+ public:
+  explicit Hdf5ArrayFile(const std::filesystem::path& path) : file_(path) {}
+
+  Array open(const std::string& name, const ArraySpec& spec, const ArrayMeaning& meaning) override {
+    names_.push_back(name);
+    return explain(file_.open(name, spec), meaning);
+  }
+  Array open_growing(const std::string& name, const ArraySpec& spec,
+                     const ArrayMeaning& meaning) override {
+    names_.push_back(name);
+    return explain(file_.open_growing(name, spec), meaning);
+  }
+  void append(Array array, Bytes rows) override { file_.append(array, rows); }
+  std::vector<std::string> finish(const nlohmann::ordered_json& metadata) override {
+    for (const auto& [name, value] : metadata.items()) {
+      if (value.is_number_integer()) {
+        file_.set(name, value.get<std::int64_t>());
+      } else if (value.is_number()) {
+        file_.set(name, value.get<double>());
+      } else if (!value.is_array()) {  // of sources: too much for an attribute
+        set_text(name, value.is_string() ? value.get<std::string>() : value.dump());
+      }
+    }
+    file_.add_text("metadata", metadata.dump(2));
+    names_.push_back("metadata");
+    file_.commit();
+    return names_;
+  }
+
+ private:
+  Array explain(Array array, const ArrayMeaning& meaning) {
+    const auto set = [&](const char* name, const std::vector<std::string>& texts) {
+      const std::string text = fmt::format("{}", fmt::join(texts, ", "));
+      if (!texts.empty() && text.size() <= kLongestHdf5Attribute) file_.set(array, name, text);
+    };
+    set("columns", meaning.names);
+    set("units", meaning.units);
+    return array;
+  }
+
+  /// What is longer than an attribute may be stands in the metadata alone.
+  void set_text(const std::string& name, const std::string& text) {
+    if (text.size() <= kLongestHdf5Attribute) file_.set(name, text);
+  }
+
+  Hdf5Writer file_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+bool is_npz(const std::filesystem::path& path) {
+  return path.extension() == ".npz";
+}
+
+bool is_hdf5(const std::filesystem::path& path) {
+  return path.extension() == ".h5" || path.extension() == ".hdf5";
+}
+
+std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path) {
+  if (is_npz(path)) return std::make_unique<NpzFile>(path);
+  if (is_hdf5(path)) return std::make_unique<Hdf5ArrayFile>(path);
+  const std::string ending = path.extension().string();
+  fail(ErrorKind::config,
+       {fmt::format("cannot export to '{}'", path.string()),
+        ending.empty() ? "the ending names the format, and there is none"
+                       : fmt::format("the ending names the format, and '{}' is "
+                                     "not one this version writes",
+                                     ending),
+        "give a name that ends in .npz, .h5 or .hdf5, or, for hits of tracks, .trackml"});
+}
+
+}  // namespace wellspring

@@ -1,0 +1,77 @@
+#include "export/export_layout.h"
+
+#include "core/config/yaml_json.h"
+#include "core/error.h"
+#include "core/text/text.h"
+#include "export/layouts/layouts.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace wellspring {
+namespace {
+
+template <class Info>
+ArrayMeaning meaning_of_list(const std::vector<Info>& columns) {
+  ArrayMeaning meaning;
+  for (const Info& column : columns) {
+    meaning.names.push_back(column.name);
+    meaning.units.push_back(column.unit.empty() ? "1" : column.unit);
+  }
+  if (!meaning.units.empty() && std::ranges::count(meaning.units, meaning.units.front()) ==
+                                    static_cast<std::ptrdiff_t>(meaning.units.size()))
+    meaning.units.resize(1);
+  return meaning;
+}
+
+}  // namespace
+
+ArrayMeaning meaning_of(const std::vector<ValueInfo>& columns) {
+  return meaning_of_list(columns);
+}
+ArrayMeaning meaning_of(const std::vector<LatentInfo>& columns) {
+  return meaning_of_list(columns);
+}
+
+nlohmann::ordered_json layouts::parameters_of(const SampleReader& feed) {
+  if (feed.origins().size() != 1 || feed.origins().front().parameters.empty()) return nullptr;
+  return yaml_to_json(feed.origins().front().parameters);
+}
+
+const std::vector<ExportLayout>& export_layouts() {
+  static const std::vector<ExportLayout> layouts = {layouts::columns(), layouts::calochallenge(),
+                                                    layouts::jetnet(), layouts::icecube()};
+  return layouts;
+}
+
+const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
+                                       const std::filesystem::path& path) {
+  const std::vector<ExportLayout>& all = export_layouts();
+  const ExportLayout& columns = all.front();
+  if (name.empty()) {
+    if (!is_hdf5(path) || layouts::parameters_of(feed).is_null()) return columns;
+    const SampleInfo& info = feed.origins().front().info;
+    const auto own = std::ranges::find_if(all, [&](const ExportLayout& layout) {
+      return std::ranges::count(layout.generators, info.name) > 0 && layout.fits(info);
+    });
+    return own == all.end() ? columns : *own;
+  }
+  const auto found = std::ranges::find(all, name, &ExportLayout::name);
+  if (found == all.end()) {
+    std::vector<std::string> names;
+    for (const ExportLayout& layout : all) names.push_back(layout.name);
+    fail(ErrorKind::config,
+         {fmt::format("unknown layout '{}'", name), "", name_advice(name, names)});
+  }
+  if (!found->generators.empty() && !is_hdf5(path)) {
+    fail(ErrorKind::config, {fmt::format("the layout '{}' is one of HDF5 files", name),
+                             fmt::format("'{}' is none", path.string()),
+                             "give a name that ends in .h5 or .hdf5, or leave --layout out"});
+  }
+  return *found;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,82 @@
+// Layout `columns`: the values as they are.
+#include "core/io/bytes.h"
+#include "export/layouts/layouts.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace wellspring::layouts {
+namespace {
+
+/// Images and events: x as it is.
+class PlainArrays final : public ValueArrays {
+ public:
+  explicit PlainArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
+    if (const SampleInfo* info = only_info(feed)) meaning_ = meaning_of(info->features);
+  }
+  void open(ArrayFile& file) override {
+    const std::vector<std::int64_t> extents =
+        layout_.kind == SampleKind::event
+            ? std::vector<std::int64_t>{rows_, layout_.features}
+            : std::vector<std::int64_t>{rows_, layout_.height, layout_.width, layout_.channels};
+    x_ = file.open("x", {ElementType::f32, extents}, meaning_);
+  }
+  void append(ArrayFile& file, const HostSamples& samples) override {
+    file.append(x_, bytes_of(samples.x()));
+  }
+
+ private:
+  SampleLayout layout_;
+  std::int64_t rows_;
+  ArrayMeaning meaning_;
+  ArrayFile::Array x_ = 0;
+};
+
+/// Sets: the items of all, one set after another, and where each begins.
+class RaggedArrays final : public ValueArrays {
+ public:
+  explicit RaggedArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
+    if (const SampleInfo* info = only_info(feed)) meaning_ = meaning_of(info->features);
+  }
+  bool grows() const override { return true; }
+  void open(ArrayFile& file) override {
+    offsets_ = file.open("offsets", {ElementType::i64, {rows_ + 1}});
+    file.append(offsets_, std::as_bytes(std::span(&items_, 1)));
+    x_ = file.open_growing("x", {ElementType::f32, {0, layout_.features}}, meaning_);
+  }
+  void append(ArrayFile& file, const HostSamples& samples) override {
+    const auto features = static_cast<std::size_t>(layout_.features);
+    const auto width = static_cast<std::size_t>(layout_.elements());
+    std::vector<float> x;
+    std::vector<std::int64_t> offsets;
+    for (std::size_t row = 0; row < samples.items().size(); ++row) {
+      const auto items = static_cast<std::size_t>(samples.items()[row]);
+      const auto values = samples.x().subspan(row * width, items * features);
+      x.insert(x.end(), values.begin(), values.end());
+      offsets.push_back(items_ += samples.items()[row]);
+    }
+    file.append(x_, bytes_of(x));
+    file.append(offsets_, bytes_of(offsets));
+  }
+
+ private:
+  SampleLayout layout_;
+  std::int64_t rows_;
+  ArrayMeaning meaning_;
+  ArrayFile::Array x_ = 0, offsets_ = 0;
+  std::int64_t items_ = 0;  ///< of all sets so far
+};
+
+}  // namespace
+
+ExportLayout columns() {
+  return {"columns", "x (and offsets, of sets)",
+          [](const SampleReader& feed) -> std::unique_ptr<ValueArrays> {
+            return feed.layout().kind == SampleKind::set ? make_arrays<RaggedArrays>(feed)
+                                                         : make_arrays<PlainArrays>(feed);
+          }};
+}
+
+}  // namespace wellspring::layouts

@@ -1,0 +1,66 @@
+// Layouts of exported files, each in the file of its name, and what they share. Called by
+// export_layout.cpp; host only.
+#pragma once
+
+#include "core/error.h"
+#include "export/export_layout.h"
+#include "export/sample_reader.h"
+#include "generators/sample_info.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring::layouts {
+
+ExportLayout columns();
+ExportLayout calochallenge();
+ExportLayout jetnet();
+ExportLayout icecube();
+
+/// ExportLayout::make of a layout that has one kind of arrays.
+template <class Arrays>
+std::unique_ptr<ValueArrays> make_arrays(const SampleReader& feed) {
+  return std::make_unique<Arrays>(feed);
+}
+
+/// What every sample of the feed is, where they have one origin.
+inline const SampleInfo* only_info(const SampleReader& feed) {
+  return feed.origins().size() == 1 ? &feed.origins().front().info : nullptr;
+}
+
+/// Of the generator that makes all samples of the feed; null where none does.
+nlohmann::ordered_json parameters_of(const SampleReader& feed);
+
+inline std::int64_t rows_of(const SampleReader& feed) {
+  return static_cast<std::int64_t>(feed.count());
+}
+
+/// Error (config): samples that a layout has no place for.
+[[noreturn]] inline void refuse(const std::string& layout, const std::string& why) {
+  fail(ErrorKind::config, {"these samples do not fit into the layout '" + layout + "'", why,
+                           "export them with --layout columns"});
+}
+
+/// MeV in a unit of energy.
+inline std::optional<double> mev_in(const std::string& unit) {
+  if (unit == "MeV") return 1.0;
+  if (unit == "GeV") return 1000.0;
+  return std::nullopt;
+}
+
+/// The place of a column, of features or latents.
+template <class Info>
+std::optional<std::size_t> place_of(const std::string& name, const std::vector<Info>& columns) {
+  const auto found = std::ranges::find(columns, name, &Info::name);
+  if (found == columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+}  // namespace wellspring::layouts

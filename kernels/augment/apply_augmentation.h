@@ -1,0 +1,58 @@
+// The one place where a sample's augmentation is applied: which source point each output pixel
+// shows, and what becomes of its colour. Host and device.
+#pragma once
+
+#include "kernels/augment/augmentation.h"
+#include "kernels/augment/colour.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
+
+namespace wellspring::detail {
+
+/// Where the N pixels from (x, y) on, in output pixels, are looked up.
+template <int N>
+WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile, int x, int y) {
+  PixelRun<N> run;
+  run.footprint = view.footprint;
+  run.column = x - tile.x0;
+  run.row = y - tile.y0;
+  const float dy = (static_cast<float>(y) + 0.5f) - view.centre_y;
+  const float row_x = math::fma(view.m01, dy, view.origin_x);
+  const float row_y = math::fma(view.m11, dy, view.origin_y);
+  WS_LANES
+  for (int i = 0; i < N; ++i) {
+    const float dx = (static_cast<float>(x + i) + 0.5f) - view.centre_x;
+    run.x[i] = math::fma(view.m00, dx, row_x);
+    run.y[i] = math::fma(view.m10, dx, row_y);
+  }
+  if (!view.projective) {
+    run.in_step = view.m00 == 1 && view.m10 == 0;
+    return run;
+  }
+  WS_LANES
+  for (int i = 0; i < N; ++i) {
+    const float depth = view.depth((static_cast<float>(x + i) + 0.5f) - view.centre_x, dy);
+    run.x[i] = run.x[i] / depth;
+    run.y[i] = run.y[i] / depth;
+  }
+  return run;
+}
+
+/// What the emission pass does to the colours of the N pixels from (x, y) on: everything, or what
+/// comes in front of the passes behind it.
+template <int N>
+WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, ColourRun<N>& colour) {
+  apply_colour(view, 0, view.colour_at_emission, colour.r, colour.g, colour.b);
+  if (view.unfinished) return;
+  normalise(view, colour.r, colour.g, colour.b);
+  erase_box(view, x, y, colour.r, colour.g, colour.b);
+}
+
+/// Whether that is normalisation alone, of pixels of row y.
+WS_INLINE bool only_normalises(const Augmentation& view, int y) {
+  return view.colour_at_emission == 0 && !view.unfinished &&
+         (y < view.erase_y0 || y >= view.erase_y1);
+}
+
+}  // namespace wellspring::detail

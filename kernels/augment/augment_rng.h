@@ -1,0 +1,90 @@
+// The random words of augmentation and the list of colour steps that are drawn from them. Used by
+// what draws an augmentation; host and device.
+//
+// Random words come from (seed, ordinal, view, operation, draw): an operation keeps its words
+// whatever else the list holds and wherever it stands in it.
+#pragma once
+
+#include "kernels/augment/augmentation.h"
+#include "kernels/random/math.h"
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// The random words of one operation on one sample, one after another. The first one decides
+/// whether it happens at all.
+class AugmentRng {
+ public:
+  WS_INLINE AugmentRng(SampleRng rng, AugmentOp op, std::uint32_t view)
+      : rng_(rng), draw_(view << 16 | static_cast<std::uint32_t>(op) << 8) {}
+
+  WS_INLINE std::uint32_t next() {
+    const std::uint32_t lane = used_ & 3u;
+    if (lane == 0) block_ = rng_.block(Purpose::augment, draw_ + (used_ >> 2));
+    ++used_;
+    return block_.word[lane];
+  }
+  WS_INLINE float uniform() { return unit_float(next()); }
+  WS_INLINE float uniform(float low, float high) { return math::lerp(low, high, uniform()); }
+  /// Uniform among the whole numbers 0 ... most.
+  WS_INLINE float whole(float most) {
+    return static_cast<float>(
+        static_cast<std::int32_t>(below(next(), static_cast<std::uint32_t>(most) + 1u)));
+  }
+  /// Whether the operation happens; to be asked first.
+  WS_INLINE bool happens(const AugmentStep& step) { return uniform() < step.probability; }
+  WS_INLINE void key(std::uint32_t (&words)[2]) {
+    words[0] = next();
+    words[1] = next();
+  }
+
+ private:
+  SampleRng rng_;
+  std::uint32_t draw_;
+  Philox4 block_{};
+  std::uint32_t used_ = 0;
+};
+
+namespace detail {
+
+/// The drawn colour steps of a sample, one after another.
+class ColourList {
+ public:
+  WS_INLINE explicit ColourList(Augmentation& a) : a_(a) {}
+
+  /// Leaves out what would change nothing.
+  WS_INLINE void add(AugmentOp op, float value) {
+    const bool factor = op == AugmentOp::brightness || op == AugmentOp::contrast ||
+                        op == AugmentOp::contrast_about_mean || op == AugmentOp::saturation ||
+                        op == AugmentOp::sharpen;
+    const bool idle = (factor && value == 1) || (op == AugmentOp::hue && value == 0) ||
+                      (op == AugmentOp::posterise && value >= 256) ||
+                      (op == AugmentOp::noise && value == 0);
+    if (idle) return;
+    if (takes_a_pass(op) && first_whole_ < 0) first_whole_ = count_;
+    a_.colour[count_] = {op, value};
+    ++count_;
+  }
+  /// The blur stands here.
+  WS_INLINE void mark_blur() { before_blur_ = count_; }
+  WS_INLINE void finish() const {
+    a_.colour_count = count_;
+    a_.colour_before_blur = before_blur_;
+    a_.colour_at_emission = first_whole_ >= 0 ? first_whole_ : before_blur_;
+  }
+
+ private:
+  Augmentation& a_;
+  int count_ = 0, before_blur_ = 0, first_whole_ = -1;
+};
+
+/// Levels of a value of which so many bits are kept.
+WS_INLINE float levels_of(float bits) {
+  return static_cast<float>(1 << static_cast<int>(bits));
+}
+
+}  // namespace detail
+}  // namespace wellspring

@@ -1,0 +1,92 @@
+// The passes behind emission that a list of augmentations may need: operations on whole images,
+// then a blur. Used by sources of images; host only.
+#pragma once
+
+#include "kernels/augment/augmentation.h"
+#include "kernels/augment/augmentation_buffer.h"
+#include "kernels/augment/blur.h"
+#include "kernels/augment/emit_call.h"
+#include "kernels/augment/whole_image.h"
+#include "kernels/runtime/launcher.h"
+#include "kernels/runtime/memory_plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace wellspring {
+
+/// Memory and launches of the passes behind emission. A plan that needs none has none: then
+/// emission writes to the batch, and finish() enqueues nothing.
+class AugmentationPasses {
+ public:
+  /// The plan names the sizes of its images.
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, SampleShape shape,
+            const AugmentationPlan& plan) {
+    plan_ = plan;
+    if (!plan.goes_on()) return;
+    const auto values = static_cast<std::size_t>(rows * shape.elements());
+    drawn_ = memory.reserve<Augmentation>(group, "augmentations", static_cast<std::size_t>(rows));
+    first_ = memory.reserve<float>(group, "images as emitted", values);
+    second_ = memory.reserve<float>(group, "images between passes", values);
+  }
+  /// Launches behind the emission pass.
+  int count() const {
+    if (!plan_.goes_on()) return 0;
+    return 1 + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0);
+  }
+
+  /// The batch that the emission pass fills.
+  BatchView target(BatchView batch) const {
+    if (!plan_.goes_on()) return batch;
+    if (static_cast<std::int64_t>(first_.size()) < batch.size * batch.layout.elements()) {
+      throw std::logic_error("a batch of more rows than were planned");
+    }
+    batch.x = first_.data();
+    batch.dtype = DType::f32;
+    return batch;
+  }
+  /// Enqueues what is left to do. `call.seed` keys the augmentation, as in emission.
+  template <class Launcher>
+  void finish(const Launcher& launch, const EmitCall& call) const {
+    if (!plan_.goes_on()) return;
+    const SampleShape shape = call.batch.layout.shape();
+    launch.map("augmentations of the passes", call.batch.size,
+               DrawAugmentations{plan_, call.slots, call.source, call.seed, drawn_.data()});
+    visit_float(call.batch.dtype, [&]<class T>(T) {
+      auto* const x = static_cast<T*>(call.batch.x);
+      if (plan_.whole_images) finish_whole<T>(launch, call, shape, plan_.blurs() ? nullptr : x);
+      if (plan_.blurs()) blur<T>(launch, call, shape, x);
+    });
+  }
+
+ private:
+  template <class T, class Launcher>
+  void finish_whole(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out) const {
+    const TeamShape team{kSampleTeam.threads,
+                         sizeof(detail::WholeImage) + alignof(detail::WholeImage)};
+    launch.league("operations on whole images", call.batch.size, team,
+                  FinishWholeImages<T>{drawn_.data(), call.slots, call.source, shape, first_.data(),
+                                       second_.data(), out});
+  }
+  template <class T, class Launcher>
+  void blur(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out) const {
+    const Tiling tiling = detail::bands_for(launch.device(), shape);
+    const TeamShape team{detail::members_of(tiling),
+                         sizeof(detail::BlurredSample) + alignof(detail::BlurredSample)};
+    const std::int64_t teams = call.batch.size * tiling.count();
+    const auto pass = [&](const float* in) {
+      return detail::BlurPass{
+          drawn_.data(), plan_.blur_radius, call.slots, call.source, shape, tiling, in};
+    };
+    launch.league("blur along rows", teams, team, BlurRows{pass(first_.data()), second_.data()});
+    launch.league("blur along columns", teams, team, BlurColumns<T>{pass(second_.data()), out});
+  }
+
+  AugmentationPlan plan_;
+  Planned<Augmentation> drawn_;
+  Planned<float> first_, second_;
+};
+
+}  // namespace wellspring

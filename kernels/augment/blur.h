@@ -1,0 +1,183 @@
+// Gaussian blur of a batch of images, the part of augmentation that needs neighbours: two passes
+// behind emission, along rows and along columns, in planned memory. The second one ends the list:
+// colours behind the blur, normalisation, the erased box. Host and device.
+#pragma once
+
+#include "kernels/augment/augmentation.h"
+#include "kernels/augment/augmentation_buffer.h"
+#include "kernels/augment/colour.h"
+#include "kernels/augment/pixel_noise.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/batch/tiling.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/team.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+namespace detail {
+
+/// Of the largest kernel that the table of operations accepts.
+inline constexpr int kMostBlurRadius = 96;
+
+/// What the members of a team share: what was drawn for their sample, and the weights of its
+/// kernel, from the middle outwards.
+struct BlurredSample {
+  Augmentation view;
+  float weight[kMostBlurRadius + 1];
+
+  /// The weight of a pixel at this distance, either way.
+  WS_INLINE float at(int distance) const { return weight[distance < 0 ? -distance : distance]; }
+};
+
+/// All members. The weights of torchvision.transforms.GaussianBlur: the density at whole pixels,
+/// divided by their sum. A sample that is not blurred has one weight.
+template <class Team>
+WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn, int radius) {
+  auto* const sample = team.template scratch<BlurredSample>(1);
+  copy_together(team, drawn, &sample->view);
+  team.sync();
+  if (team.rank() == 0) {
+    const float sigma = sample->view.blur_sigma;
+    float sum = 1;
+    sample->weight[0] = 1;
+    for (int k = 1; k <= radius; ++k) {
+      const float distance = static_cast<float>(k) / (sigma > 0 ? sigma : 1.f);
+      const float weight = sigma > 0 ? math::exp(-0.5f * distance * distance) : 0.f;
+      sample->weight[k] = weight;
+      sum += 2 * weight;
+    }
+    for (int k = 0; k <= radius; ++k) sample->weight[k] /= sum;
+  }
+  team.sync();
+  return *sample;
+}
+
+/// Pixel `i` of `size`, mirrored at the outermost pixels' centres where it lies beyond them, by
+/// less than the size.
+WS_INLINE int mirrored(int i, int size) {
+  const int from_left = i < 0 ? -i : i;
+  return from_left < size ? from_left : 2 * (size - 1) - from_left;
+}
+
+template <int N>
+WS_INLINE void add_pixels(const float* row, const int (&column)[N], int channels, float weight,
+                          ColourRun<N>& sum) {
+  const int g = channels == 3 ? 1 : 0, b = channels == 3 ? 2 : 0;
+  WS_LANES
+  for (int i = 0; i < N; ++i) {
+    const float* const pixel = row + column[i] * channels;
+    sum.r[i] = math::fma(weight, pixel[0], sum.r[i]);
+    sum.g[i] = math::fma(weight, pixel[g], sum.g[i]);
+    sum.b[i] = math::fma(weight, pixel[b], sum.b[i]);
+  }
+}
+
+/// The columns of a run of pixels, moved by `by` and mirrored; beyond the image the last one.
+template <int N>
+WS_INLINE void columns_of_run(int x, int by, int width, int (&column)[N]) {
+  WS_LANES
+  for (int i = 0; i < N; ++i) {
+    const int inside = x + i < width ? x + i : width - 1;
+    column[i] = mirrored(inside + by, width);
+  }
+}
+
+template <int N>
+WS_INLINE void clear(ColourRun<N>& colour) {
+  WS_LANES
+  for (int i = 0; i < N; ++i) colour.r[i] = colour.g[i] = colour.b[i] = 0;
+}
+
+/// What both passes are: a team makes a band of rows of a sample.
+struct BlurPass {
+  const Augmentation* drawn;  ///< [rows]
+  int radius;                 ///< of the plan
+  const Slot* slots;
+  std::uint32_t source;
+  SampleShape shape;
+  Tiling tiling;
+  const float* in;  ///< [rows, shape]
+
+  /// All members of the team of band `index` of all samples. add_run(sample, reach, image, x, y,
+  /// sum) adds up the run of pixels that begins at (x, y); `sum` is then stored in the batch `out`.
+  template <class Team, class AddRun, class T>
+  WS_INLINE void run(Team& team, std::int64_t index, const AddRun& add_run, T* out) const {
+    const std::int64_t b = index / tiling.count();
+    if (slots[b].source != source) return;  // the same for every member
+    const BlurredSample& sample = fetch_blur(team, drawn + b, radius);
+    const int reach = sample.view.blur_sigma > 0 ? radius : 0;
+    const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
+    const std::int64_t image = b * shape.elements();
+    constexpr int kRun = WS_RUN_LENGTH;
+    for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
+      const int x = own.column(), y = tile.y0 + own.row();
+      ColourRun<kRun> sum;
+      clear(sum);
+      add_run(sample, reach, in + image, x, y, sum);
+      const int count = shape.width - x < kRun ? shape.width - x : kRun;
+      store_run(sum, shape.channels, count,
+                out + image + (std::int64_t{y} * shape.width + x) * shape.channels);
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Team functor: one band of rows of a sample, blurred along its rows.
+struct BlurRows : detail::BlurPass {
+  float* out;  ///< [rows, shape]
+
+  static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 4};
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    constexpr int kRun = WS_RUN_LENGTH;
+    run(
+        team, index,
+        [&](const detail::BlurredSample& sample, int reach, const float* image, int x, int y,
+            ColourRun<kRun>& sum) WS_INLINED {
+          const float* const row = image + std::int64_t{y} * shape.width * shape.channels;
+          int column[kRun];
+          for (int k = -reach; k <= reach; ++k) {
+            detail::columns_of_run<kRun>(x, k, shape.width, column);
+            detail::add_pixels<kRun>(row, column, shape.channels, sample.at(k), sum);
+          }
+        },
+        out);
+  }
+};
+
+/// Team functor: one band of rows of a sample, blurred along its columns and finished.
+template <class T>
+struct BlurColumns : detail::BlurPass {
+  T* out;  ///< of the batch
+
+  static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 3};
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    constexpr int kRun = WS_RUN_LENGTH;
+    run(
+        team, index,
+        [&](const detail::BlurredSample& sample, int reach, const float* image, int x, int y,
+            ColourRun<kRun>& sum) WS_INLINED {
+          const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
+          int column[kRun];
+          detail::columns_of_run<kRun>(x, 0, shape.width, column);
+          for (int k = -reach; k <= reach; ++k) {
+            detail::add_pixels<kRun>(image + detail::mirrored(y + k, shape.height) * row_elements,
+                                     column, shape.channels, sample.at(k), sum);
+          }
+          const Augmentation& view = sample.view;
+          apply_colour(view, view.colour_before_blur, view.colour_count, sum.r, sum.g, sum.b);
+          normalise(view, sum.r, sum.g, sum.b);
+          erase_box(view, x, y, sum.r, sum.g, sum.b);
+          fill_box(view, x, y, sum);
+        },
+        out);
+  }
+};
+
+}  // namespace wellspring

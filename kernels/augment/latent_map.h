@@ -1,0 +1,144 @@
+// Truth under augmentation: where the thing that a latent describes is seen after the geometry that
+// was drawn for its sample. Host and device.
+#pragma once
+
+#include "kernels/augment/augmentation.h"
+#include "kernels/random/math.h"
+#include "kernels/runtime/macros.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// How a latent moves with the picture.
+enum class LatentRole : std::uint8_t {
+  fixed,        ///< not at all: a count, a class
+  colour,       ///< not at all, but operations on colours change it, and it is not followed
+  position_x,   ///< of a point, from the left; its position_y is the next one in the list
+  position_y,   ///< of a point, from the top
+  thing_x,      ///< as position_x, of a thing that may not be there: its position_y and its length
+                ///< are the next two in the list. Length 0: it is not there
+  angle,        ///< of a thing that is its own mirror image about its upright axis, radians in
+                ///< [0, 2 pi), counterclockwise as seen; 0 is upright
+  direction,    ///< of a vector, radians in [0, 2 pi), counterclockwise as seen; 0 points right
+  length,       ///< the square root of an area
+  wave_period,  ///< of a plane wave cos(2 pi t), t linear in the place; its wave_angle and its
+                ///< wave_phase are the next two in the list. 0: there is no wave
+  wave_angle,   ///< where t grows: as a direction, across the crests and not along them
+  wave_phase,   ///< t at the upper left corner of the image, in [0, 1) periods
+  unmapped,     ///< depends on the geometry in a way that is not followed
+};
+
+inline constexpr int kMostLatents = 64;
+
+/// The roles of a row of latents, as plain data for a functor.
+struct LatentRoles {
+  std::int32_t count = 0;
+  float source_side = 1, out_side = 1;  ///< pixels: the unit of fractions, before and after
+  LatentRole role[kMostLatents] = {};
+  bool fraction[kMostLatents] = {};  ///< positions, lengths, periods in image sides, else pixels
+
+  WS_INLINE float source_unit(int i) const { return fraction[i] ? source_side : 1.f; }
+  WS_INLINE float out_unit(int i) const { return fraction[i] ? out_side : 1.f; }
+};
+
+/// The linear map from source to output pixels about the centre of the image, and its inverse.
+struct SeenFrom {
+  float m00, m01, m10, m11;
+  float xx, xy, yx, yy;  ///< source pixels an output pixel, at the centre
+
+  WS_INLINE explicit SeenFrom(const Augmentation& a) {
+    // The derivative of the map from output to source at the centre.
+    const float d = 1 / a.w;
+    xx = (a.m00 - a.origin_x * d * a.w_x) * d;
+    xy = (a.m01 - a.origin_x * d * a.w_y) * d;
+    yx = (a.m10 - a.origin_y * d * a.w_x) * d;
+    yy = (a.m11 - a.origin_y * d * a.w_y) * d;
+    const float inverse = 1 / (xx * yy - xy * yx);
+    m00 = yy * inverse;
+    m01 = -xy * inverse;
+    m10 = -yx * inverse;
+    m11 = xx * inverse;
+  }
+};
+
+namespace detail {
+/// The angle of a vector in [0, 2 pi), counterclockwise from the right; y points down.
+WS_INLINE float angle_of(float x, float y) {
+  const float angle = math::atan2(-y, x);
+  const float positive = angle < 0 ? angle + math::kTau : angle;
+  return positive >= math::kTau ? 0.f : positive;
+}
+
+/// Maps period, angle and phase of a wave: with source = J output + s the wave k . source + phase
+/// is (k J) . output + (phase + k . s).
+WS_INLINE void map_wave(const Augmentation& a, const SeenFrom& view, float unit, float out_unit,
+                        float* wave) {
+  const float period = wave[0] * unit;
+  if (!(period > 0)) return;
+  const math::SinCos turn = math::sincos(wave[1]);
+  const float kx = turn.cosine / period, ky = -turn.sine / period;
+  const float x = kx * view.xx + ky * view.yx, y = kx * view.xy + ky * view.yy;
+  const float at_centre = (kx * a.origin_x + ky * a.origin_y) / a.w;
+  const float phase = math::fract((wave[2] + at_centre) - (x * a.centre_x + y * a.centre_y));
+  wave[0] = 1 / (math::sqrt(x * x + y * y) * out_unit);
+  wave[1] = angle_of(x, y);
+  wave[2] = phase < 1 ? phase : 0.f;
+}
+}  // namespace detail
+
+/// Maps a row of latents in place. Exact but for rounding where the augmentation is affine: an
+/// angle then follows the upright axis, a length the square root of the area, a wave is another
+/// wave. Under perspective positions are exact, angles, lengths and waves those at the centre of
+/// the image.
+WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, float* latents) {
+  const SeenFrom view(a);
+  const float scale = math::sqrt(math::abs(view.m00 * view.m11 - view.m01 * view.m10));
+  for (int i = 0; i < roles.count; ++i) {
+    switch (roles.role[i]) {
+      case LatentRole::thing_x:
+        if (!(latents[i + 2] > 0)) break;
+        [[fallthrough]];
+      case LatentRole::position_x: {
+        // Solves (m - p w) d = p w - origin for d: p is the point in the source.
+        const float x = latents[i] * roles.source_unit(i),
+                    y = latents[i + 1] * roles.source_unit(i + 1);
+        const float xx = a.m00 - x * a.w_x, xy = a.m01 - x * a.w_y;
+        const float yx = a.m10 - y * a.w_x, yy = a.m11 - y * a.w_y;
+        const float rx = x * a.w - a.origin_x, ry = y * a.w - a.origin_y;
+        const float inverse = 1 / (xx * yy - xy * yx);
+        latents[i] = ((yy * rx - xy * ry) * inverse + a.centre_x) / roles.out_unit(i);
+        latents[i + 1] = ((xx * ry - yx * rx) * inverse + a.centre_y) / roles.out_unit(i + 1);
+        break;
+      }
+      case LatentRole::angle: {
+        const math::SinCos turn = math::sincos(latents[i]);
+        const float x = -turn.sine, y = -turn.cosine;  // upright, in pixels
+        const float sx = view.m00 * x + view.m01 * y, sy = view.m10 * x + view.m11 * y;
+        latents[i] = detail::angle_of(-sy, sx);  // turned back by a quarter
+        break;
+      }
+      case LatentRole::direction: {
+        const math::SinCos turn = math::sincos(latents[i]);
+        const float x = turn.cosine, y = -turn.sine;
+        latents[i] = detail::angle_of(view.m00 * x + view.m01 * y, view.m10 * x + view.m11 * y);
+        break;
+      }
+      case LatentRole::length:
+        latents[i] = latents[i] * roles.source_unit(i) * scale / roles.out_unit(i);
+        break;
+      case LatentRole::wave_period:
+        detail::map_wave(a, view, roles.source_unit(i), roles.out_unit(i), latents + i);
+        break;
+      case LatentRole::position_y:
+      case LatentRole::wave_angle:
+      case LatentRole::wave_phase:
+      case LatentRole::fixed:
+      case LatentRole::colour:
+      case LatentRole::unmapped:
+        break;
+    }
+  }
+}
+
+}  // namespace wellspring

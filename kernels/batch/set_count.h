@@ -1,0 +1,32 @@
+// How many items the set of a row has, written beside it. For emissions of sets, made or stored.
+// Host and device.
+#pragma once
+
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/macros.h"
+
+#include <cstdint>
+
+namespace wellspring::detail {
+
+/// Adds to a counter that other rows of the batch add to as well.
+WS_INLINE void count_up(unsigned long long* counter, unsigned long long n) {
+#if WS_DEVICE_CODE
+  atomicAdd(counter, n);
+#else
+  __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+#endif
+}
+
+/// `count`: items that the set has, of which the row keeps as many as it has room for. What had
+/// none is counted.
+WS_INLINE void write_count(const BatchView& batch, std::int64_t b, int count) {
+  const int kept = count < batch.layout.items ? count : batch.layout.items;
+  if (batch.count != nullptr) batch.count[b] = kept;
+  if (kept < count && batch.overflow != nullptr) {
+    count_up(&batch.overflow->samples, 1);
+    count_up(&batch.overflow->items, static_cast<unsigned long long>(count - kept));
+  }
+}
+
+}  // namespace wellspring::detail

@@ -1,0 +1,181 @@
+// Scene and augmentation of every image of a batch, drawn once by one launch into planned memory
+// and read by all that paint it. For the forms of emission that make images. Host and device.
+//
+// An image functor draws with
+//
+//     struct Scene;                                     one sample's parameters, trivially copyable
+//     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
+//     Scene draw(const SampleKey&, TruthOf<F>&) const;
+//
+// or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth),
+// or, where a scene is larger than a thread's registers, void draw(key, scene, truth), which writes
+// it in the plan's memory as it goes. One whose samples differ in what they cost may say so,
+//
+//     float cost(const Scene&) const;                   beside the others, in any unit
+//
+// and a host begins with the costliest (kernels/runtime/launch.h).
+#pragma once
+
+#include "kernels/augment/augmentation.h"
+#include "kernels/augment/augmentation_draw.h"
+#include "kernels/augment/emit_call.h"
+#include "kernels/augment/latent_map.h"
+#include "kernels/batch/sample.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/launcher.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/team.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace wellspring {
+
+/// Stored images: what their scene is depends on how it is looked at.
+template <class F>
+concept DrawsAugmented = requires(const F& image, const SampleKey& key, const Augmentation& view,
+                                  TruthOf<F>& truth) {
+  image.draw(key, view, truth);
+};
+/// Scenes of hundreds of bytes.
+template <class F>
+concept DrawsInPlace = requires(const F& image, const SampleKey& key, typename F::Scene& scene,
+                                TruthOf<F>& truth) {
+  image.draw(key, scene, truth);
+};
+/// Frames of a field: their scene is that of the chain which they belong to.
+template <class F>
+concept EvolvesField = requires {
+  typename F::Field;
+};
+
+/// Whose samples' costs are known once they are drawn.
+template <class F>
+concept TellsCost = requires(const F& image, const typename F::Scene& scene) {
+  image.cost(scene);
+};
+
+/// What was drawn for one sample.
+template <class F>
+struct DrawnImage {
+  typename F::Scene scene;
+  Augmentation view;
+};
+
+/// Map functor: draws one row's scene and augmentation, and writes its truth.
+template <class F>
+struct DrawImages {
+  F image;
+  const Slot* slots;
+  std::uint32_t source;
+  std::uint64_t seed;
+  AugmentationPlan plan;
+  LatentRoles roles;
+  SampleShape source_shape;
+  BatchView batch;
+  DrawnImage<F>* drawn;
+
+  static constexpr LaunchBound kLaunchBound = kSampleThread;
+
+  WS_HD void operator()(std::int64_t b) const {
+    const Slot slot = slots[b];
+    if (slot.source != source) return;
+    TruthOf<F> truth;
+    const Augmentation view = draw_augmentation(plan, {seed, slot.ordinal});
+    drawn[b].view = view;
+    const SampleKey key{{seed, slot.sample}, slot, source_shape};
+    if constexpr (DrawsInPlace<F>) {
+      image.draw(key, drawn[b].scene, truth);
+    } else if constexpr (DrawsAugmented<F>) {
+      drawn[b].scene = image.draw(key, view, truth);
+    } else if constexpr (EvolvesField<F>) {
+      const auto at = image.schedule().locate(slot.sample);
+      drawn[b].scene = image.draw(SampleKey{{seed, at.chain}, slot, source_shape}, at, truth);
+    } else {
+      drawn[b].scene = image.draw(key, truth);
+    }
+    if (plan.geometry_count > 0) map_latents(view, roles, truth.latents);
+    detail::write_truth(batch, b, truth);
+  }
+};
+
+namespace detail {
+
+/// visit_float for the type of x of a functor: of planes f32 alone, since depths need it.
+template <class F, class Visit>
+void visit_x(DType dtype, const Visit& visit) {
+  if constexpr (requires { F::kOnlyF32; }) {
+    visit(float{});
+  } else {
+    visit_float(dtype, visit);
+  }
+}
+
+/// The plan with the sizes of its images, where it does not name them. Throws std::logic_error
+/// where it names others.
+inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
+                               const BatchView& batch, std::string_view name) {
+  const FrameSize source = frame_of(source_shape), out = frame_of(batch.layout.shape());
+  if (plan.source == FrameSize{} && plan.out == FrameSize{}) {
+    plan.source = source;
+    plan.out = out;
+  }
+  if (plan.source != source || plan.out != out) {
+    throw std::logic_error(std::string(name) + ": the augmentation is planned for other sizes");
+  }
+  return plan;
+}
+
+}  // namespace detail
+
+/// The memory of what is drawn, a row each.
+template <class F>
+class DrawnImages {
+  static_assert(std::is_trivially_copyable_v<DrawnImage<F>>);
+
+ public:
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
+    drawn_ = memory.reserve<DrawnImage<F>>(group, "scenes", static_cast<std::size_t>(rows));
+  }
+
+  /// Enqueues the draw. `source_shape`: shape of what the functor describes.
+  template <class Launcher>
+  const DrawnImage<F>* draw(const Launcher& launch, std::string_view name, const F& image,
+                            SampleShape source_shape, const EmitCall& call) const {
+    if (static_cast<std::int64_t>(drawn_.size()) < call.batch.size) {
+      throw std::logic_error(std::string(name) + ": a batch of more rows than were planned");
+    }
+    launch.map(name, call.batch.size,
+               DrawImages<F>{image, call.slots, call.source, call.seed,
+                             detail::fitted(call.augmentation, source_shape, call.batch, name),
+                             call.roles, source_shape, call.batch, drawn_.data()});
+    return drawn_.data();
+  }
+
+ private:
+  Planned<DrawnImage<F>> drawn_;
+};
+
+namespace detail {
+
+/// Scratch of a team for what fetch() copies, with room for its alignment.
+template <class F>
+constexpr std::size_t drawn_scratch() {
+  return sizeof(DrawnImage<F>) + alignof(DrawnImage<F>);
+}
+
+/// All members: a copy in scratch of what was drawn.
+template <class F, class Team>
+WS_INLINE const DrawnImage<F>& fetch(Team& team, const DrawnImage<F>* drawn) {
+  auto* const copy = team.template scratch<DrawnImage<F>>(1);
+  copy_together(team, drawn, copy);
+  team.sync();
+  return *copy;
+}
+
+}  // namespace detail
+}  // namespace wellspring

@@ -1,6 +1,0 @@
-#include "kernels/emission/whole_image.h"
-#include "kernels/launch.cuh"
-
-WS_CUDA_MAP(wellspring::DrawAugmentations);
-WS_CUDA_TEAM(wellspring::FinishWholeImages<float>);
-WS_CUDA_TEAM(wellspring::FinishWholeImages<wellspring::bf16>);

@@ -1,0 +1,15 @@
+#include "kernels/ops/learning_rate.h"
+
+#include "kernels/runtime/launch.h"
+
+namespace wellspring::ops {
+
+void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state) {
+  map(stream, "begin_step", 1, BeginStep{schedule, state});
+}
+
+void end_step(Stream& stream, StepState* state) {
+  map(stream, "end_step", 1, EndStep{state});
+}
+
+}  // namespace wellspring::ops

@@ -1,0 +1,169 @@
+// Launchers: the only way from a functor to a device. Host only; the CUDA side is
+// kernels/runtime/launch.cuh.
+//
+//   map(stream, name, n, f)                       f(i) for i in [0, n), in any order
+//   league(stream, name, n, {size, scratch}, f)   f(team, i) for i in [0, n), a team each
+//
+// A functor is a named, trivially copyable type that depends on nothing but its members and device
+// memory. For CUDA, a .cu file beside the functor's header instantiates it with one line,
+//
+//   WS_CUDA_MAP(wellspring::ops::ReluForward<float>);
+//   WS_CUDA_TEAM(wellspring::DeadLeavesEmit<float>);
+//
+// (outside of any namespace), and the linker reports any that was forgotten. A kernel that is
+// compiled elsewhere is launched by launch_kernel.
+//
+// A team functor may say what each of its teams costs, cost(i): threads of a host then begin with
+// the costliest.
+#pragma once
+
+#include "kernels/runtime/kernel_handle.h"
+#include "kernels/runtime/launch_bound.h"
+#include "kernels/runtime/solo_team.h"
+#include "kernels/runtime/stream.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace wellspring {
+
+/// How large a team is on CUDA and how much scratch each has anywhere.
+struct TeamShape {
+  int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to what the
+                                  ///< functor's launch_bound() has, or where it shares_warps() a
+                                  ///< smaller power of 2; hosts use one
+  std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
+                                  ///< included, up to scratch_limit(device), or, where it is
+                                  ///< asked for on hosts alone, kHostScratchBytes
+};
+
+/// Of all teams of a block: teams that are smaller than a warp share one.
+std::size_t block_scratch_bytes(TeamShape shape);
+
+namespace detail {
+/// Throws std::logic_error for a shape or count that CUDA would refuse, on every back end, so that
+/// a test without a GPU finds it. `bound` and `shares_warps`: the functor's.
+void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
+                  bool shares_warps, Device device);
+void check_map(std::string_view name, std::int64_t n, LaunchBound bound);
+}  // namespace detail
+
+namespace cuda {
+/// Enqueues a kernel on a stream of a GPU. `parameters` are copied. Errors (device) name the
+/// kernel.
+void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
+                   const void* parameters, std::size_t bytes);
+LaunchShape map_shape(std::int64_t n, LaunchBound bound);
+LaunchShape league_shape(std::int64_t n, TeamShape shape);
+}  // namespace cuda
+
+/// A kernel that exists already, and what does the same on the host, given the same parameters.
+struct CompiledKernel {
+  std::string name;                            ///< of the node in a recorded step
+  KernelHandle* device = nullptr;              ///< null where the host alone runs it
+  std::function<void(const void*)> host = {};  ///< empty where a GPU alone runs it
+};
+
+/// Enqueues it once on the stream's device. `parameters`: a trivially copyable block, copied; on a
+/// GPU the kernel's one parameter. std::logic_error where the device has no such kernel, or a shape
+/// that no device takes.
+void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
+                   const void* parameters, std::size_t bytes);
+template <class Block>
+void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
+                   const Block& block) {
+  static_assert(std::is_trivially_copyable_v<Block> && alignof(Block) <= 16);
+  launch_kernel(stream, kernel, shape, &block, sizeof block);
+}
+
+namespace host {
+
+template <class F>
+void run_map(std::int64_t n, int threads, const F& f) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > 1)
+  for (std::int64_t i = 0; i < n; ++i) f(i);
+}
+
+/// A functor whose teams differ in cost and who knows by how much beforehand: cost(i), in any unit.
+template <class F>
+concept KnowsCosts = requires(const F& f) {
+  f.cost(std::int64_t{});
+};
+
+/// Numbers of n teams, the costliest first: whoever comes last then has little left to do, and the
+/// other threads wait little for it. Valid until this thread asks for others.
+template <KnowsCosts F>
+const std::int64_t* costliest_first(std::int64_t n, const F& f) {
+  thread_local std::vector<std::int64_t> order;
+  order.resize(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::sort(order.begin(), order.end(), [&f](std::int64_t a, std::int64_t b) {
+    const auto of_a = f.cost(a), of_b = f.cost(b);
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
+  return order.data();
+}
+
+template <class F>
+void run_league(std::int64_t n, int threads, TeamShape shape, const F& f) {
+  const std::int64_t* order = nullptr;
+  if constexpr (KnowsCosts<F>) {
+    if (threads > 1) order = costliest_first(n, f);
+  }
+#pragma omp parallel num_threads(threads) if (n > 1)
+  {
+    // One scratch block a thread, kept between launches so that steady state allocates nothing.
+    thread_local std::vector<std::max_align_t> block;
+    const std::size_t units = shape.scratch_bytes / sizeof(std::max_align_t) + 1;
+    if (block.size() < units) block.resize(units);
+#pragma omp for schedule(dynamic, 1) nowait
+    for (std::int64_t i = 0; i < n; ++i) {
+      SoloTeam team({reinterpret_cast<std::byte*>(block.data()), shape.scratch_bytes, 0});
+      f(team, order == nullptr ? i : order[i]);
+    }
+  }
+}
+
+}  // namespace host
+
+template <class F>
+void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
+  static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
+  detail::check_map(name, n, launch_bound<F>());
+  if (n == 0) return;
+#if WELLSPRING_CUDA
+  if (stream.device().is_cuda()) {
+    const MapBlock<F> block{n, f};
+    return cuda::launch_kernel(stream, cuda::map_kernel<F>(), cuda::map_shape(n, launch_bound<F>()),
+                               &block, sizeof block);
+  }
+#endif
+  stream.run(NodeKind::kernel, name,
+             [n, active = stream.active_threads(), f] { host::run_map(n, active->count(), f); });
+}
+
+template <class F>
+void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape shape, const F& f) {
+  static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
+  detail::check_league(name, n, shape, launch_bound<F>(), shares_warps<F>(), stream.device());
+  if (n == 0) return;
+#if WELLSPRING_CUDA
+  if (stream.device().is_cuda()) {
+    const LaunchShape launched = cuda::league_shape(n, shape);
+    const LeagueBlock<F> block{n, launched.scratch_bytes / static_cast<unsigned>(launched.teams),
+                               f};
+    return cuda::launch_kernel(stream, cuda::league_kernel<F>(), launched, &block, sizeof block);
+  }
+#endif
+  stream.run(NodeKind::kernel, name, [n, active = stream.active_threads(), shape, f] {
+    host::run_league(n, active->count(), shape, f);
+  });
+}
+
+}  // namespace wellspring

@@ -1,0 +1,36 @@
+#include "kernels/runtime/cuda_check.h"
+#include "kernels/runtime/launch.h"
+
+#include <cuda_runtime_api.h>
+
+namespace wellspring::cuda {
+namespace {
+
+/// Shared memory that a launch may ask for without opting in.
+constexpr std::size_t kPlainScratchBytes = 48 * 1024;
+
+/// Lets the kernel have all the shared memory of the current device that is not its own already.
+void grant_scratch(KernelHandle& kernel, Device device) {
+  if (kernel.exchange_granted(device.index)) return;
+  cudaFuncAttributes attributes{};
+  WS_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel.function()));
+  const std::size_t bytes = scratch_limit(device) - attributes.sharedSizeBytes;
+  WS_CUDA_CHECK(cudaFuncSetAttribute(kernel.function(), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(bytes)));
+}
+
+}  // namespace
+
+void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
+                   const void* parameters, std::size_t) {
+  const DeviceScope scope(stream.device().index);
+  if (shape.scratch_bytes > kPlainScratchBytes) grant_scratch(kernel, stream.device());
+  void* arguments[] = {const_cast<void*>(parameters)};  // the runtime reads them only
+  check(cudaLaunchKernel(
+            kernel.function(), dim3(static_cast<unsigned>(shape.blocks)),
+            dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.teams)),
+            arguments, shape.scratch_bytes, static_cast<cudaStream_t>(stream.native())),
+        kernel.name(), __FILE__, __LINE__);
+}
+
+}  // namespace wellspring::cuda

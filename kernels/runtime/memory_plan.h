@@ -1,0 +1,159 @@
+// Two-phase memory: first everything is reserved and printed, then one allocation a space is made
+// and no pointer ever moves. Host only.
+#pragma once
+
+#include "core/error.h"
+#include "kernels/runtime/device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+enum class MemorySpace : std::uint8_t {
+  device,  ///< memory of the plan's device
+  host,    ///< page-locked host memory (ordinary memory on a CPU plan)
+};
+
+/// Every block begins on such a boundary: what cudaMalloc gives, and what wide vector loads want.
+inline constexpr std::size_t kBlockAlignment = 256;
+
+/// Debug and sanitizer builds put guard words behind every block, see MemoryPlan::check_guards.
+#if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
+inline constexpr bool kMemoryGuards = true;
+#else
+inline constexpr bool kMemoryGuards = false;
+#endif
+
+/// What becomes of a block's bytes from one step to the next.
+enum class Persistence : std::uint8_t {
+  none,     ///< written before it is read, within a step; or never changed after loading
+  derived,  ///< state that can be computed from stored state: restored in memory, not kept in files
+  stored,   ///< state: the next step depends on what this one left there
+};
+
+/// One line of the printed budget.
+struct Reservation {
+  std::string group;  ///< "parameters", "activations", "data", ...
+  std::string name;
+  std::size_t bytes = 0;
+  std::size_t alignment = kBlockAlignment;  ///< a power of two, at least kBlockAlignment
+  MemorySpace space = MemorySpace::device;
+  Persistence persistence = Persistence::none;
+};
+
+/// A block of device memory that a step changes and a later one reads. All blocks of a plan
+/// together, in the order of reservation, are the state of whatever the plan belongs to: copied
+/// they are a snapshot, compared they say whether two ways of doing a step agree, and those that
+/// are stored make up a checkpoint.
+struct StateBlock {
+  std::string name;      ///< "group/name", unlike that of any other state block of the plan
+  void* data = nullptr;  ///< device memory
+  std::size_t bytes = 0;
+  Persistence persistence = Persistence::stored;
+};
+
+namespace detail {
+struct MemoryCell {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  std::string name;        ///< "group/name"
+  bool committed = false;  ///< data is valid: the plan is committed and alive
+};
+/// Throws std::logic_error before commit and after the plan's end.
+void* committed(const MemoryCell& cell);
+/// count * size; Error (device) naming the block when that is more than a size_t holds.
+std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
+                          std::size_t size);
+}  // namespace detail
+
+/// A typed block of a plan: sized now, addressed after MemoryPlan::commit. Copies share the block;
+/// it must not be used after its plan is gone. A default-made one is no block: size 0, data null.
+template <class T>
+class Planned {
+ public:
+  Planned() = default;
+  explicit Planned(std::shared_ptr<detail::MemoryCell> cell) : cell_(std::move(cell)) {}
+  T* data() const { return cell_ ? static_cast<T*>(detail::committed(*cell_)) : nullptr; }
+  std::size_t size() const { return cell_ ? cell_->bytes / sizeof(T) : 0; }
+  std::size_t bytes() const { return cell_ ? cell_->bytes : 0; }
+  explicit operator bool() const { return cell_ != nullptr; }
+
+ private:
+  std::shared_ptr<detail::MemoryCell> cell_;
+};
+
+class MemoryPlan {
+ public:
+  explicit MemoryPlan(Device device);
+  ~MemoryPlan();
+  MemoryPlan(const MemoryPlan&) = delete;
+  MemoryPlan& operator=(const MemoryPlan&) = delete;
+
+  Device device() const { return device_; }
+
+  template <class T>
+  Planned<T> reserve(std::string group, std::string name, std::size_t count,
+                     MemorySpace space = MemorySpace::device) {
+    const std::size_t bytes = detail::checked_bytes(group, name, count, sizeof(T));
+    return Planned<T>(reserve_bytes(
+        {std::move(group), std::move(name), bytes, std::max(alignof(T), kBlockAlignment), space}));
+  }
+  /// Device memory whose content is state, see StateBlock. Errors (std::logic_error): as
+  /// reserve_bytes; the plan has a state block of this name; `persistence` is none.
+  template <class T>
+  Planned<T> reserve_state(std::string group, std::string name, std::size_t count,
+                           Persistence persistence = Persistence::stored) {
+    const std::size_t bytes = detail::checked_bytes(group, name, count, sizeof(T));
+    return Planned<T>(reserve_state_bytes({std::move(group), std::move(name), bytes,
+                                           std::max(alignof(T), kBlockAlignment),
+                                           MemorySpace::device, persistence}));
+  }
+  /// The blocks of reserve_state in the order of their reservation. Error (std::logic_error) before
+  /// commit.
+  std::vector<StateBlock> state() const;
+  /// Untyped. Error (std::logic_error) after commit.
+  std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
+
+  /// Bytes reserved in a space, guard words and padding included.
+  std::size_t total_bytes(MemorySpace space) const;
+  /// The budget as a table, a line a group, largest first, with the total and the limit.
+  std::string table() const;
+  /// Whether it fits, before anything is allocated. Error (device) with the table when not: into
+  /// `limit_bytes` of device memory (0: what the device has free), or what the host has for it.
+  void check(std::size_t limit_bytes = 0);
+  /// Checks, and makes one zero-filled allocation a space. Errors as check().
+  void commit(std::size_t limit_bytes = 0);
+  bool committed() const { return committed_; }
+  /// Debug and sanitizer builds put guard words behind every block; throws std::logic_error naming
+  /// the block whose guard was overwritten. Waits for the device. No effect in release builds.
+  void check_guards() const;
+  std::span<const Reservation> reservations() const { return reservations_; }
+
+ private:
+  std::shared_ptr<detail::MemoryCell> reserve_state_bytes(Reservation reservation);
+  [[noreturn]] void refuse(MemorySpace space, std::string why) const;
+  void allocate(MemorySpace space);
+  void release() noexcept;
+
+  Device device_;
+  std::vector<Reservation> reservations_;
+  std::vector<std::shared_ptr<detail::MemoryCell>> cells_;
+  std::vector<std::size_t> offsets_;                ///< of each block within its space
+  std::array<std::size_t, 2> totals_ = {0, 0};      ///< by MemorySpace
+  std::array<void*, 2> base_ = {nullptr, nullptr};  ///< by MemorySpace
+  std::size_t limit_bytes_ = 0;                     ///< of device memory; 0 before check
+  bool committed_ = false;
+};
+
+/// How many allocations of device and page-locked memory this process has made so far; must stand
+/// still after step 2 of a run.
+std::uint64_t device_allocation_count() noexcept;
+
+}  // namespace wellspring

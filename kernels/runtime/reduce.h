@@ -1,0 +1,88 @@
+// Reductions in a fixed order, for team functors: equal bits for any team size, on host and device.
+// Called by operations and generators that sum over pixels or features. Host and device.
+//
+// Element i belongs to lane i % 256. A lane takes its elements in order of i; then the 256 lanes
+// are folded as a tree, 128 onto 128, 64 onto 64, and so on. Which member of the team works on
+// which lane changes nothing. The error of a sum of n terms grows with n / 256 + 8 roundings, not
+// n.
+#pragma once
+
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/team.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// How many lanes a reduction has, and so how many T of scratch it needs. Part of every result's
+/// bits: never change it.
+inline constexpr int kReduceLanes = 256;
+
+/// combine(... combine(identity, load(0)) ..., load(n - 1)) in the fixed order above; every member
+/// gets the result. combine(x, identity) is x. `lanes`: kReduceLanes T of scratch, free again when
+/// the call returns. All members call it together.
+template <class Team, class T, class Load, class Combine>
+WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load, Combine combine) {
+  if constexpr (LoneTeam<Team>) {
+    // One member: walk memory in order with all lanes side by side, which vectorises. The lanes are
+    // a local array, so that the compiler knows that no load reads what was just written.
+    T lane[kReduceLanes];
+    int used = kReduceLanes;  // the others stay at the identity, which changes nothing
+    while (used > 1 && used / 2 >= n) used /= 2;
+    for (int l = 0; l < used; ++l) lane[l] = identity;
+    const std::int64_t whole = n - n % kReduceLanes;
+    for (std::int64_t begin = 0; begin < whole; begin += kReduceLanes) {
+      for (int l = 0; l < kReduceLanes; ++l) lane[l] = combine(lane[l], load(begin + l));
+    }
+    for (std::int64_t i = whole; i < n; ++i) lane[i - whole] = combine(lane[i - whole], load(i));
+    for (int half = used / 2; half > 0; half /= 2) {
+      for (int l = 0; l < half; ++l) lane[l] = combine(lane[l], lane[l + half]);
+    }
+    return lane[0];
+  } else {
+    for (int l = team.rank(); l < kReduceLanes; l += team.size()) {
+      T value = identity;
+      for (std::int64_t i = l; i < n; i += kReduceLanes) value = combine(value, load(i));
+      lanes[l] = value;
+    }
+    for (int half = kReduceLanes / 2; half > 0; half /= 2) {
+      team.sync();
+      for (int l = team.rank(); l < half; l += team.size()) {
+        lanes[l] = combine(lanes[l], lanes[l + half]);
+      }
+    }
+    team.sync();
+    const T result = lanes[0];
+    team.sync();  // all have read it: the scratch may be used again
+    return result;
+  }
+}
+
+namespace detail {
+struct Adder {
+  template <class T>
+  WS_INLINE T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Larger {
+  template <class T>
+  WS_INLINE T operator()(T a, T b) const {
+    return b > a ? b : a;
+  }
+};
+}  // namespace detail
+
+/// load(0) + ... + load(n - 1), 0 for n = 0; T is float, double or an integer.
+template <class Team, class T, class Load>
+WS_HD T team_sum(Team& team, T* lanes, std::int64_t n, Load load) {
+  return team_reduce(team, lanes, n, T(0), load, detail::Adder{});
+}
+
+/// The largest of load(0), ..., load(n - 1) and `lowest`. NaN is never the largest.
+template <class Team, class T, class Load>
+WS_HD T team_max(Team& team, T* lanes, std::int64_t n, T lowest, Load load) {
+  return team_reduce(team, lanes, n, lowest, load, detail::Larger{});
+}
+
+}  // namespace wellspring

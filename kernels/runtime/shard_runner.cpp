@@ -1,0 +1,97 @@
+#include "kernels/runtime/shard_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <omp.h>
+#include <stdexcept>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+class WorkList final : public WorkRecorder {
+ public:
+  void add(NodeKind kind, std::string_view name, std::function<void()> work) override {
+    if (kind != NodeKind::kernel && kind != NodeKind::memset && kind != NodeKind::copy_on_device)
+      throw std::logic_error(fmt::format("'{}' in a shard: it leaves the device", name));
+    work_.push_back(std::move(work));
+  }
+  void run() const {
+    for (const auto& work : work_) work();
+  }
+
+ private:
+  std::vector<std::function<void()>> work_;
+};
+
+/// lists: by shard, then by thread.
+void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threads) {
+  std::exception_ptr failure;
+  const int threads = std::min(active_threads, static_cast<int>(lists.front().size()));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    try {
+      lists[i][static_cast<std::size_t>(omp_get_thread_num())].run();
+    } catch (...) {
+#pragma omp critical(wellspring_shard_failure)
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+constexpr std::int64_t kBlock = 4096;  // 16 KiB: a sum stays in a first-level cache
+
+/// Values [first, first + count) of one sum.
+void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {
+  float* out = sum.out + first;
+  std::size_t next = 0;
+  if (!sum.kept) std::copy_n(sum.parts[next++] + first, count, out);
+  for (; next < sum.parts.size(); ++next) {
+    const float* part = sum.parts[next] + first;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) out[i] += part[i];
+  }
+}
+
+}  // namespace
+
+void ShardRunner::enqueue(Stream& to, std::string_view name, Workers crew,
+                          const std::function<void(Place, Stream&)>& record) {
+  const std::size_t threads = std::min(crew.threads, static_cast<std::size_t>(to.threads()));
+  const auto lists = std::make_shared<std::vector<std::vector<WorkList>>>(crew.shards);
+  for (std::size_t shard = 0; shard < crew.shards; ++shard) {
+    std::vector<WorkList>& by_thread = (*lists)[shard];
+    by_thread.resize(threads);
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      const Recording recording(alone_, by_thread[thread]);
+      record({shard, thread}, alone_);
+    }
+  }
+  to.run(NodeKind::kernel, name,
+         [lists, active = to.active_threads()] { run_lists(*lists, active->count()); });
+}
+
+void add_partial_sums(Stream& stream, std::string_view name, std::vector<PartialSums> sums) {
+  struct Block {
+    std::size_t sum;
+    std::int64_t first;
+  };
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    for (std::int64_t first = 0; first < sums[i].n; first += kBlock) blocks.push_back({i, first});
+  stream.run(
+      NodeKind::kernel, name,
+      [sums = std::move(sums), blocks = std::move(blocks), active = stream.active_threads()] {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(active->count())
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+          const PartialSums& sum = sums[blocks[b].sum];
+          add_block(sum, blocks[b].first, std::min(kBlock, sum.n - blocks[b].first));
+        }
+      });
+}
+
+}  // namespace wellspring

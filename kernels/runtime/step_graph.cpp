@@ -1,0 +1,228 @@
+#include "kernels/runtime/step_graph.h"
+
+#include "core/error.h"
+#include "kernels/runtime/cuda_check.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+int& counter_of(GraphCensus& census, NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kernel:
+      return census.kernels;
+    case NodeKind::memset:
+      return census.memsets;
+    case NodeKind::copy_on_device:
+      return census.copies_on_device;
+    case NodeKind::host_to_device:
+      return census.host_to_device;
+    case NodeKind::device_to_host:
+      return census.device_to_host;
+    case NodeKind::host:
+      return census.host_nodes;
+  }
+  return census.other;
+}
+
+void require_same_device(const Stream& stream, Device recorded) {
+  if (stream.device() == recorded) return;
+  throw std::logic_error(fmt::format("a graph of {} was launched on {}", recorded.to_string(),
+                                     stream.device().to_string()));
+}
+
+[[noreturn]] void refuse_nested() {
+  throw std::logic_error("a step graph cannot be recorded or launched inside another recording");
+}
+
+/// The CPU's graph: the recorded closures, run in order.
+class HostGraph final : public StepGraph, private WorkRecorder {
+ public:
+  HostGraph(Stream& stream, const std::function<void(Stream&)>& body) : device_(stream.device()) {
+    const Recording recording(stream, *this);
+    body(stream);
+  }
+
+  void launch(Stream& stream) override {
+    require_same_device(stream, device_);
+    if (stream.recording()) refuse_nested();
+    for (const auto& work : nodes_) work();
+  }
+  const GraphCensus& census() const override { return census_; }
+
+ private:
+  void add(NodeKind kind, std::string_view name, std::function<void()> work) override {
+    ++counter_of(census_, kind);
+    census_.names.emplace_back(name);
+    nodes_.push_back(std::move(work));
+  }
+
+  Device device_;
+  GraphCensus census_;
+  std::vector<std::function<void()>> nodes_;
+};
+
+#if WELLSPRING_CUDA
+
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const noexcept { WS_CUDA_REPORT(cudaGraphDestroy(graph)); }
+};
+struct DestroyExec {
+  void operator()(cudaGraphExec_t exec) const noexcept {
+    WS_CUDA_REPORT(cudaGraphExecDestroy(exec));
+  }
+};
+using GraphPtr = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+using ExecPtr = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyExec>;
+
+bool is_on_device(const void* pointer) {
+  cudaPointerAttributes attributes{};
+  WS_CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
+  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
+/// From the pointers rather than the declared kind, which may be cudaMemcpyDefault. Arrays
+/// (textures) always lie on the device.
+NodeKind copy_kind(cudaGraphNode_t node) {
+  cudaMemcpy3DParms copy{};
+  WS_CUDA_CHECK(cudaGraphMemcpyNodeGetParams(node, &copy));
+  const bool from_device = copy.srcArray != nullptr || is_on_device(copy.srcPtr.ptr);
+  const bool to_device = copy.dstArray != nullptr || is_on_device(copy.dstPtr.ptr);
+  if (from_device && to_device) return NodeKind::copy_on_device;
+  if (to_device) return NodeKind::host_to_device;
+  if (from_device) return NodeKind::device_to_host;
+  return NodeKind::host;  // host to host
+}
+
+/// The kernel's symbol, where the runtime knows it: kernels of libraries loaded through the driver
+/// have no runtime symbol.
+std::string kernel_name(cudaGraphNode_t node) {
+  cudaKernelNodeParams parameters{};
+  const char* name = nullptr;
+  if (cudaGraphKernelNodeGetParams(node, &parameters) == cudaSuccess &&
+      cudaFuncGetName(&name, parameters.func) == cudaSuccess && name != nullptr) {
+    return name;
+  }
+  static_cast<void>(cudaGetLastError());
+  return "kernel";
+}
+
+void count(cudaGraph_t graph, GraphCensus& census);
+
+void count_node(cudaGraphNode_t node, GraphCensus& census) {
+  cudaGraphNodeType type{};
+  WS_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+  const auto add = [&census](NodeKind kind, std::string name) {
+    ++counter_of(census, kind);
+    census.names.push_back(std::move(name));
+  };
+  switch (type) {
+    case cudaGraphNodeTypeKernel:
+      return add(NodeKind::kernel, kernel_name(node));
+    case cudaGraphNodeTypeMemset:
+      return add(NodeKind::memset, "memset");
+    case cudaGraphNodeTypeMemcpy:
+      return add(copy_kind(node), "memcpy");
+    case cudaGraphNodeTypeHost:
+      return add(NodeKind::host, "host");
+    case cudaGraphNodeTypeEmpty:
+      return;  // an edge meeting point: no work
+    case cudaGraphNodeTypeGraph: {
+      cudaGraph_t child = nullptr;
+      WS_CUDA_CHECK(cudaGraphChildGraphNodeGetGraph(node, &child));
+      return count(child, census);
+    }
+    default:
+      ++census.other;
+      census.names.push_back(fmt::format("node of type {}", static_cast<int>(type)));
+  }
+}
+
+void count(cudaGraph_t graph, GraphCensus& census) {
+  std::size_t size = 0;
+  WS_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &size));
+  std::vector<cudaGraphNode_t> nodes(size);
+  if (size != 0) WS_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &size));
+  for (const cudaGraphNode_t node : nodes) count_node(node, census);
+}
+
+bool capturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  WS_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
+/// Captures what `body` enqueues. Thread-local mode: other threads (a loader's uploads) may go on
+/// calling CUDA while this one captures.
+GraphPtr capture(Stream& stream, const std::function<void(Stream&)>& body) {
+  const auto native = static_cast<cudaStream_t>(stream.native());
+  if (capturing(native)) refuse_nested();
+  WS_CUDA_CHECK(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal));
+  cudaGraph_t graph = nullptr;
+  try {
+    body(stream);
+  } catch (...) {
+    // The capture must end, whatever it held; the body's own error is the one to report.
+    if (cudaStreamEndCapture(native, &graph) == cudaSuccess && graph != nullptr) {
+      WS_CUDA_REPORT(cudaGraphDestroy(graph));
+    }
+    static_cast<void>(cudaGetLastError());
+    throw;
+  }
+  WS_CUDA_CHECK(cudaStreamEndCapture(native, &graph));
+  return GraphPtr(graph);
+}
+
+class CudaGraph final : public StepGraph {
+ public:
+  CudaGraph(Stream& stream, const std::function<void(Stream&)>& body) : device_(stream.device()) {
+    const cuda::DeviceScope scope(device_.index);
+    const GraphPtr graph = capture(stream, body);
+    count(graph.get(), census_);
+    cudaGraphExec_t exec = nullptr;
+    WS_CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
+    exec_.reset(exec);
+    // Pays the first launch's set-up now, outside of any timing.
+    WS_CUDA_CHECK(cudaGraphUpload(exec, static_cast<cudaStream_t>(stream.native())));
+  }
+
+  void launch(Stream& stream) override {
+    require_same_device(stream, device_);
+    const cuda::DeviceScope scope(device_.index);
+    WS_CUDA_CHECK(cudaGraphLaunch(exec_.get(), static_cast<cudaStream_t>(stream.native())));
+  }
+  const GraphCensus& census() const override { return census_; }
+
+ private:
+  Device device_;
+  GraphCensus census_;
+  ExecPtr exec_;
+};
+
+#endif  // WELLSPRING_CUDA
+
+}  // namespace
+
+GraphMode parse_graph_mode(std::string_view text) {
+  if (text == "off") return GraphMode::off;
+  if (text == "on") return GraphMode::on;
+  if (text == "check") return GraphMode::check;
+  fail(ErrorKind::config, {fmt::format("unknown graph mode '{}'", text), "",
+                           "Write off (eager), on (recorded once, replayed) or check (both, "
+                           "compared)."});
+}
+
+std::unique_ptr<StepGraph> StepGraph::record(Stream& stream,
+                                             const std::function<void(Stream&)>& body) {
+#if WELLSPRING_CUDA
+  if (stream.device().is_cuda()) return std::make_unique<CudaGraph>(stream, body);
+#endif
+  if (stream.recording()) refuse_nested();
+  return std::make_unique<HostGraph>(stream, body);
+}
+
+}  // namespace wellspring

@@ -1,0 +1,120 @@
+// Streams, events and copies: an ordered queue of work on a device. Host only.
+//
+// On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on
+// the calling thread (with OpenMP inside), or, while a StepGraph records, keeps it as a closure.
+#pragma once
+
+#include "kernels/runtime/active_threads.h"
+#include "kernels/runtime/device.h"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <typeindex>
+
+namespace wellspring {
+
+/// What a node of a step does; the census counts them.
+enum class NodeKind : std::uint8_t {
+  kernel,
+  memset,
+  copy_on_device,
+  host_to_device,
+  device_to_host,
+  host
+};
+
+enum class CopyDirection : std::uint8_t { on_device, host_to_device, device_to_host };
+
+/// Receives the work of a CPU stream while it records.
+class WorkRecorder {
+ public:
+  virtual ~WorkRecorder() = default;
+  virtual void add(NodeKind kind, std::string_view name, std::function<void()> work) = 0;
+};
+
+class Stream {
+ public:
+  /// `threads`: CPU threads a launch may use; 0: as the environment and the machine say. See
+  /// compute_threads (kernels/runtime/threads.h), whose errors are those of this.
+  explicit Stream(Device device, int threads = 0);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const { return device_; }
+  int threads() const { return active_->most(); }
+  /// How many of them work now: asked by each parallel loop when it runs, also one recorded.
+  const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
+  /// The cudaStream_t, as void*; nullptr on the CPU.
+  void* native() const { return native_; }
+
+  /// CPU only: runs `work` now, or hands it to the recorder.
+  void run(NodeKind kind, std::string_view name, std::function<void()> work);
+  /// CPU only: while set, run() records instead of running.
+  void set_recorder(WorkRecorder* recorder) { recorder_ = recorder; }
+  bool recording() const { return recorder_ != nullptr; }
+
+  /// Copies `bytes`; host memory must be pinned for a copy to be asynchronous.
+  void copy(void* destination, const void* source, std::size_t bytes, CopyDirection direction,
+            std::string_view name);
+  void fill_zero(void* destination, std::size_t bytes, std::string_view name);
+  /// Waits until all work so far is done; reports errors of earlier asynchronous work.
+  void synchronize();
+
+  /// What a library keeps for this stream, such as its handle: T(stream) is made by whoever asks
+  /// first, shared by all who ask later, and released by the stream before it is destroyed.
+  template <class T>
+  std::shared_ptr<T> library() const {
+    std::shared_ptr<void>& slot = libraries_[std::type_index(typeid(T))];
+    if (!slot) slot = std::make_shared<T>(*this);
+    return std::static_pointer_cast<T>(slot);
+  }
+
+ private:
+  Device device_;
+  std::shared_ptr<ActiveThreads> active_;
+  void* native_ = nullptr;
+  WorkRecorder* recorder_ = nullptr;
+  mutable std::map<std::type_index, std::shared_ptr<void>> libraries_;
+};
+
+/// While it lives, a CPU stream hands its work to a recorder.
+class Recording {
+ public:
+  Recording(Stream& stream, WorkRecorder& recorder) : stream_(stream) {
+    stream_.set_recorder(&recorder);
+  }
+  ~Recording() { stream_.set_recorder(nullptr); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  Stream& stream_;
+};
+
+/// A point in a stream's order. On the CPU, where work runs at once, every event is already past.
+class Event {
+ public:
+  explicit Event(Device device, bool timing = false);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(Stream& stream);
+  void wait(Stream& stream) const;  ///< later work of `stream` waits for this point
+  void synchronize() const;         ///< the calling thread waits
+  bool done() const;
+  /// Milliseconds from `begin` to this event; both made with timing = true and done.
+  double milliseconds_since(const Event& begin) const;
+
+ private:
+  Device device_;
+  void* native_ = nullptr;
+  double host_seconds_ = 0;  ///< CPU: when recorded
+};
+
+}  // namespace wellspring

@@ -1,0 +1,104 @@
+// Rows of data sets in device memory as what a batch is made from: the whole set, or the rows of a
+// ring that threads keep filled. Used by data sets as sources; host and device.
+#pragma once
+
+#include "kernels/batch/set_count.h"
+#include "kernels/emission/byte_images.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// Numbers of a stored row that is no image, 4 bytes each: x (f32), then globals (f32), then, of a
+/// set, how many items it has (i32), also those that the row has no room for. Items that are not
+/// there are 0.
+WS_INLINE constexpr std::int64_t stored_numbers(const SampleLayout& layout) {
+  return layout.elements() + layout.globals + (layout.kind == SampleKind::set ? 1 : 0);
+}
+
+/// Where the row of a slot lies.
+struct StoredRows {
+  const std::uint8_t* bytes = nullptr;   ///< [rows or period, bytes of a row]
+  const std::int32_t* labels = nullptr;  ///< [rows], by sample id in either case
+  const float* latents = nullptr;        ///< [rows, latent_count], likewise
+  const float* targets = nullptr;        ///< [rows, target_count], likewise
+  std::int32_t latent_count = 0, target_count = 0;
+  std::uint64_t period = 0;  ///< of a ring; 0: bytes holds every row, by sample id
+  /// [period] Where a rank sees a part of every batch only: the row in which the n-th sample of the
+  /// source lies, at n % period. Null: row n % period.
+  const std::int32_t* places = nullptr;
+
+  /// A recorded step reads nothing from the host to know where its data is.
+  WS_INLINE std::uint64_t row_of(const Slot& slot) const {
+    if (period == 0) return slot.sample;
+    const std::uint64_t place = slot.ordinal % period;
+    return places == nullptr ? place : static_cast<std::uint64_t>(places[place]);
+  }
+};
+
+/// Rows of 8-bit pixels as an image functor.
+struct StoredImages {
+  static constexpr int kLatents = 0;
+  using Scene = ByteImages::Scene;
+
+  StoredRows rows;
+  SampleShape shape;
+
+  WS_INLINE Scene draw(const SampleKey& key, const Augmentation& view, Truth<0>& truth) const {
+    truth.label = rows.labels[key.slot.sample];
+    return {rows.bytes + rows.row_of(key.slot) * static_cast<std::uint64_t>(shape.elements()),
+            view.padding, view.on_grid, view.interpolation};
+  }
+
+  template <int N>
+  WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    ByteImages canvas;
+    canvas.shape = shape;
+    canvas.shade(scene, run, colour);
+  }
+};
+
+/// Map functor: rows of events and sets, one value an index.
+template <class T>
+struct EmitStoredFeatures {
+  StoredRows rows;
+  const Slot* slots;
+  std::uint32_t source;
+  BatchView batch;
+
+  WS_HD void operator()(std::int64_t i) const {
+    const std::int64_t features = batch.layout.elements(), b = i / features, f = i % features;
+    const Slot slot = slots[b];
+    if (slot.source != source) return;
+    const float* const row =
+        reinterpret_cast<const float*>(rows.bytes) +
+        static_cast<std::int64_t>(rows.row_of(slot)) * stored_numbers(batch.layout);
+    static_cast<T*>(batch.x)[i] = static_cast<T>(row[f]);
+    if (f == 0) write_rest(b, slot.sample, row + features);
+  }
+
+ private:
+  /// All columns but x; `row`: what is stored behind x.
+  WS_INLINE void write_rest(std::int64_t b, std::uint64_t sample, const float* row) const {
+    const int globals = batch.layout.globals;
+    for (int k = 0; k < globals && batch.globals != nullptr; ++k)
+      batch.globals[b * globals + k] = row[k];
+    if (batch.layout.kind == SampleKind::set)
+      detail::write_count(batch, b, *reinterpret_cast<const std::int32_t*>(row + globals));
+    Truth<0> truth;
+    truth.label = rows.labels[sample];
+    detail::write_truth(batch, b, truth);
+    copy_truth(rows.latents, rows.latent_count, sample, batch.latents, batch.layout.latents, b);
+    copy_truth(rows.targets, rows.target_count, sample, batch.target, batch.layout.targets, b);
+  }
+
+  /// The row of `sample` in a table to the front of row `b` of a column.
+  WS_INLINE static void copy_truth(const float* table, std::int32_t count, std::uint64_t sample,
+                                   float* column, int width, std::int64_t b) {
+    if (column == nullptr) return;
+    for (std::int32_t k = 0; k < count && k < width; ++k)
+      column[b * width + k] = table[static_cast<std::int64_t>(sample) * count + k];
+  }
+};
+
+}  // namespace wellspring

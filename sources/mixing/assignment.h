@@ -1,0 +1,83 @@
+// Which source and which sample fills each slot of a step: the same pure function on the device,
+// inside the recorded step, and on the host, where threads read ahead. It is one function of the
+// rows of the global batch; a rank looks at the rows of its share. Host and device.
+#pragma once
+
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/step_state.h"
+#include "sources/mixing/order.h"
+#include "sources/mixing/permutation.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+struct SlotAssignment {
+  /// [steps + 1][sources]: samples each source gave before a step. Null for a single source, which
+  /// gave step * global batch. Of all ranks together.
+  const std::int64_t* before = nullptr;
+  std::uint64_t steps = 0;  ///< of the run; later steps repeat the shares of the last one
+  Share share = Share::whole(1);
+  std::uint32_t sources = 1;
+  std::uint64_t seed = 0;  ///< keys the order of slots within a batch
+  SampleOrder order[kMaxSources];
+
+  /// Samples source `source` gave before `step`.
+  WS_HD std::int64_t given(std::uint64_t step, std::uint32_t source) const {
+    if (before == nullptr) return static_cast<std::int64_t>(step) * share.global_batch;
+    if (step <= steps) return before[step * sources + source];
+    const std::int64_t total = before[steps * sources + source];
+    const std::int64_t last = total - before[(steps - 1) * sources + source];
+    return total + static_cast<std::int64_t>(step - steps) * last;
+  }
+
+  /// The slot in row `row` of the share's part of the batch of `step`.
+  WS_HD Slot slot(std::uint64_t step, std::int64_t row) const {
+    Slot result;
+    result.row = static_cast<std::uint32_t>(row);
+    // Sources take consecutive positions of the batch; a permutation of the step's own spreads
+    // them over the rows. One source needs none: its order is already a permutation.
+    const std::int64_t global_row = share.first_row + row;
+    std::int64_t rank = global_row;
+    if (sources > 1) {
+      const Permutation rows(static_cast<std::uint64_t>(share.global_batch), seed, step,
+                             PermutationUse::batch);
+      rank = static_cast<std::int64_t>(rows(static_cast<std::uint64_t>(global_row)));
+    }
+    for (;; ++result.source) {
+      const std::int64_t first = given(step, result.source);
+      const std::int64_t count = given(step + 1, result.source) - first;
+      if (rank < count || result.source + 1 == sources) {
+        result.ordinal = static_cast<std::uint64_t>(first + rank);
+        break;
+      }
+      rank -= count;
+    }
+    result.sample = order[result.source].sample(result.ordinal);
+    return result;
+  }
+};
+
+/// First node of a step that makes data: fills the slots of the step that `state` names.
+struct AssignSlots {
+  SlotAssignment assignment;
+  const StepState* state;
+  Slot* slots;
+  WS_HD void operator()(std::int64_t row) const { slots[row] = assignment.slot(state->step, row); }
+};
+
+/// Slots of one source in plain order, for evaluation. Rows from `count` on repeat the first
+/// sample, so that a last, partial batch holds valid data throughout.
+struct RangeSlots {
+  std::uint64_t first_sample;
+  std::uint32_t source;
+  std::int64_t count;
+  Slot* slots;
+  WS_HD void operator()(std::int64_t row) const {
+    const std::uint64_t sample = first_sample + static_cast<std::uint64_t>(row < count ? row : 0);
+    slots[row] = {sample, sample, source, static_cast<std::uint32_t>(row)};
+  }
+};
+
+}  // namespace wellspring

@@ -1,0 +1,74 @@
+// Weights of a mixture over the run, and the whole number of slots each source gets in every batch.
+// Host only.
+#pragma once
+
+#include "core/config/params.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace wellspring {
+
+/// Weights at one moment of the run, by source index; linear in between.
+struct SchedulePoint {
+  double at = 0;                ///< fraction of the run, [0, 1]
+  std::vector<double> weights;  ///< one a source, in the order of the sources
+  ConfigLocation place = {};    ///< where it was written
+};
+
+/// Piecewise-linear shares of the sources over a run of `samples` samples. Held before the first
+/// point and after the last; two points at the same place make a jump.
+class WeightSchedule {
+ public:
+  /// Shares are the weights of a point divided by their sum, so those given need not add up to 1.
+  /// Expects valid points, in order: the mixture checks what users wrote.
+  WeightSchedule(std::span<const SchedulePoint> points, double samples);
+
+  int sources() const { return sources_; }
+  double samples() const { return samples_; }
+  /// Samples due from `source` among the first `sample` of the run: the integral of its share.
+  double target(int source, double sample) const;
+  /// The first sample at which the target reaches `value`; infinity when it never does.
+  double reached_at(int source, double value) const;
+  /// Whether `source` has a share above zero anywhere within (from, to).
+  bool active(int source, double from, double to) const;
+
+ private:
+  friend class PauseTable;
+  struct Segment {
+    double begin = 0, end = 0;  ///< samples
+    std::vector<double> share_begin, share_end, target_begin;
+    bool active(int source) const {
+      const auto k = static_cast<std::size_t>(source);
+      return share_begin[k] > 0 || share_end[k] > 0;
+    }
+    double target(int source, double sample) const;
+  };
+  const Segment& segment_at(double sample) const;
+
+  int sources_ = 0;
+  double samples_ = 0;
+  std::vector<Segment> segments_;  ///< none is empty
+};
+
+/// How many samples each source gave before each step.
+struct SlotTable {
+  std::uint64_t steps = 0;
+  int sources = 0;
+  std::vector<std::int64_t> before;  ///< [steps + 1][sources]
+  /// Largest distance of a count from its target at the end of any batch; below 1.
+  double worst_deviation = 0;
+
+  std::int64_t at(std::uint64_t step, int source) const {
+    return before[step * static_cast<std::uint64_t>(sources) + static_cast<std::uint64_t>(source)];
+  }
+};
+
+/// Deals `batch` slots a step so that every source's running count stays within one of its target
+/// at the end of every batch, also where 0.02 * 32 slots are due; a source whose share is zero
+/// throughout a batch gets none in it.
+SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::int64_t batch);
+
+}  // namespace wellspring

@@ -1,0 +1,102 @@
+#include "sources/mixing/mixup_pass.h"
+
+#include "core/error.h"
+#include "core/text/plural.h"
+#include "kernels/runtime/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace wellspring {
+
+const ParamTable<MixConfig>& mix_table() {
+  static const auto table =
+      ParamTable<MixConfig>("mix")
+          .real("mixup", &MixConfig::mixup, {0, 1000}, "",
+                "a: samples are blended by a share of the law Beta(a, a); 0: not done",
+                "Zhang et al., ICLR 2018")
+          .real("cutmix", &MixConfig::cutmix, {0, 1000}, "",
+                "a: a box of one image stands in the other, and the share of its area follows "
+                "Beta(a, a) before it is clipped; 0: not done",
+                "Yun et al., ICCV 2019")
+          .real("probability", &MixConfig::probability, {0, 1}, "",
+                "that two neighbouring samples of the batch are mixed; with both, by either");
+  return table;
+}
+
+void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& whose) {
+  if (!mix.on() || kind == SampleKind::image) return;
+  if (kind == SampleKind::set)
+    fail(ErrorKind::config,
+         {fmt::format("{}data.mix, and {} gives sets", mix.place.prefix(), whose),
+          "their items have no order and their numbers differ: there is no item to mix one with",
+          "leave out mix"});
+  if (mix.cutmix > 0)
+    fail(ErrorKind::config,
+         {fmt::format("{}data.mix.cutmix, and {} gives events", mix.place.prefix(), whose),
+          "a box is cut out of an image", "leave out cutmix; mixup blends the features of events"});
+}
+
+void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose) {
+  if (!mix.on() || rows % 2 == 0) return;
+  fail(ErrorKind::config, {fmt::format("{}data.mix beside {} of {}", mix.place.prefix(), whose,
+                                       counted(rows, "sample")),
+                           "each sample is mixed with its neighbour, and one would have none",
+                           fmt::format("use an even number, as {}", rows + 1)});
+}
+
+BatchMix::BatchMix(const MixConfig& config, std::uint64_t seed,
+                   const std::vector<MixedLabels>& labels)
+    : config_(config),
+      law_{static_cast<float>(config.mixup), static_cast<float>(config.cutmix),
+           static_cast<float>(config.probability)},
+      seed_(seed) {
+  if (labels.size() > kMaxSources) throw std::logic_error("labels of more sources than there are");
+  std::copy(labels.begin(), labels.end(), labels_);
+}
+
+int BatchMix::targets() const {
+  std::int32_t most = 0;
+  for (const MixedLabels& of : labels_) most = std::max(most, of.classes);
+  return most;
+}
+
+void BatchMix::plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout) {
+  expect_mixable(config_, layout.kind, "a source");
+  if (layout.globals > 0)
+    fail(ErrorKind::config, {config_.place.prefix() + "data.mix beside samples with globals",
+                             "the network sees them and they would stay unmixed", "leave out mix"});
+  expect_pairs(config_, share.rows, share.rows == share.global_batch ? "a batch" : "a rank");
+  share_ = share;
+  pairs_ = memory.reserve<PairMix>("data", "mixed pairs", static_cast<std::size_t>(share.rows / 2));
+}
+
+void BatchMix::enqueue(Stream& stream, const StepState* state, const Slot* slots,
+                       const BatchView& batch) const {
+  const std::int64_t pairs = share_.rows / 2, width = batch.layout.targets;
+  if (batch.size != share_.rows || width < targets() || batch.target == nullptr)
+    throw std::logic_error("a batch that has no room for what mixing makes of it");
+  const SampleShape shape = batch.layout.shape();
+  DrawMixes draw = {law_, seed_, share_, shape, {}, state, slots, batch.label, pairs_.data()};
+  std::copy(std::begin(labels_), std::end(labels_), draw.labels);
+  map(stream, "draw mixes", pairs, draw);
+  MixTargets targets = {pairs_.data(), {},           slots,
+                        batch.label,   batch.target, static_cast<std::int32_t>(width)};
+  std::copy(std::begin(labels_), std::end(labels_), targets.labels);
+  map(stream, "mix labels", pairs * width, targets);
+  visit_float(batch.dtype, [&]<class T>(T) {
+    const auto values = [&]<int N>(std::integral_constant<int, N>) {
+      map(stream, "mix samples", pairs * (shape.elements() / N),
+          MixValues<T, N>{pairs_.data(), static_cast<T*>(batch.x), shape});
+    };
+    if (shape.elements() % kMixRun<T> == 0) {
+      values(std::integral_constant<int, kMixRun<T>>{});
+    } else {
+      values(std::integral_constant<int, 1>{});
+    }
+  });
+}
+
+}  // namespace wellspring

@@ -1,0 +1,68 @@
+// Mixup and cutmix in training: a pass over a whole batch behind its emission, of any sources. Used
+// by the training step; host only.
+//
+//     BatchMix mix(config, seed, labels);
+//     mix.plan(memory, share, layout);
+//     [recorded: mixture.emit(...), mix.enqueue(stream, state, mixture.slots(), batch)]
+#pragma once
+
+#include "core/config/params.h"
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
+#include "sources/mixing/mixup_cutmix.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// The section `data.mix` of a configuration. As in timm: with `probability` a pair is mixed, and
+/// where both are on, either is as likely.
+struct MixConfig {
+  double mixup = 0;  ///< a of Beta(a, a), the law of the share; 0: off
+  double cutmix = 0;
+  double probability = 1;
+  ConfigLocation place = {};
+
+  bool on() const { return probability > 0 && (mixup > 0 || cutmix > 0); }
+};
+const ParamTable<MixConfig>& mix_table();
+
+/// Error (config) unless samples of this kind can be mixed so; `whose`: "source 'jets'".
+void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& whose);
+/// Error (config) unless `rows`, of a batch or of a rank's share of it, make whole pairs.
+void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose);
+
+class BatchMix {
+ public:
+  /// `seed`: of the run. `labels`: by index of the source.
+  BatchMix(const MixConfig& config, std::uint64_t seed, const std::vector<MixedLabels>& labels);
+
+  /// Columns of `target` that the batch must have.
+  int targets() const;
+  /// Reserves what is drawn for this rank's pairs. Errors (config): samples that are no images and
+  /// cannot be mixed, an odd share.
+  void plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout);
+
+  /// Enqueues the mixing of the batch that `slots` and the columns of `batch` hold. `target` of all
+  /// rows becomes the shares of their classes; label, weight and latents stay those of the row
+  /// itself. What is drawn depends on seed, step and number of the pair in the global batch.
+  void enqueue(Stream& stream, const StepState* state, const Slot* slots,
+               const BatchView& batch) const;
+
+  /// [rows / 2] on the device: what enqueue() drew last.
+  const PairMix* pairs() const { return pairs_.data(); }
+
+ private:
+  MixConfig config_;
+  MixLaw law_;
+  std::uint64_t seed_;
+  MixedLabels labels_[kMaxSources];
+  Share share_;
+  Planned<PairMix> pairs_;
+};
+
+}  // namespace wellspring

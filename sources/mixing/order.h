@@ -1,0 +1,31 @@
+// In which order a source gives its samples: a pure function of how many it gave before. Host and
+// device.
+#pragma once
+
+#include "kernels/runtime/macros.h"
+#include "sources/mixing/permutation.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// Data, not code, so that the assignment of samples to slots runs on the device.
+struct SampleOrder {
+  std::uint64_t size = 0;          ///< samples before it repeats; 0: never (generators)
+  std::uint64_t first_sample = 0;  ///< added when size is 0
+  std::uint64_t seed = 0;          ///< keys the permutation of every epoch
+  bool shuffle = true;             ///< false: file order
+  std::uint32_t repeats = 1;       ///< how often each sample is given, one time behind the other
+
+  /// The sample id of the source's `ordinal`-th sample. With a finite size every epoch is a
+  /// permutation of its own, keyed by (seed, epoch).
+  WS_HD std::uint64_t sample(std::uint64_t ordinal) const {
+    const std::uint64_t turn = ordinal / repeats;
+    if (size == 0) return first_sample + turn;
+    const std::uint64_t epoch = turn / size;
+    const std::uint64_t position = turn % size;
+    return shuffle ? Permutation(size, seed, epoch, PermutationUse::epoch)(position) : position;
+  }
+};
+
+}  // namespace wellspring

@@ -1,0 +1,84 @@
+// A random permutation of [0, n) computed element by element: position in, sample out, no table.
+// Orders data sets (one permutation an epoch) and slots within a batch. Host and device.
+#pragma once
+
+#include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
+
+#include <cstdint>
+
+namespace wellspring {
+
+/// What a permutation is for; keeps permutations under one seed independent of each other.
+enum class PermutationUse : std::uint32_t {
+  epoch = 0,  ///< of a data set, keyed by the epoch
+  batch = 1,  ///< of the slots of a batch, keyed by the step
+};
+
+/// A Feistel network with Philox4x32-10 as its round function and addition modulo m, on the
+/// smallest square domain m * m that holds `size`, restricted to [0, size) by cycle walking: a
+/// value outside is encrypted again until it falls inside, which keeps the map one-to-one (J.
+/// Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A domain so close to
+/// `size` makes walks rare, 1 + 2 / sqrt(size) encryptions a look-up on average: a step on a GPU
+/// waits for the longest walk of its batch.
+///
+/// Four rounds make a Feistel network indistinguishable from a random permutation on a large domain
+/// of which little is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it is seen,
+/// and it may be tiny, so there are twelve. With these every order of 4 elements is within 0.05 %
+/// of equal frequency, of 5 within 0.8 %, of 6 within 2.1 % (computed exactly, ideal round
+/// functions); of more there are soon more orders than a run has epochs.
+///
+/// Where m is odd all rounds have one parity, so that twelve make an even permutation of the
+/// domain. Exchanging the first two positions, or not, makes even and odd equally likely.
+class Permutation {
+ public:
+  static constexpr std::uint32_t kRounds = 12;
+  /// Half a Feistel value shares its counter word with the round (4 bits) and the use (4 bits).
+  static constexpr int kMostHalfBits = 24;
+
+  /// `size` in [1, 2^48]; `instance` is the epoch or step.
+  WS_HD constexpr Permutation(std::uint64_t size, std::uint64_t seed, std::uint64_t instance,
+                              PermutationUse use)
+      : size_(size), rng_{seed, instance}, use_(static_cast<std::uint32_t>(use)) {
+    // The square root of size, rounded up, bit by bit from the top: root * root < size.
+    std::uint32_t root = 0;
+    for (std::uint32_t bit = 1u << (kMostHalfBits - 1); bit > 0; bit /= 2) {
+      const std::uint64_t larger = root | bit;
+      if (larger * larger < size) root |= bit;
+    }
+    side_ = root + 1;
+  }
+
+  /// `position` in [0, size).
+  WS_HD constexpr std::uint64_t operator()(std::uint64_t position) const {
+    if (size_ == 1) return 0;
+    if (position < 2) position ^= rng_.block(Purpose::order, draw(kRounds, 0)).word[0] & 1u;
+    do {
+      position = encrypt(position);
+    } while (position >= size_);
+    return position;
+  }
+
+ private:
+  WS_HD constexpr std::uint32_t draw(std::uint32_t round, std::uint32_t half) const {
+    return use_ << 28 | round << kMostHalfBits | half;
+  }
+  WS_HD constexpr std::uint64_t encrypt(std::uint64_t value) const {
+    std::uint32_t left = static_cast<std::uint32_t>(value / side_);
+    std::uint32_t right = static_cast<std::uint32_t>(value % side_);
+    for (std::uint32_t round = 0; round < kRounds; ++round) {
+      const Philox4 block = rng_.block(Purpose::order, draw(round, right));
+      const std::uint32_t sum = left + below(block.word[0], side_);
+      left = right;
+      right = sum < side_ ? sum : sum - side_;
+    }
+    return std::uint64_t{left} * side_ + right;
+  }
+
+  std::uint64_t size_;
+  SampleRng rng_;
+  std::uint32_t use_;
+  std::uint32_t side_ = 1;  ///< m: the domain is its square
+};
+
+}  // namespace wellspring

@@ -1,7 +1,0 @@
-#include "kernels/emission/device_code.h"
-#include "kernels/launch.cuh"
-#include "sources/stored_rows.h"
-
-WS_CUDA_GENERATOR(wellspring::StoredImages);
-WS_CUDA_MAP(wellspring::EmitStoredFeatures<float>);
-WS_CUDA_MAP(wellspring::EmitStoredFeatures<wellspring::bf16>);

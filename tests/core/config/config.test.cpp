@@ -1,0 +1,337 @@
+#include "core/config/config.h"
+
+#include "tests/support/error_testing.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace wellspring {
+namespace {
+
+using test::message_of;
+
+struct Optimizer {
+  double lr = 0.1;
+  int steps = 10;
+  std::string name = "sgd";
+  std::vector<double> betas = {0.9, 0.999};
+};
+
+const ParamTable<Optimizer>& optimizer_table() {
+  static const auto kTable = ParamTable<Optimizer>("optimizer")
+                                 .real("lr", &Optimizer::lr, {0, 10}, "", "learning rate")
+                                 .integer("steps", &Optimizer::steps, {1, 100}, "", "how many")
+                                 .text("name", &Optimizer::name, "which")
+                                 .real_list("betas", &Optimizer::betas, {0, 1}, "", "decay rates");
+  return kTable;
+}
+
+constexpr const char* kText = R"(# a comment
+optimizer:
+  lr: 0.5
+  betas: [0.8, 0.9]
+data:
+  sources:
+    - {name: shapes, weight: 1}
+    - name: real
+      weight: 2
+      options: {size: 32, limits: [1, 2]}
+)";
+
+ConfigDocument parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return ConfigDocument::parse(text, "train.yaml", overrides);
+}
+
+Optimizer read_optimizer(const ConfigDocument& document) {
+  const Optimizer values = document.root().section("optimizer").read(optimizer_table());
+  document.finish();
+  return values;
+}
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return message_of(ErrorKind::config, [&] { read_optimizer(parse(text, overrides)); });
+}
+
+TEST(Config, ReadsSectionsListsAndTables) {
+  const auto document = parse(kText);
+  const ConfigNode root = document.root();
+  const Optimizer optimizer = root.section("optimizer").read(optimizer_table());
+  EXPECT_EQ(optimizer.lr, 0.5);
+  EXPECT_EQ(optimizer.steps, 10);
+  EXPECT_EQ(optimizer.betas, (std::vector<double>{0.8, 0.9}));
+  const auto sources = root.section("data").list("sources");
+  ASSERT_EQ(sources.size(), 2u);
+  EXPECT_EQ(sources[0].required_scalar("name", "").value, "shapes");
+  EXPECT_EQ(sources[0].scalar("weight")->value, "1");
+  EXPECT_FALSE(sources[0].scalar("absent"));
+  EXPECT_FALSE(sources[0].has("options"));
+  EXPECT_EQ(sources[1].path(), "data.sources[1]");
+  EXPECT_EQ(sources[1].place().to_string(), "train.yaml:8:7");
+  const ParamSetting name = sources[1].required_scalar("name", "");
+  EXPECT_EQ(name.place.to_string(), "train.yaml:8:13");
+  sources[1].scalar("weight");
+  const auto options = sources[1].section("options").settings();
+  ASSERT_EQ(options.size(), 2u);
+  EXPECT_EQ(options[0].name, "size");
+  EXPECT_EQ(options[0].value, "32");
+  EXPECT_EQ(options[0].place.to_string(), "train.yaml:10:23");
+  EXPECT_EQ(options[1].value, "[1, 2]");
+  document.finish();
+}
+
+TEST(Config, AbsentAndEmptySectionsTakeDefaults) {
+  for (const char* text : {"", "# nothing\n", "optimizer:\n", "optimizer: {}\n", "{}"}) {
+    EXPECT_EQ(read_optimizer(parse(text)).lr, 0.1) << text;
+  }
+}
+
+TEST(Config, RefusesUnknownKeys) {
+  EXPECT_EQ(refusal("optimizer:\n  lr_: 1\n"),
+            "train.yaml:2:3: unknown key 'lr_' in optimizer\n"
+            "  did you mean 'lr'? known: lr, steps, name, betas");
+  EXPECT_EQ(refusal("optimiser:\n  lr: 1\n"),
+            "train.yaml:1:1: unknown key 'optimiser' in the configuration\n"
+            "  did you mean 'optimizer'? known: optimizer");
+}
+
+TEST(Config, RefusesUnknownKeysInsideOfLists) {
+  const auto document = parse("sources:\n  - {name: a}\n  - {name: b, weigth: 1}\n");
+  for (const ConfigNode& source : document.root().list("sources")) {
+    source.scalar("name");
+    source.scalar("weight");
+  }
+  EXPECT_EQ(message_of(ErrorKind::config, [&] { document.finish(); }),
+            "train.yaml:3:15: unknown key 'weigth' in sources[1]\n"
+            "  did you mean 'weight'? known: name, weight");
+}
+
+TEST(Config, RefusesDuplicateKeys) {
+  EXPECT_EQ(refusal("optimizer:\n  lr: 1\n  steps: 2\n  lr: 3\n"),
+            "train.yaml:4:3: duplicate key 'lr' (it stands already at train.yaml:2:3)\n"
+            "  keep one of the two");
+  EXPECT_NE(refusal("optimizer: {lr: 1}\noptimizer: {lr: 1}\n").find("train.yaml:2:1: duplicate"),
+            std::string::npos);
+}
+
+TEST(Config, RefusesMistypedValuesAtTheirPlace) {
+  EXPECT_EQ(refusal("optimizer:\n  steps: abc\n"),
+            "train.yaml:2:10: 'steps' wants an integer, got 'abc' (how many)");
+  EXPECT_EQ(refusal("optimizer:\n  steps: 0\n"),
+            "train.yaml:2:10: steps = 0 is out of range [1, 100] (how many)");
+  EXPECT_EQ(refusal("optimizer:\n  steps:\n"),
+            "train.yaml:2:3: 'steps' wants an integer, got nothing (how many)");
+  EXPECT_EQ(refusal("optimizer:\n  steps: {a: 1}\n"),
+            "train.yaml:2:10: 'steps' wants an integer, got a section (how many)");
+  EXPECT_EQ(refusal("optimizer:\n  steps: [1, 2]\n"),
+            "train.yaml:2:10: 'steps' wants an integer, got a list (how many)");
+  EXPECT_NE(
+      refusal("optimizer:\n  betas: [0.1, [0.2]]\n").find("betas[1]: wants a value, got a list"),
+      std::string::npos);
+}
+
+TEST(Config, RefusesTheWrongKindOfNode) {
+  EXPECT_EQ(refusal("optimizer: 3\n"), "train.yaml:1:12: optimizer: wants a section, got a value");
+  EXPECT_EQ(refusal("optimizer: [1]\n"), "train.yaml:1:12: optimizer: wants a section, got a list");
+  EXPECT_EQ(refusal("- a\n"),
+            "train.yaml: not a configuration (it holds a list, not sections and keys)");
+  const auto document = parse("a: 1\nb: {c: 1}\n");
+  EXPECT_EQ(message_of(ErrorKind::config, [&] { document.root().list("a"); }),
+            "train.yaml:1:4: a: wants a list, got a value");
+  EXPECT_EQ(message_of(ErrorKind::config, [&] { document.root().list("b"); }),
+            "train.yaml:2:4: b: wants a list, got a section");
+  EXPECT_EQ(message_of(ErrorKind::config, [&] { document.root().required_scalar("d", "why"); }),
+            "train.yaml:1:1: 'd' is missing in the configuration (why)");
+}
+
+TEST(Config, RequiredRowsAreAskedForByPath) {
+  struct Needy {
+    int size = 0;
+  };
+  const auto needy =
+      ParamTable<Needy>("x").integer("size", &Needy::size, {1, 9}, "", "side").required();
+  const auto document = parse("a: {b: {}}\n");
+  EXPECT_EQ(
+      message_of(ErrorKind::config, [&] { document.root().section("a").section("b").read(needy); }),
+      "train.yaml:1:8: 'size' is missing in a.b (side)");
+  EXPECT_EQ(
+      message_of(ErrorKind::config, [&] { document.root().section("a").section("c").read(needy); }),
+      "train.yaml:1:4: 'size' is missing in a.c (side)");
+}
+
+TEST(Config, AMisspeltRequiredKeyIsPointedAt) {
+  const auto document = parse("name_: x\nother: y\n");
+  EXPECT_EQ(message_of(ErrorKind::config, [&] { document.root().required_scalar("name", "who"); }),
+            "train.yaml:1:1: 'name' is missing in the configuration (who)\n"
+            "  is 'name_' meant to be it?");
+}
+
+TEST(Config, SaysWhereTheYamlIsBroken) {
+  const std::string message = refusal("optimizer:\n  lr: [1, 2\n");
+  EXPECT_TRUE(message.starts_with("train.yaml:3:")) << message;  // the column is yaml-cpp's choice
+  EXPECT_NE(message.find(": not valid YAML ("), std::string::npos) << message;
+  EXPECT_NE(refusal("a: 1\n---\nb: 2\n").find("more than one YAML document"), std::string::npos);
+  EXPECT_NE(refusal("? [a]\n: 1\n").find("a key must be a plain word"), std::string::npos);
+}
+
+TEST(Config, AliasesAreCopies) {
+  const auto document =
+      parse("base: &b {lr: 0.3, steps: 7}\noptimizer: *b\n", {"optimizer.lr=0.4"});
+  const Optimizer base = document.root().section("base").read(optimizer_table());
+  const Optimizer optimizer = read_optimizer(document);
+  EXPECT_EQ(base.lr, 0.3);
+  EXPECT_EQ(optimizer.lr, 0.4);
+  EXPECT_EQ(optimizer.steps, 7);
+}
+
+TEST(Config, AliasesThatNeverEndAreRefused) {
+  EXPECT_NE(refusal("a: &a [*a]\n"), "");
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) laughs += "*a" + std::to_string(i - 1) + (j < 9 ? ", " : "]\n");
+  }
+  EXPECT_NE(refusal(laughs).find("the configuration never ends"), std::string::npos);
+}
+
+TEST(Config, OverridesReplaceAndAdd) {
+  const Optimizer values = read_optimizer(parse(
+      "optimizer: {lr: 1}\n",
+      {"optimizer.lr=4", "optimizer.steps=3", "optimizer.betas=[0.5]", "optimizer.name=a=b: c"}));
+  EXPECT_EQ(values.lr, 4);
+  EXPECT_EQ(values.steps, 3);
+  EXPECT_EQ(values.betas, std::vector<double>{0.5});
+  EXPECT_EQ(values.name, "a=b: c");
+  EXPECT_EQ(read_optimizer(parse("", {"optimizer.lr=2"})).lr, 2);
+  EXPECT_EQ(read_optimizer(parse("optimizer: {lr: 1}\n", {"optimizer={steps: 5}"})).lr, 0.1);
+  EXPECT_EQ(read_optimizer(parse("", {"optimizer.name="})).name, "");
+}
+
+TEST(Config, AnOverrideIsNotUndoneByAnother) {
+  EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer.steps=3", " optimizer . lr = 4"}),
+            "command line: optimizer.lr is given twice, as '2' and as '4' (only one of the two can "
+            "hold)\n  leave one of them out");
+  const std::string undone =
+      "command line: 'optimizer={steps: 5}' would undo 'optimizer.lr=2', which stands before it "
+      "(it sets all of 'optimizer')\n  write 'optimizer.lr=2' behind it, or leave it out";
+  EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer={steps: 5}"}), undone);
+  // The other way round, a part of what was set is changed.
+  const Optimizer values = read_optimizer(
+      parse("optimizer: {lr: 1}\n", {"optimizer={steps: 5, lr: 3}", "optimizer.lr=2"}));
+  EXPECT_EQ(values.lr, 2);
+  EXPECT_EQ(values.steps, 5);
+  const std::vector<std::string> element = {"data.sources.0.weight=1", "data.sources=[]"};
+  EXPECT_THROW(parse(kText, element), Error);
+  EXPECT_THROW(parse(kText, {"data.sources.0.weight=1", "data.sources.00.weight=1"}), Error);
+  // Names that begin alike are two.
+  EXPECT_EQ(parse("", {"a.lr_low=1", "a.lr=2"}).root().section("a").keys().size(), 2u);
+}
+
+TEST(Config, OverridesReachListElements) {
+  const auto document = parse(kText, {"data.sources.1.weight=7", "data.sources.0={name: other}"});
+  const auto sources = document.root().section("data").list("sources");
+  EXPECT_EQ(sources[0].scalar("name")->value, "other");
+  EXPECT_EQ(sources[1].scalar("weight")->value, "7");
+  EXPECT_EQ(sources[1].scalar("weight")->place.to_string(), "command line");
+}
+
+TEST(Config, OverridesAreAsStrictAsTheFile) {
+  EXPECT_EQ(refusal("", {"optimizer.lr_=1"}),
+            "command line: unknown key 'lr_' in optimizer\n"
+            "  did you mean 'lr'? known: lr, steps, name, betas");
+  EXPECT_EQ(refusal("optimizer: {steps: 2}\n", {"optimizer.steps=0"}),
+            "command line: steps = 0 is out of range [1, 100] (how many)");
+  const std::string advice =
+      "\n  overrides are written section.key=value, list elements section.0.key";
+  EXPECT_EQ(refusal("", {"optimizer.lr"}),
+            "command line: cannot apply 'optimizer.lr' (there is no '=')" + advice);
+  EXPECT_EQ(refusal("", {"=1"}), "command line: cannot apply '=1' (the key is empty)" + advice);
+  for (const std::string key : {"a..b", "a.", ".a", "a. .b"}) {
+    EXPECT_EQ(refusal("", {key + "=1"}),
+              "command line: cannot apply '" + key + "=1' (the key has an empty part)" + advice);
+  }
+  EXPECT_EQ(refusal("optimizer: {lr: 1}\n", {"optimizer.lr.x=1"}),
+            "command line: cannot apply 'optimizer.lr.x=1' ('optimizer.lr' is a value, not a "
+            "section)" +
+                advice);
+  EXPECT_EQ(refusal(kText, {"data.sources.2.weight=1"}),
+            "command line: cannot apply 'data.sources.2.weight=1' ('data.sources' is a list of 2, "
+            "and '2' is none of them)" +
+                advice);
+  EXPECT_NE(refusal("", {"optimizer.betas=[0.1"}).find("command line: not valid YAML"),
+            std::string::npos);
+}
+
+TEST(Config, AMissingFileIsAClearError) {
+  const std::string message =
+      message_of(ErrorKind::config, [] { ConfigDocument::load("/nonexistent/train.yaml"); });
+  EXPECT_EQ(message,
+            "/nonexistent/train.yaml: cannot read the configuration (No such file or directory)\n"
+            "  '/' exists, 'nonexistent' in it does not");
+  EXPECT_NE(message_of(ErrorKind::config, [] { ConfigDocument::load("/tmp"); }).find("is a folder"),
+            std::string::npos);
+}
+
+TEST(Config, TextThatIsNotUtf8IsRefusedWithItsLine) {
+  const std::string message = refusal("optimizer:\n  name: caf\xe9\n");
+  test::expect_parts(message, {"train.yaml:2:1: not UTF-8", "name: caf\\xe9"});
+  test::expect_parts(refusal("", {"optimizer.name=caf\xe9"}),
+                     {"command line: not UTF-8", "caf\\xe9"});
+  EXPECT_EQ(read_optimizer(parse("optimizer: {name: caf\xc3\xa9}")).name, "caf\xc3\xa9");
+}
+
+TEST(Config, ControlCharactersAreRefused) {
+  for (const char character : {'\0', '\x04', '\x1b'}) {
+    const std::string text = std::string("optimizer: {lr: 0.5}\n") + character + "\nunknown: 1\n";
+    test::expect_parts(refusal(text), {"train.yaml:2:1: a control character"});
+  }
+  EXPECT_EQ(read_optimizer(parse("optimizer:\r\n  lr: 1\t# first\r\n")).lr, 1);
+}
+
+TEST(Config, WhatNeverEndsIsRefused) {
+  const auto load = [](const char* file) {
+    return message_of(ErrorKind::config, [&] { ConfigDocument::load(file); });
+  };
+  test::expect_parts(load("/dev/zero"), {"/dev/zero: more than 256.0 KiB"});
+  std::string many;
+  for (int i = 0; i < 300'000; ++i) many += "k" + std::to_string(i) + ": 1\n";
+  test::expect_parts(refusal(many), {"more than 256.0 KiB"});
+  std::string doubled = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (char name = 'b'; name < 'j'; ++name) {
+    doubled +=
+        fmt::format("{0}: &{0} [*{1}, *{1}, *{1}, *{1}]\n", name, static_cast<char>(name - 1));
+  }
+  test::expect_parts(refusal(doubled), {"never ends", "aliases multiply"});
+}
+
+// Of the first text yaml-cpp's LoadAll makes documents until no memory is left.
+TEST(Config, OnlyTheFirstTwoDocumentsAreLookedAt) {
+  const std::string advice = "more than one YAML document";
+  EXPECT_NE(refusal("\"k\":}, [] !!str 7\n? complex\n: [~, null, {}, []]\n").find(advice),
+            std::string::npos);
+  EXPECT_NE(refusal("---\n---\na: 1\n").find(advice), std::string::npos);
+  EXPECT_EQ(read_optimizer(parse("optimizer: {lr: 1}\n---\n# nothing\n")).lr, 1);
+}
+
+// Every part has its path, so that their memory grows as the square of their number.
+TEST(Config, OverridesHaveNoEndlessKeys) {
+  std::string key = "a";
+  for (int i = 0; i < 60'000; ++i) key += ".a";
+  const std::string message = refusal("", {key + "=1"});
+  test::expect_parts(message, {"command line: cannot apply 'a.a.", "more than 64 parts"});
+  EXPECT_LT(message.size(), 300u);
+}
+
+// Keys are looked up, not searched for: the time is that of their number, not of its square.
+TEST(Config, ManyKeysAreReadAtOnce) {
+  constexpr int kKeys = 20'000;
+  std::string many = "options:\n";
+  for (int i = 0; i < kKeys; ++i) many += "  k" + std::to_string(i) + ": 1\n";
+  const ConfigDocument document = parse(many);
+  EXPECT_EQ(document.root().section("options").settings().size(), std::size_t{kKeys});
+  document.finish();
+}
+
+}  // namespace
+}  // namespace wellspring

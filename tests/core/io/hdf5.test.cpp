@@ -1,0 +1,234 @@
+#include "core/io/hdf5.h"
+
+#include "core/error.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+// The library loses some hundred bytes of its own where a damaged header ends its reading.
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:H5FL_";
+}
+#endif
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using test::expect_parts;
+using test::message_of;
+using test::slurp;
+using test::spill;
+using test::TemporaryFolder;
+
+constexpr std::int64_t kRows = 1000;
+
+std::vector<float> numbers() {
+  std::vector<float> x(3 * kRows);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i)) * 1e30f;
+  x[0] = std::numeric_limits<float>::quiet_NaN();
+  x[1] = std::numeric_limits<float>::denorm_min();
+  x[2] = -0.0f;
+  return x;
+}
+
+/// x [rows, 3], label [rows], growing [rows, 2], nothing [rows, 0], a text, attributes.
+void write_all(const fs::path& path) {
+  const std::vector<float> x = numbers();
+  std::vector<std::int32_t> label(kRows);
+  std::iota(label.begin(), label.end(), -5);
+  Hdf5Writer file(path);
+  const auto x_array = file.open("x", {ElementType::f32, {kRows, 3}});
+  const auto label_array = file.open("label", {ElementType::i32, {kRows}});
+  const auto growing = file.open_growing("growing", {ElementType::f32, {0, 3}});
+  file.open("nothing", {ElementType::f32, {kRows, 0}});
+  file.set(x_array, "units", std::string("MeV"));
+  for (std::size_t row = 0; row < kRows;) {
+    const std::size_t count = std::min<std::size_t>(kRows - row, 7);
+    file.append(x_array, bytes_of(std::span(x).subspan(3 * row, 3 * count)));
+    file.append(growing, bytes_of(std::span(x).subspan(3 * row, 3 * count)));
+    file.append(label_array, bytes_of(std::span<const std::int32_t>(label).subspan(row, count)));
+    row += count;
+  }
+  file.set("seed", std::int64_t{7});
+  file.set("share", 0.25);
+  file.add_text("metadata", "{\"caf\xc3\xa9\": 1}");
+  file.commit();
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+}
+
+TEST(Hdf5, GivesBackWhatWasWrittenBitForBit) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a.h5"});
+  const Hdf5File file(folder / "a.h5");
+  EXPECT_EQ(file.names(),
+            (std::vector<std::string>{"growing", "label", "metadata", "nothing", "x"}));
+  for (const char* name : {"x", "growing"}) {
+    const Hdf5Array array = file.array(name);
+    EXPECT_EQ(array.numbers(), Hdf5Array::Numbers::real);
+    EXPECT_EQ(array.bits(), 32);
+    ASSERT_EQ(array.shape(), (std::vector<std::int64_t>{kRows, 3}));
+    std::vector<float> x(3 * kRows);
+    array.read(0, kRows, x.data());
+    EXPECT_TRUE(same_bits(x, numbers())) << name;
+    array.read(990, 10, x.data());
+    EXPECT_EQ(x[29], numbers().back());
+  }
+  EXPECT_EQ(file.array("x").text_attribute("units"), "MeV");
+  EXPECT_EQ(file.array("x").text_attribute("unit"), std::nullopt);
+  std::vector<std::int64_t> label(kRows);
+  file.array("label").read(0, kRows, label.data());
+  EXPECT_EQ(label.back(), kRows - 6);
+  EXPECT_EQ(file.array("nothing").shape(), (std::vector<std::int64_t>{kRows, 0}));
+  EXPECT_EQ(file.text("metadata"), "{\"caf\xc3\xa9\": 1}");
+}
+
+TEST(Hdf5, EqualArraysMakeEqualFiles) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  write_all(folder / "b.h5");
+  EXPECT_EQ(slurp(folder / "a.h5"), slurp(folder / "b.h5"));
+}
+
+TEST(Hdf5, WithoutACommitNothingIsThereAndAnOlderFileIsAsItWas) {
+  const TemporaryFolder folder;
+  const std::vector<float> x = numbers();
+  spill(folder / "old.h5", "older");
+  for (const char* name : {"new.h5", "old.h5"}) {
+    Hdf5Writer file(folder / name);
+    file.append(file.open("x", {ElementType::f32, {2 * kRows, 3}}), bytes_of(x));
+    EXPECT_THROW(file.commit(), std::logic_error) << "it is not full";
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"old.h5"});
+  EXPECT_EQ(slurp(folder / "old.h5"), "older");
+  write_all(folder / "old.h5");
+  EXPECT_EQ(Hdf5File(folder / "old.h5").array("x").shape()[0], kRows);
+}
+
+// A full disk, met while arrays are written and when the file is closed.
+TEST(Hdf5, AFullDiskIsAnErrorWithTheSystemsReason) {
+  const TemporaryFolder folder;
+  const std::vector<float> x = numbers();
+  for (const rlim_t most : {100, 9000}) {
+    const std::string message = message_of(ErrorKind::runtime, [&] {
+      const test::FileSizeLimit full(most);
+      Hdf5Writer file(folder / "a.h5");
+      const auto array = file.open("x", {ElementType::f32, {kRows, 3}});
+      file.append(array, bytes_of(x));
+      file.commit();
+    });
+    expect_parts(message, {"a.h5: cannot write", "File too large"});
+    EXPECT_TRUE(folder.names().empty());
+  }
+  write_all(folder / "a.h5");  // the library has not lost its way
+  EXPECT_EQ(Hdf5File(folder / "a.h5").names().size(), 5u);
+}
+
+TEST(Hdf5, WhatIsNotThereIsRefusedWithTheNearestName) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  const Hdf5File file(folder / "a.h5");
+  expect_parts(message_of(ErrorKind::data, [&] { file.array("lable"); }),
+               {"a.h5: 'lable' is not in the file", "did you mean 'label'?"});
+  expect_parts(message_of(ErrorKind::data, [&] { file.array("metadata"); }),
+               {"'metadata' holds no numbers"});
+  expect_parts(message_of(ErrorKind::data, [&] { file.text("x"); }), {"'x' is no text"});
+  expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "b.h5"); }),
+               {"b.h5: no such file"});
+  spill(folder / "b.h5", "PK\3\4 something else");
+  expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "b.h5"); }),
+               {"b.h5: not an HDF5 file"});
+}
+
+/// Reads all there is; an Error of kind data is fine, anything else is not. True where none came.
+bool reads(const fs::path& path) {
+  try {
+    const Hdf5File file(path);
+    for (const std::string& name : file.names()) {
+      if (name == "metadata") {
+        file.text(name);
+        continue;
+      }
+      const Hdf5Array array = file.array(name);
+      if (array.shape()[0] != kRows || array.row_elements() > 3 || array.row_elements() < 0)
+        continue;
+      std::vector<float> x(3 * kRows);
+      array.read(0, kRows, x.data());
+    }
+    return true;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::data) << error.what();
+    return false;
+  }
+}
+
+TEST(Hdf5, ACutFileIsRefused) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  const std::string whole = slurp(folder / "a.h5");
+  for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 29) {
+    spill(folder / "cut.h5", whole.substr(0, size));
+    EXPECT_FALSE(reads(folder / "cut.h5")) << size;
+  }
+  spill(folder / "cut.h5", whole.substr(0, whole.size() - 1));
+  expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "cut.h5"); }),
+               {"cut.h5: cannot open the HDF5 file", "truncated file", "make or copy it again"});
+}
+
+// A flipped byte in what the library reads first: an error or other numbers, no more.
+TEST(Hdf5, ADamagedFileEndsInAnErrorOrInOtherNumbers) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  const std::string whole = slurp(folder / "a.h5");
+  int refused = 0;
+  for (std::size_t at = 0; at < std::min<std::size_t>(whole.size(), 3000); at += 23) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (at % 2 == 0 ? 0xFF : 0x41));
+    spill(folder / "b.h5", damaged);
+    refused += reads(folder / "b.h5") ? 0 : 1;
+  }
+  EXPECT_GT(refused, 5);
+}
+
+TEST(Hdf5, ThreadsShareAFile) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  const Hdf5File file(folder / "a.h5");
+  const Hdf5Array array = file.array("x");
+  const std::vector<float> expected = numbers();
+  std::vector<int> wrong(4, 0);
+  std::vector<std::jthread> threads;
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const Hdf5File own(folder / "a.h5");
+      const Hdf5Array labels = own.array("label");
+      for (std::int64_t row = 1 + static_cast<std::int64_t>(t); row < kRows; row += 4) {
+        float x[3];
+        std::int64_t label = 0;
+        array.read(row, 1, x);
+        labels.read(row, 1, &label);
+        wrong[t] += x[2] != expected[static_cast<std::size_t>(3 * row + 2)] || label != row - 5;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,217 @@
+#include "core/io/safetensors.h"
+
+#include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+namespace wellspring {
+namespace {
+
+using test::message_of;
+using test::slurp;
+using test::spill;
+using test::TemporaryFolder;
+
+/// Keeps what is written.
+struct MemorySink : ByteSink {
+  using ByteSink::write;
+  void write(Bytes bytes) override { text += text_of(bytes); }
+  std::string text;
+};
+
+const std::vector<float> kWeights = {1, 2, 3, 4, 5, 6};
+const std::vector<std::uint8_t> kMask = {1, 0, 1};
+const std::vector<std::uint16_t> kHalf = {0x3F80, 0xBF80};
+const std::vector<std::int64_t> kSteps = {-1};
+
+std::vector<TensorData> tensors() {
+  return {{"mask", ElementType::u8, {3}, bytes_of(kMask)},
+          {"fc.weight", ElementType::f32, {2, 3}, bytes_of(kWeights)},
+          {"half", ElementType::bf16, {2}, bytes_of(kHalf)},
+          {"none", ElementType::f32, {0, 7}, {}},
+          {"steps", ElementType::i64, {}, bytes_of(kSteps)}};
+}
+
+std::string small_file() {
+  MemorySink sink;
+  write_safetensors(sink, tensors(), {{"step", "12"}, {"classes", "[\"é\"]"}});
+  return sink.text;
+}
+
+/// A file with this header, and data of this many bytes.
+std::string with_header(std::string header, std::size_t data_bytes) {
+  std::string file;
+  append_number<std::uint64_t>(file, header.size());
+  return file + header + std::string(data_bytes, '\1');
+}
+
+std::string refusal(const std::string& bytes) {
+  const TemporaryFolder folder;
+  spill(folder / "f", bytes);
+  return message_of(ErrorKind::data, [&] { SafetensorsFile(folder / "f"); });
+}
+
+TEST(Safetensors, ReadsBack) {
+  const TemporaryFolder folder;
+  spill(folder / "model", small_file());
+  const SafetensorsFile file(folder / "model");
+  file.verify();
+  EXPECT_EQ(file.metadata().at("step"), "12");
+  EXPECT_EQ(file.metadata().at("classes"), "[\"é\"]");
+  ASSERT_EQ(file.tensors().size(), 5u);
+  const TensorInfo& weight = file.tensor("fc.weight");
+  EXPECT_EQ(weight.type, ElementType::f32);
+  EXPECT_EQ(weight.shape, (std::vector<std::int64_t>{2, 3}));
+  std::vector<float> values(6);
+  file.read(weight, std::as_writable_bytes(std::span(values)));
+  EXPECT_EQ(values, kWeights);
+  std::vector<std::uint16_t> half(2);
+  file.read(file.tensor("half"), std::as_writable_bytes(std::span(half)));
+  EXPECT_EQ(half, kHalf);
+  EXPECT_EQ(file.tensor("none").bytes, 0u);
+  EXPECT_EQ(file.tensor("steps").shape.size(), 0u);
+  EXPECT_EQ(file.find("absent"), nullptr);
+  EXPECT_NE(message_of(ErrorKind::data, [&] { file.tensor("fc.wieght"); })
+                .find("no tensor 'fc.wieght'\n  did you mean 'fc.weight'?"),
+            std::string::npos);
+  EXPECT_THROW(file.read(weight, {}), std::logic_error);
+}
+
+TEST(Safetensors, LayoutIsAlignedAndDeterministic) {
+  const std::string bytes = small_file();
+  EXPECT_EQ(bytes, small_file());
+  const auto length = number_at<std::uint64_t>(bytes_of(bytes), 0);
+  EXPECT_EQ((8 + length) % 64, 0u);
+  EXPECT_EQ(bytes.substr(8, 16), "{\"__metadata__\":");
+  // Elements of 8 bytes, then 4, 2 and 1.
+  EXPECT_NE(bytes.find(R"("steps":{"data_offsets":[0,8],"dtype":"I64","shape":[]})"),
+            std::string::npos);
+  EXPECT_NE(bytes.find(R"("fc.weight":{"data_offsets":[8,32],"dtype":"F32","shape":[2,3]})"),
+            std::string::npos);
+  EXPECT_NE(bytes.find(R"("half":{"data_offsets":[32,36],"dtype":"BF16","shape":[2]})"),
+            std::string::npos);
+  EXPECT_NE(bytes.find(R"("mask":{"data_offsets":[36,39],"dtype":"U8","shape":[3]})"),
+            std::string::npos);
+  EXPECT_EQ(bytes.size(), 8 + length + 39);
+}
+
+TEST(Safetensors, TruncatedAnywhereIsRefused) {
+  const std::string whole = small_file();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_NE(refusal(whole.substr(0, size)).find("not a sound safetensors file"),
+              std::string::npos)
+        << size;
+  }
+  refusal(whole + '\0');
+}
+
+TEST(Safetensors, EveryAlteredByteIsNoticed) {
+  const TemporaryFolder folder;
+  const std::string whole = small_file();
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const int mask : {0x01, 0x20}) {  // 0x20 makes a space a zero byte
+      std::string altered = whole;
+      altered[at] = static_cast<char>(altered[at] ^ mask);
+      spill(folder / "f", altered);
+      EXPECT_NE(message_of(ErrorKind::data, [&] { SafetensorsFile(folder / "f").verify(); }), "")
+          << "byte " << at << " mask " << mask;
+    }
+  }
+}
+
+TEST(Safetensors, HeadersThatLieAreRefused) {
+  struct Case {
+    const char* header;
+    std::size_t bytes;
+    const char* why;
+  };
+  const Case cases[] = {
+      {R"([])", 0, "is no object"},
+      {R"("x")", 0, "is no object"},
+      {R"( {})", 0, "is no object"},
+      {R"({"a")", 0, "not JSON"},
+      {R"({}x)", 0, "not JSON"},
+      {"{\"\xff\":1}", 0, "not JSON"},
+      {R"({"a":1})", 0, "not described"},
+      {R"({"a":{"dtype":"U8","shape":[1]}})", 1, "not described"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1}})", 1, "not described"},
+      {R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})", 2, "unknown type \"F16\""},
+      {R"({"a":{"dtype":7,"shape":[1],"data_offsets":[0,2]}})", 2, "unknown type 7"},
+      {R"({"a":{"dtype":"U8","shape":1,"data_offsets":[0,1]}})", 1, "not made of sizes"},
+      {R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", 1, "not made of sizes"},
+      {R"({"a":{"dtype":"U8","shape":[1.0],"data_offsets":[0,1]}})", 1, "not made of sizes"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}})", 1, "not two sizes"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":["0",1]}})", 1, "not two sizes"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[-1,0]}})", 1, "not two sizes"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}})", 1, "ends before it begins"},
+      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,1]}})", 1, "than its shape wants"},
+      {R"({"a":{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,1]}})", 1,
+       "than its shape wants"},
+      // 2^62 * 8 = 2^65 would come out as 0 if it overflowed.
+      {R"({"a":{"dtype":"I64","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0,
+       "than its shape wants"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 2, "2 bytes of data"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2, "a gap before tensor 'a'"},
+      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+       R"("b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+       3, "tensor 'b' overlaps"},
+      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+       R"("b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",
+       2, "tensor 'b' overlaps"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+       R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+       1, "'a' twice"},
+      {R"({"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1, "'dtype' twice"},
+      {R"({"__metadata__":[]})", 0, "are not an object"},
+      {R"({"__metadata__":{"a":1}})", 0, "'a' are not a text"},
+  };
+  for (const Case& wrong : cases) {
+    EXPECT_NE(refusal(with_header(wrong.header, wrong.bytes)).find(wrong.why), std::string::npos)
+        << wrong.header << "\n"
+        << refusal(with_header(wrong.header, wrong.bytes));
+  }
+  EXPECT_NE(refusal(with_header(std::string("{}\0{", 4), 0)).find("a zero byte"),
+            std::string::npos);
+  std::string endless;
+  append_number<std::uint64_t>(endless, 100'000'001);
+  EXPECT_NE(refusal(endless).find("longer than 100 MB"), std::string::npos);
+}
+
+TEST(Safetensors, FilesOfOthersAreReadButNotVerified) {
+  const TemporaryFolder folder;
+  // No alignment, no metadata, shapes with spaces: what other writers may do.
+  spill(folder / "f", with_header(R"({"b": {"dtype":"U8", "shape":[1,1], "data_offsets":[2,3]},)"
+                                  R"("a":{"shape":[1],"dtype":"BF16","data_offsets":[0,2]}} )",
+                                  3));
+  const SafetensorsFile file(folder / "f");
+  EXPECT_EQ(file.tensors()[0].name, "a");
+  EXPECT_EQ(file.tensors()[1].name, "b");
+  EXPECT_NE(message_of(ErrorKind::data, [&] { file.verify(); }).find("has no digest"),
+            std::string::npos);
+}
+
+TEST(Safetensors, EmptyFilesAreFiles) {
+  const TemporaryFolder folder;
+  MemorySink sink;
+  write_safetensors(sink, {});
+  spill(folder / "f", sink.text);
+  const SafetensorsFile file(folder / "f");
+  file.verify();
+  EXPECT_TRUE(file.tensors().empty());
+}
+
+TEST(Safetensors, MistakesOfOursAreCaught) {
+  MemorySink sink;
+  const TensorData mask{"mask", ElementType::u8, {3}, bytes_of(kMask)};
+  EXPECT_THROW(write_safetensors(sink, std::vector{mask, mask}), std::logic_error);
+  EXPECT_THROW(write_safetensors(sink, std::vector{TensorData{"a", ElementType::f32, {1}, {}}}),
+               std::logic_error);
+  EXPECT_THROW(
+      write_safetensors(sink, std::vector{TensorData{"__metadata__", ElementType::u8, {0}, {}}}),
+      std::logic_error);
+  EXPECT_TRUE(sink.text.empty());
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,109 @@
+#include "core/measure/ceiling.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+/// Pairs whose halves met a load of their own each time, and whose ratios are `ratios`.
+std::vector<RatePair> pairs_of(const std::vector<double>& ratios) {
+  std::vector<RatePair> pairs;
+  double ceiling = 100;
+  for (const double ratio : ratios) {
+    pairs.push_back({ratio * ceiling, ceiling});
+    ceiling = ceiling > 50 ? ceiling / 3 : 2 * ceiling;
+  }
+  return pairs;
+}
+
+ProcessorLoad load_of(double others) {
+  ProcessorLoad load;
+  load.own = 1.05;
+  load.machine = {others, 0, 2};
+  return load;
+}
+
+TEST(Ceiling, AShareIsTheMedianOfPairs) {
+  const CeilingShare share = share_of_ceiling(pairs_of({0.9, 0.97, 0.98, 0.5, 0.99, 0.96}));
+  EXPECT_EQ(share.verdict, Verdict::stands);
+  EXPECT_DOUBLE_EQ(share.median, (0.96 + 0.97) / 2);
+  ASSERT_TRUE(share.interval);
+  EXPECT_DOUBLE_EQ(share.interval->low, 0.5);
+  EXPECT_DOUBLE_EQ(share.interval->high, 0.99);
+  EXPECT_EQ(share.pairs, 6u);
+  EXPECT_EQ(to_string(share, load_of(1.5)), "96.5 % (95 %: 50.0 to 99.0 %)");
+}
+
+// 255 % is no figure: it says that the two were not measured alike.
+TEST(Ceiling, AShareAboveOneBeyondItsIntervalIsInconclusive) {
+  const CeilingShare share = share_of_ceiling(pairs_of({2.1, 2.6, 2.55, 2.5, 3, 2.4, 2.6}));
+  EXPECT_EQ(share.verdict, Verdict::contradicts);
+  EXPECT_EQ(to_string(share, load_of(0.93)),
+            "inconclusive: the machine was busy (other programs took 0.93 of its 2 processors, "
+            "this one 1.05)");
+  EXPECT_EQ(to_string(share, load_of(0.05)),
+            "inconclusive: above its ceiling, though the machine was not busy (other programs took "
+            "0.05 of its 2 processors, this one 1.05)");
+  EXPECT_EQ(to_string(share, ProcessorLoad{1.05, std::nullopt}),
+            "inconclusive: above its ceiling (this program took 1.05 processors, others what is "
+            "not told here)");
+}
+
+TEST(Ceiling, AShareAboveOneWithinItsIntervalIsAFigure) {
+  EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict, Verdict::stands);
+  // Two windows of the same work, the second with warmer caches.
+  EXPECT_EQ(share_of_ceiling(pairs_of({1.01, 1.01, 1.01, 1.01, 1.01, 1.01})).verdict,
+            Verdict::stands);
+  EXPECT_EQ(share_of_ceiling(pairs_of({1.03, 1.03, 1.03, 1.03, 1.03, 1.03})).verdict,
+            Verdict::contradicts);
+}
+
+// The pairs fit, but the rate of all windows is that of quieter minutes than the ceiling's.
+TEST(Ceiling, RatesThatDoNotOverlapContradictEachOther) {
+  const std::vector<RatePair> pairs = pairs_of({0.9, 0.9, 0.9, 0.9, 0.9, 0.9});
+  const auto verdict = [&](Interval rate, Interval ceiling) {
+    return share_of_ceiling(pairs, rate, ceiling).verdict;
+  };
+  EXPECT_EQ(verdict({90, 110}, {100, 120}), Verdict::stands);
+  EXPECT_EQ(verdict({121, 130}, {100, 120}), Verdict::stands);
+  EXPECT_EQ(verdict({123, 130}, {100, 120}), Verdict::contradicts);
+  EXPECT_EQ(share_of_ceiling(pairs, Interval{123, 130}, std::nullopt).verdict, Verdict::stands);
+}
+
+// One or two windows of a ceiling have no interval; four times as fast is a contradiction even so.
+TEST(Ceiling, ARateFarAboveAFewWindowsContradictsThem) {
+  const std::vector<RatePair> pairs = {{72, 88}, {74, 89}};
+  EXPECT_EQ(share_of_ceiling(pairs, Interval{80, 90}).verdict, Verdict::too_few);
+  EXPECT_EQ(share_of_ceiling(pairs, Interval{170, 190}).verdict, Verdict::too_few);
+  EXPECT_EQ(share_of_ceiling(pairs, Interval{329, 430}).verdict, Verdict::contradicts);
+}
+
+TEST(Ceiling, PairsThatDifferWidelyAreInconclusive) {
+  EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict, Verdict::stands);
+  const CeilingShare wide = share_of_ceiling(pairs_of({0.4, 0.6, 0.7, 0.8, 0.9, 9.75}));
+  EXPECT_EQ(wide.verdict, Verdict::scattered);
+  EXPECT_EQ(to_string(wide, load_of(1.5)),
+            "inconclusive: the machine was busy (other programs took 1.50 of its 2 processors, "
+            "this one 1.05)");
+  EXPECT_EQ(to_string(wide, load_of(0)),
+            "inconclusive: the pairs of windows differ widely (other programs took 0.00 of its 2 "
+            "processors, this one 1.05)");
+}
+
+TEST(Ceiling, TooFewPairsHaveNoInterval) {
+  EXPECT_EQ(share_of_ceiling({}).verdict, Verdict::unmeasured);
+  EXPECT_EQ(to_string(share_of_ceiling({}), load_of(0)), "not measured");
+  const CeilingShare one = share_of_ceiling(pairs_of({0.8}));
+  EXPECT_EQ(one.verdict, Verdict::too_few);
+  EXPECT_EQ(to_string(one, load_of(0)), "80.0 % in 1 pair of windows, too few for an interval");
+  const CeilingShare five = share_of_ceiling(pairs_of({2, 2, 2, 2, 2}));
+  EXPECT_EQ(five.verdict, Verdict::too_few);
+  EXPECT_EQ(to_string(five, load_of(0.93)),
+            "inconclusive: above its ceiling in 5 pairs of windows, too few for an interval (other "
+            "programs took 0.93 of its 2 processors, this one 1.05)");
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,51 @@
+// Takes the place of kernels/runtime/launch.cuh in builds with the stand-in: a kernel is the functor's loop
+// on the host. Included by .cu files alone, which the host compiler then compiles.
+#pragma once
+
+#include "kernels/runtime/launch.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace wellspring::stand_in {
+
+/// A thread that works as the member of a device's team does, in the scratch of one: not by the
+/// ways of a host's lone team.
+class Team : public SoloTeam {
+ public:
+  using SoloTeam::SoloTeam;
+  static constexpr bool kIsAlone = false;
+};
+
+}  // namespace wellspring::stand_in
+
+namespace wellspring::cuda {
+
+template <class F>
+KernelHandle& map_kernel() {
+  static const stand_in::HostKernel run = [](const void* parameters) {
+    const auto& block = *static_cast<const MapBlock<F>*>(parameters);
+    host::run_map(block.n, 1, block.f);
+  };
+  static KernelHandle handle(&run, __PRETTY_FUNCTION__);
+  return handle;
+}
+
+template <class F>
+KernelHandle& league_kernel() {
+  static const stand_in::HostKernel run = [](const void* parameters) {
+    const auto& block = *static_cast<const LeagueBlock<F>*>(parameters);
+    std::vector<std::max_align_t> scratch(block.scratch_bytes / sizeof(std::max_align_t) + 1);
+    for (std::int64_t i = 0; i < block.n; ++i) {
+      stand_in::Team team({reinterpret_cast<std::byte*>(scratch.data()), block.scratch_bytes, 0});
+      block.f(team, i);
+    }
+  };
+  static KernelHandle handle(&run, __PRETTY_FUNCTION__);
+  return handle;
+}
+
+}  // namespace wellspring::cuda

@@ -1,0 +1,315 @@
+// HDF5 exports: the same columns as npz, and the layouts of communities.
+#include "export/export_layout.h"
+
+#include "core/error.h"
+#include "core/io/hdf5.h"
+#include "core/io/npy.h"
+#include "export/export.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using test::expect_parts;
+using test::message_of;
+
+using Settings = std::vector<ParamSetting>;
+
+void export_to(const fs::path& path, const std::string& generator, const Settings& settings,
+               const std::string& layout = "", std::uint64_t count = 23) {
+  GeneratorReader feed(make_generator(generator, 8, settings), {3, 10, count},
+                       {Device::cpu(), 7, 1});
+  export_samples(feed, path, {layout, {}});
+}
+
+/// Every number of an array, as double: f32 and whole numbers below 2^53 keep their value.
+std::vector<double> values(const fs::path& path, const std::string& name) {
+  const Hdf5File file(path);
+  const Hdf5Array array = file.array(name);
+  std::vector<double> all(static_cast<std::size_t>(array.shape()[0] * array.row_elements()));
+  if (!all.empty()) array.read(0, array.shape()[0], all.data());
+  return all;
+}
+
+std::vector<double> npz_values(const fs::path& path, const std::string& name) {
+  const NpyArray array = read_npz(path, name);
+  const auto widened = [](const auto& numbers) {
+    return std::vector<double>(numbers.begin(), numbers.end());
+  };
+  if (array.spec.type == ElementType::i32) return widened(array.as<std::int32_t>());
+  if (array.spec.type == ElementType::i64) return widened(array.as<std::int64_t>());
+  return widened(array.as<float>());
+}
+
+TEST(ExportLayout, ColumnsAreThoseOfNpz) {
+  const test::TemporaryFolder folder;
+  const Settings calo = {{"layers", "2"}};
+  for (const auto& [generator, settings] : {std::pair<std::string, Settings>{"shapes", {}},
+                                            {"ee_mumu", {}},
+                                            {"ginkgo", {}},
+                                            {"calo_gflash", calo}}) {
+    export_to(folder / "a.npz", generator, settings);
+    export_to(folder / "a.hdf5", generator, settings, "columns");
+    const Hdf5File file(folder / "a.hdf5");
+    std::vector<std::string> members;
+    for (const std::string& member : npz_members(folder / "a.npz"))
+      members.push_back(member.substr(0, member.size() - 4));
+    std::ranges::sort(members);
+    EXPECT_EQ(file.names(), members) << generator;
+    for (const std::string& name : members) {
+      if (name == "metadata") continue;
+      EXPECT_EQ(file.array(name).shape(), read_npz(folder / "a.npz", name).spec.shape) << name;
+      EXPECT_EQ(values(folder / "a.hdf5", name), npz_values(folder / "a.npz", name)) << name;
+    }
+    const auto about = nlohmann::json::parse(file.text("metadata"));
+    EXPECT_EQ(about.at("generator"), generator);
+    EXPECT_EQ(about.at("seed"), 3);
+    EXPECT_EQ(about.at("layout"), "columns");
+  }
+}
+
+TEST(ExportLayout, ShowersAreThoseOfTheChallengeWhateverTheUnit) {
+  const test::TemporaryFolder folder;
+  for (const std::string unit : {"MeV", "GeV"}) {
+    const Settings settings = {{"layers", "2"}, {"unit", unit}};
+    export_to(folder / "a.h5", "calo_gflash", settings);
+    export_to(folder / "a.npz", "calo_gflash", settings);
+    const double mev = unit == "MeV" ? 1 : 1000;
+    const std::vector<double> x = npz_values(folder / "a.npz", "x"),
+                              latents = npz_values(folder / "a.npz", "latents"),
+                              showers = values(folder / "a.h5", "showers"),
+                              energies = values(folder / "a.h5", "incident_energies");
+    const Hdf5File file(folder / "a.h5");
+    EXPECT_EQ(file.array("incident_energies").shape(), (std::vector<std::int64_t>{23, 1}));
+    EXPECT_EQ(file.array("showers").shape(), read_npz(folder / "a.npz", "x").spec.shape);
+    EXPECT_EQ(file.array("showers").text_attribute("units"), "MeV");
+    ASSERT_EQ(showers.size(), x.size());
+    for (std::size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(showers[i], double{static_cast<float>(x[i] * mev)}) << i;
+    for (std::size_t i = 0; i < energies.size(); ++i)
+      ASSERT_EQ(energies[i], latents[i * latents.size() / 23] * mev);
+    EXPECT_EQ(values(folder / "a.h5", "latents"), latents) << "truth comes along";
+    EXPECT_FALSE(file.has("x"));
+  }
+}
+
+// Momenta of npz beside features, which were rounded to f32 once: relative 2^-24 and, of
+// differences of angles below pi and of eta below 16, 2^-21. Jets of 400 GeV and 80 GeV mass: E^2 -
+// p^2 of f32 loses (E / m)^2 = 25 times 2^-23 at most, the square root half of that.
+TEST(ExportLayout, JetsAreThoseOfJetNet) {
+  const test::TemporaryFolder folder;
+  export_to(folder / "a.h5", "ginkgo", {});
+  export_to(folder / "a.npz", "ginkgo", {});
+  const std::vector<double> particles = values(folder / "a.h5", "particle_features"),
+                            jets = values(folder / "a.h5", "jet_features"),
+                            x = npz_values(folder / "a.npz", "x"),
+                            offsets = npz_values(folder / "a.npz", "offsets"),
+                            globals = npz_values(folder / "a.npz", "globals");
+  const Hdf5File file(folder / "a.h5");
+  const auto most = static_cast<std::size_t>(file.array("particle_features").shape().at(1));
+  EXPECT_EQ(file.array("particle_features").shape().at(2), 4);
+  EXPECT_EQ(file.array("jet_features").shape(), (std::vector<std::int64_t>{23, 4}));
+  EXPECT_EQ(file.array("jet_features").text_attribute("units"), "GeV, 1, GeV, 1");
+  const auto unit =
+      nlohmann::json::parse(file.text("metadata"))["parameters"]["unit"].get<double>();
+  for (std::size_t j = 0; j < 23; ++j) {
+    const double* const jet = &globals[4 * j];
+    const double pt = std::sqrt(jet[1] * jet[1] + jet[2] * jet[2]);
+    const double p = std::sqrt(pt * pt + jet[3] * jet[3]);
+    const double eta = 0.5 * std::log((p + jet[3]) / (p - jet[3]));
+    const auto count = static_cast<std::size_t>(offsets[j + 1] - offsets[j]);
+    EXPECT_NEAR(jets[4 * j], pt * unit, 0x1p-23 * pt * unit);
+    EXPECT_NEAR(jets[4 * j + 1], eta, 0x1p-21);
+    const double mass = std::sqrt(jet[0] * jet[0] - p * p) * unit;
+    EXPECT_NEAR(jets[4 * j + 2], mass, 0x1p-19 * mass);
+    EXPECT_EQ(jets[4 * j + 3], static_cast<double>(count));
+    const double* const features = &particles[4 * most * j];
+    double sum_x = 0, sum_y = 0;
+    for (std::size_t i = 0; i < most; ++i) {
+      const double* const f = features + 4 * i;
+      EXPECT_EQ(f[3], i < count ? 1 : 0);
+      if (i >= count) {
+        EXPECT_EQ(f[0] == 0 && f[1] == 0 && f[2] == 0, true) << "padded by zeros";
+      }
+      if (i > 0 && i < count) {
+        EXPECT_LE(f[2], features[4 * i - 2]) << "by falling pT";
+      }
+      sum_x += f[2] * std::cos(f[1]);
+      sum_y += f[2] * std::sin(f[1]);
+    }
+    // Transverse momenta of all particles add up to the jet's: the sum of up to 64 roundings of
+    // features, of the f32 momenta of npz, and of angles. Ginkgo keeps momentum to 1e-4 or so.
+    EXPECT_NEAR(sum_x, 1, 1e-3);
+    EXPECT_NEAR(sum_y, 0, 1e-3);
+    // The hardest particle is the one of the largest transverse momentum.
+    double hardest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double* const part = &x[4 * (static_cast<std::size_t>(offsets[j]) + i)];
+      hardest = std::max(hardest, std::sqrt(part[1] * part[1] + part[2] * part[2]));
+    }
+    EXPECT_NEAR(features[2], hardest / pt, 0x1p-22);
+  }
+}
+
+// The jets of lund_shower in the same layout; what is no set is exported as columns unless told.
+TEST(ExportLayout, TheLayoutOfJetsIsThatOfTheirSets) {
+  const test::TemporaryFolder folder;
+  export_to(folder / "a.h5", "lund_shower", {{"preset", "jetnet30"}});
+  export_to(folder / "a.npz", "lund_shower", {{"preset", "jetnet30"}});
+  const Hdf5File file(folder / "a.h5");
+  EXPECT_EQ(file.array("particle_features").shape(), (std::vector<std::int64_t>{23, 30, 4}));
+  const std::vector<double> particles = values(folder / "a.h5", "particle_features"),
+                            jets = values(folder / "a.h5", "jet_features"),
+                            latents = npz_values(folder / "a.npz", "latents"),
+                            offsets = npz_values(folder / "a.npz", "offsets");
+  const std::size_t width = latents.size() / 23;
+  for (std::size_t j = 0; j < 23; ++j) {
+    const double count = offsets[j + 1] - offsets[j];
+    EXPECT_EQ(jets[4 * j + 3], count);
+    // Constituents' momenta add up as vectors: they lie within the radius of 0.8 or a top's decay.
+    EXPECT_NEAR(jets[4 * j], latents[j * width], 0.2 * latents[j * width]);
+    double pt = 0;
+    for (std::size_t i = 0; i < 30; ++i) pt += particles[(30 * j + i) * 4 + 2];
+    EXPECT_GT(pt, 0.9);
+    EXPECT_LT(pt, 1.3);
+  }
+  for (const std::string output : {"image", "features"}) {
+    for (const std::string generator : {"ginkgo", "lund_shower"}) {
+      export_to(folder / "b.h5", generator, {{"output", output}});
+      const Hdf5File columns(folder / "b.h5");
+      EXPECT_EQ(columns.array("x").shape().size(), output == "image" ? 4u : 2u);
+      EXPECT_FALSE(columns.has("particle_features"));
+    }
+  }
+  export_to(folder / "c.h5", "lund_shower", {{"columns", "lund"}});
+  EXPECT_TRUE(Hdf5File(folder / "c.h5").has("x")) << "with columns of their own";
+}
+
+TEST(ExportLayout, PulsesAreThoseOfIceCubeByTime) {
+  const test::TemporaryFolder folder;
+  const Settings settings = {{"output", "truth"}, {"strings", "12"}, {"items", "200"}};
+  export_to(folder / "a.h5", "nu_telescope", settings);
+  export_to(folder / "a.npz", "nu_telescope", settings);
+  const std::vector<double> x = npz_values(folder / "a.npz", "x"),
+                            offsets = npz_values(folder / "a.npz", "offsets"),
+                            latents = npz_values(folder / "a.npz", "latents"),
+                            time = values(folder / "a.h5", "time"),
+                            sensor = values(folder / "a.h5", "sensor_id"),
+                            charge = values(folder / "a.h5", "charge"),
+                            auxiliary = values(folder / "a.h5", "auxiliary"),
+                            first = values(folder / "a.h5", "first_pulse_index"),
+                            last = values(folder / "a.h5", "last_pulse_index"),
+                            event = values(folder / "a.h5", "event_id"),
+                            azimuth = values(folder / "a.h5", "azimuth"),
+                            zenith = values(folder / "a.h5", "zenith"),
+                            geometry = values(folder / "a.h5", "sensor_geometry");
+  const Hdf5File file(folder / "a.h5");
+  EXPECT_EQ(file.array("sensor_geometry").shape(), (std::vector<std::int64_t>{12 * 60, 3}));
+  EXPECT_EQ(file.array("time").text_attribute("units"), "ns");
+  const auto about = nlohmann::json::parse(file.text("metadata"));
+  EXPECT_EQ(about.at("layout"), "icecube");
+  const auto& names = about["sources"][0]["latents"];
+  for (const auto* const all : {&time, &sensor, &charge, &auxiliary})
+    ASSERT_EQ(all->size() * 10, x.size());
+  ASSERT_GT(time.size(), 200u);
+  for (std::size_t i = 0; i < 23; ++i) {
+    EXPECT_EQ(event[i], static_cast<double>(10 + i));
+    EXPECT_EQ(first[i], offsets[i]);
+    EXPECT_EQ(last[i], offsets[i + 1] - 1);
+    for (std::size_t l = 0; l < names.size(); ++l) {
+      const double latent = latents[i * names.size() + l];
+      if (names[l]["name"] == "azimuth") {
+        EXPECT_EQ(azimuth[i], latent);
+      }
+      if (names[l]["name"] == "zenith") {
+        EXPECT_EQ(zenith[i], latent);
+      }
+    }
+    // The same pulses: as many, by time, each in its place.
+    std::vector<std::vector<double>> wanted;
+    for (auto k = static_cast<std::size_t>(offsets[i]);
+         k < static_cast<std::size_t>(offsets[i + 1]); ++k)
+      wanted.push_back({x[10 * k + 3], x[10 * k + 6], x[10 * k + 4], x[10 * k + 5], x[10 * k],
+                        x[10 * k + 1], x[10 * k + 2]});
+    std::ranges::stable_sort(wanted, {}, [](const auto& pulse) { return pulse[0]; });
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      const std::size_t at = static_cast<std::size_t>(first[i]) + k;
+      ASSERT_NEAR(time[at], wanted[k][0], 0.5);
+      ASSERT_EQ(sensor[at], wanted[k][1]);
+      ASSERT_EQ(charge[at], wanted[k][2]);
+      ASSERT_EQ(auxiliary[at], wanted[k][3]);
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        ASSERT_EQ(geometry[3 * static_cast<std::size_t>(sensor[at]) + axis], wanted[k][4 + axis]);
+    }
+  }
+  export_to(folder / "b.h5", "nu_telescope", {});
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "without the modules there are columns";
+}
+
+TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const std::string& name, const std::string& generator,
+                           const std::string& layout, const Settings& settings = {}) {
+    return message_of(ErrorKind::config,
+                      [&] { export_to(folder / name, generator, settings, layout); });
+  };
+  expect_parts(refused("a.h5", "ee_mumu", "calochallenge"),
+               {"do not fit into the layout 'calochallenge'", "MeV or GeV", "--layout columns"});
+  expect_parts(refused("a.h5", "shapes", "jetnet"), {"'jetnet'", "it has jets"});
+  expect_parts(refused("a.h5", "ginkgo", "calochallenge"), {"it has showers"});
+  expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"frame", "rest"}}), {"the jet's frame"});
+  expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"output", "image"}}), {"it has jets"});
+  expect_parts(refused("a.h5", "lund_shower", "jetnet", {{"columns", "lund"}}), {"it has jets"});
+  expect_parts(refused("a.h5", "nu_telescope", "icecube"), {"'sensor_id'", "output=truth"});
+  expect_parts(refused("a.h5", "tracks", "icecube"), {"pulses of a telescope"});
+  expect_parts(
+      refused("a.h5", "nu_telescope", "icecube", {{"output", "truth"}, {"time_unit", "10"}}),
+      {"'time' is in 10 ns", "time_unit=1"});
+  expect_parts(refused("a.h5", "ginkgo", "jetnets"), {"did you mean 'jetnet'?"});
+  expect_parts(refused("a.npz", "ginkgo", "jetnet"), {"is one of HDF5 files"});
+  expect_parts(refused("a.h5", "calo_gflash", "calochallenge", {{"noise", "5"}}),
+               {"no energy of a voxel is negative", "`threshold`", "--layout columns"});
+  EXPECT_TRUE(folder.names().empty());
+  export_to(folder / "b.h5", "calo_gflash", {{"noise", "5"}});
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "with noise there are columns";
+}
+
+TEST(ExportLayout, AnInterruptedExportLeavesNothingAndTheOlderFile) {
+  const test::TemporaryFolder folder;
+  export_to(folder / "old.h5", "ginkgo", {});
+  const std::string before = test::slurp(folder / "old.h5");
+  for (const char* name : {"new.h5", "old.h5"}) {
+    GeneratorReader feed(make_generator("ginkgo", 1), {0, 0, 40}, {Device::cpu(), 7, 1});
+    const auto stop = [](std::uint64_t done) {
+      if (done > 7) throw std::runtime_error("enough");
+    };
+    EXPECT_THROW(export_samples(feed, folder / name, {"", stop}), std::runtime_error);
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"old.h5"});
+  EXPECT_EQ(test::slurp(folder / "old.h5"), before);
+}
+
+TEST(ExportLayout, BatchesAreNotSeenInTheFile) {
+  const test::TemporaryFolder folder;
+  std::vector<double> first;
+  for (const std::int64_t batch : {1, 7, 64}) {
+    GeneratorReader feed(make_generator("ginkgo", 1), {3, 0, 23}, {Device::cpu(), batch, 1});
+    export_samples(feed, folder / "a.h5", {"columns", {}});
+    const std::vector<double> x = values(folder / "a.h5", "x");
+    if (batch == 1) first = x;
+    EXPECT_EQ(x, first) << batch;
+  }
+}
+
+}  // namespace
+}  // namespace wellspring

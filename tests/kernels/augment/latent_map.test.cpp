@@ -1,0 +1,225 @@
+#include "kernels/augment/latent_map.h"
+
+#include "kernels/augment/augmentation_draw.h"
+#include "tests/support/augmentation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+namespace wellspring {
+namespace {
+
+constexpr double kTurn = 6.283185307179586;
+
+AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize out) {
+  return test::plan_of("augment: " + list, source, out);
+}
+
+/// What is seen of an ellipse of the source: area and centroid of the output pixels, 4 x 4 points
+/// each, whose lookup falls into it.
+struct Seen {
+  double area = 0, x = 0, y = 0;
+};
+Seen look(const Augmentation& a, FrameSize out, double x, double y, double radius) {
+  Seen seen;
+  for (int row = 0; row < 4 * out.height; ++row) {
+    for (int column = 0; column < 4 * out.width; ++column) {
+      const double ox = (column + 0.5) / 4, oy = (row + 0.5) / 4;
+      const auto fx = static_cast<float>(ox), fy = static_cast<float>(oy);
+      if (std::hypot(a.source_x(fx, fy) - x, a.source_y(fx, fy) - y) > radius) continue;
+      seen.area += 1. / 16;
+      seen.x += ox / 16;
+      seen.y += oy / 16;
+    }
+  }
+  seen.x /= seen.area;
+  seen.y /= seen.area;
+  return seen;
+}
+
+struct Case {
+  const char* list;
+  FrameSize source, out;
+};
+
+class LatentMap : public testing::TestWithParam<Case> {};
+
+/// A thing of the source, a disc with a smaller one above it (an upright axis at `angle`), is
+/// measured in the output pixels and compared with its mapped latents.
+TEST_P(LatentMap, LatentsAreWhereTheThingIsSeen) {
+  const auto [list, source, out] = GetParam();
+  const AugmentationPlan plan = plan_of(list, source, out);
+  LatentRoles roles;
+  roles.count = 6;
+  const LatentRole role[6] = {LatentRole::position_x, LatentRole::position_y, LatentRole::length,
+                              LatentRole::angle,      LatentRole::direction,  LatentRole::fixed};
+  const float side = roles.source_side = static_cast<float>(source.width);
+  roles.out_side = static_cast<float>(out.width);
+  for (int i = 0; i < 6; ++i) {
+    roles.role[i] = role[i];
+    roles.fraction[i] = true;
+  }
+  int measured = 0;
+  for (std::uint64_t ordinal = 0; ordinal < 16; ++ordinal) {
+    const Augmentation a = draw_augmentation(plan, {9, ordinal});
+    const double x = 0.45 * source.width, y = 0.55 * source.height, radius = 0.08 * source.width;
+    const double angle = 0.1 + 0.38 * static_cast<double>(ordinal);
+    const double head_x = x - 0.2 * side * std::sin(angle),
+                 head_y = y - 0.2 * side * std::cos(angle);
+    float latents[6] = {static_cast<float>(x / side),
+                        static_cast<float>(y / side),
+                        static_cast<float>(radius / side),
+                        static_cast<float>(angle),
+                        static_cast<float>(std::fmod(angle + kTurn / 4, kTurn)),
+                        0.25f};
+    map_latents(a, roles, latents);
+    EXPECT_EQ(latents[5], 0.25f);
+    const double seen_x = latents[0] * out.width, seen_y = latents[1] * out.width;
+    const double seen_radius = latents[2] * out.width;
+    const double reach = seen_radius * 5;
+    if (seen_x < reach || seen_y < reach || seen_x > out.width - reach ||
+        seen_y > out.height - reach) {
+      continue;  // partly out of sight: pixels do not tell the place
+    }
+    ++measured;
+    const Seen body = look(a, out, x, y, radius), head = look(a, out, head_x, head_y, radius);
+    // The centroid of a disc drawn with 4 x 4 points a pixel, of thousands of points: errors of
+    // single points average to less than a hundredth of a pixel.
+    ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
+    ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
+    ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;
+    // Heads lie 10 to 50 pixels above: 0.06 / 10.
+    const double up = std::atan2(-(head.x - body.x), -(head.y - body.y));
+    ASSERT_NEAR(std::remainder(up - latents[3], kTurn), 0, 0.006) << ordinal;
+    ASSERT_TRUE(latents[3] >= 0 && latents[3] < kTurn);
+    // The direction of the same axis: a quarter further.
+    ASSERT_NEAR(std::remainder(up + kTurn / 4 - latents[4], kTurn), 0, 0.006) << ordinal;
+  }
+  EXPECT_GE(measured, 3);
+}
+
+/// A wave of the source, t = k . place + phase, is looked up from output pixels and must be the
+/// wave that its mapped latents describe, at every pixel. Places are below 2^8 pixels and periods
+/// above 2^3, so t is below 2^6, and some ten roundings of 2^-24 each leave 4e-5.
+TEST_P(LatentMap, AWaveIsTheWaveThatIsSeen) {
+  const auto [list, source, out] = GetParam();
+  const AugmentationPlan plan = plan_of(list, source, out);
+  LatentRoles roles;
+  roles.count = 3;
+  roles.source_side = static_cast<float>(source.width);
+  roles.out_side = static_cast<float>(out.width);
+  for (int i = 0; i < 3; ++i) {
+    roles.role[i] = static_cast<LatentRole>(static_cast<int>(LatentRole::wave_period) + i);
+    roles.fraction[i] = i == 0;
+  }
+  const auto along = [](const float* wave, double side, double x, double y) {
+    const double period = wave[0] * side, angle = wave[1];
+    return (std::cos(angle) * x - std::sin(angle) * y) / period + wave[2];
+  };
+  for (std::uint64_t ordinal = 0; ordinal < 16; ++ordinal) {
+    const Augmentation a = draw_augmentation(plan, {9, ordinal});
+    const float wave[3] = {0.07f + 0.02f * static_cast<float>(ordinal),
+                           0.1f + 0.38f * static_cast<float>(ordinal),
+                           0.06f * static_cast<float>(ordinal)};
+    float mapped[3] = {wave[0], wave[1], wave[2]};
+    map_latents(a, roles, mapped);
+    ASSERT_TRUE(mapped[0] > 0 && mapped[1] >= 0 && mapped[1] < kTurn);
+    ASSERT_TRUE(mapped[2] >= 0 && mapped[2] < 1);
+    for (int p = 0; p < out.width * out.height; p += 37) {
+      const float x = static_cast<float>(p % out.width) + 0.5f;
+      const float y = static_cast<float>(p / out.width) + 0.5f;
+      const double shown = along(wave, source.width, a.source_x(x, y), a.source_y(x, y));
+      ASSERT_NEAR(std::remainder(shown - along(mapped, out.width, x, y), 1), 0, 1e-4)
+          << list << ", " << ordinal;
+    }
+  }
+}
+
+TEST(LatentMapExact, WhatIsNoWaveStaysNone) {
+  const AugmentationPlan plan = plan_of("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
+  LatentRoles roles;
+  roles.count = 3;
+  roles.role[0] = LatentRole::wave_period;
+  roles.role[1] = LatentRole::wave_angle;
+  roles.role[2] = LatentRole::wave_phase;
+  float wave[3] = {0, 0, 0};
+  map_latents(draw_augmentation(plan, {1, 2}), roles, wave);
+  for (const float value : wave) EXPECT_EQ(value, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Operations, LatentMap,
+    testing::Values(
+        Case{"[]", {128, 128}, {128, 128}}, Case{"[flip_x: 1]", {128, 128}, {128, 128}},
+        Case{"[flip_y: 1]", {128, 128}, {128, 128}},
+        Case{"[flip_x: 0.5, flip_y: 0.5]", {128, 128}, {128, 128}},
+        Case{"[shift: 0.1]", {128, 128}, {128, 128}}, Case{"[rotate: 180]", {128, 128}, {128, 128}},
+        Case{"[zoom: [0.7, 1.3]]", {128, 128}, {128, 128}},
+        Case{"[crop_resize: {scale: [0.5, 1], ratio: [1, 1]}]", {200, 200}, {128, 128}},
+        Case{"[crop_resize: {scale: [0.7, 1]}]", {160, 160}, {128, 128}},
+        Case{"[flip_x: 0.5, rotate: 60, zoom: [0.8, 1.2], shift: 0.05, flip_y: 0.5]",
+             {128, 128},
+             {128, 128}},
+        Case{"[affine: {angle: 30, translate: [0.03, 0.05], scale: [0.9, 1.1], shear: [9, 6]}, "
+             "rand_augment: {magnitude: 6}]",
+             {128, 128},
+             {128, 128}}));
+
+TEST(LatentMapExact, IdentityKeepsTheBits) {
+  const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
+  LatentRoles roles;
+  roles.count = 2;
+  roles.source_side = roles.out_side = 64;
+  for (int i = 0; i < 2; ++i) {
+    roles.role[i] = i == 0 ? LatentRole::position_x : LatentRole::position_y;
+    roles.fraction[i] = true;
+  }
+  for (int k = 0; k < 100; ++k) {
+    const float x = static_cast<float>(k) / 100, y = 1 - x;
+    float latents[2] = {x, y};
+    map_latents(a, roles, latents);
+    // Two roundings of numbers up to 64, about the centre and back: 64 * 2^-23 / 64.
+    EXPECT_NEAR(latents[0], x, 0x1p-22);
+    EXPECT_NEAR(latents[1], y, 0x1p-22);
+  }
+}
+
+// A thing of no length is not there and has no place; others move as points do.
+TEST(LatentMapExact, ThingsThatAreNotThereHaveNoPlace) {
+  const FrameSize size = {64, 64};
+  const Augmentation a = draw_augmentation(plan_of("[flip_x: 1]", size, size), {9, 0});
+  LatentRoles roles;
+  roles.count = 3;
+  roles.role[0] = LatentRole::thing_x;
+  roles.role[1] = LatentRole::position_y;
+  roles.role[2] = LatentRole::length;
+  float there[3] = {10, 20, 5}, missing[3] = {};
+  map_latents(a, roles, there);
+  map_latents(a, roles, missing);
+  EXPECT_NEAR(there[0], 54, 1e-5);
+  EXPECT_NEAR(there[1], 20, 1e-5);
+  EXPECT_NEAR(there[2], 5, 1e-5);
+  for (const float value : missing) EXPECT_EQ(value, 0);
+}
+
+TEST(LatentMapExact, PositionsFollowPerspective) {
+  const FrameSize size = {128, 128};
+  const auto plan = plan_of("[perspective: {distortion: 0.4, probability: 1}]", size, size);
+  LatentRoles roles;
+  roles.count = 2;
+  roles.role[0] = LatentRole::position_x;
+  roles.role[1] = LatentRole::position_y;
+  for (std::uint64_t ordinal = 0; ordinal < 100; ++ordinal) {
+    const Augmentation a = draw_augmentation(plan, {9, ordinal});
+    float latents[2] = {a.source_x(70, 50), a.source_y(70, 50)};
+    map_latents(a, roles, latents);
+    EXPECT_NEAR(latents[0], 70, 2e-3);
+    EXPECT_NEAR(latents[1], 50, 2e-3);
+  }
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,420 @@
+#include "kernels/augment/whole_image.h"
+
+#include "kernels/augment/augmentation_passes.h"
+#include "kernels/emission/byte_images.h"
+#include "kernels/emission/emitter.h"
+#include "tests/kernels/torchvision_values.h"
+#include "tests/support/augmentation.h"
+#include "tests/support/host_batch.h"
+#include "tests/support/statistics.h"
+#include "tests/support/team_launcher.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+constexpr std::uint64_t kSeed = 5;
+constexpr SampleShape kShape = {36, 40, 3};
+
+/// The image of tests/truth/torchvision_values.py, and how it is stored.
+std::vector<std::uint8_t> test_image(SampleShape shape = kShape) {
+  std::vector<std::uint8_t> bytes;
+  for (std::int64_t i = 0; i < shape.elements(); ++i)
+    bytes.push_back(static_cast<std::uint8_t>((i * i * 7 + i * 13) % 151 + 30 * (i % 3)));
+  return bytes;
+}
+
+struct Emitted {
+  std::vector<std::uint8_t> bytes = test_image();
+  SampleShape source_shape = kShape, shape = kShape;
+  int members = 1;
+
+  /// Samples of these ordinals, all of the one image.
+  template <class T = float>
+  std::vector<T> operator()(const std::string& yaml, std::vector<std::uint64_t> ordinals = {0}) {
+    const auto count = static_cast<std::int64_t>(ordinals.size());
+    const AugmentationPlan plan = test::plan_of(yaml, frame_of(source_shape), frame_of(shape));
+    const test::HostBatch batch(count, SampleLayout::image(shape), DTypeOf<T>::value);
+    std::vector<Slot> slots;
+    for (std::uint32_t i = 0; i < ordinals.size(); ++i) slots.push_back({0, ordinals[i], 0, i});
+    const std::int32_t label = 3;
+    ByteImages images;
+    images.pixels = bytes.data();
+    images.labels = &label;
+    images.shape = source_shape;
+    MemoryPlan memory(Device::cpu());
+    Emitter<ByteImages> stage;
+    AugmentationPasses passes;
+    stage.plan(memory, "test", count, images, source_shape);
+    passes.plan(memory, "test", count, shape, plan);
+    memory.commit();
+    const test::TeamLauncher launch{members};
+    EmitCall call = {slots.data(), 0, kSeed, plan, passes.target(batch.view()), {}};
+    stage.emit(launch, "test", images, source_shape, call);
+    call.batch = batch.view();
+    passes.finish(launch, call);
+    const auto x = batch.x<T>();
+    return {x.begin(), x.end()};
+  }
+};
+
+/// Both sides make a few f32 operations on values up to 2: 2^-24 each, 16 of them.
+constexpr double kRounding = 32 * 0x1p-24;
+
+void expect_probes(const std::vector<float>& seen, std::span<const float> expected,
+                   double tolerance = kRounding) {
+  ASSERT_EQ(expected.size(), (seen.size() + 162) / 163);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(seen[163 * i], expected[i], tolerance) << "value " << 163 * i;
+}
+
+namespace tv = test::torchvision;
+
+TEST(WholeImage, EqualsTorchvision) {
+  Emitted emit;
+  expect_probes(emit(""), tv::kImage, 0);
+  expect_probes(emit("augment: [posterise: {bits: 3, probability: 1}]"), tv::kPosterise);
+  expect_probes(emit("augment: [solarise: {threshold: 0.4, probability: 1}]"), tv::kSolarise);
+  expect_probes(emit("augment: [autocontrast: 1]"), tv::kAutocontrast);
+  expect_probes(emit("augment: [equalise: 1]"), tv::kEqualise);
+  expect_probes(emit("augment: [sharpen: {factor: 1.8, probability: 1}]"), tv::kSharpen);
+  expect_probes(emit("augment: [sharpen: {factor: 0.2, probability: 1}]"), tv::kSmooth);
+}
+
+TEST(WholeImage, ContrastIsAboutTheMeanWhereItIsAskedFor) {
+  // Its factor is drawn; that of the stored values is put in its place. Weights of luma differ,
+  // 0.299 here and 0.2989 there: a mean below 0.5 differs by 5e-5, the result by 0.6 of that.
+  Emitted emit;
+  const std::string yaml = "augment: [contrast: {strength: 0.6, about: mean}]";
+  const auto seen = emit(yaml), plain = emit("");
+  const Augmentation a = draw_augmentation(test::plan_of(yaml, kShape), {kSeed, 0});
+  ASSERT_EQ(a.colour[0].op, AugmentOp::contrast_about_mean);
+  const double factor = static_cast<double>(a.colour[0].value);
+  double mean = 0;
+  for (std::size_t i = 0; i < plain.size(); i += 3)
+    mean += 0.2989 * plain[i] + 0.587 * plain[i + 1] + 0.114 * plain[i + 2];
+  mean /= static_cast<double>(plain.size()) / 3;
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    ASSERT_NEAR(seen[i], std::clamp(mean + factor * (plain[i] - mean), 0., 1.), 6e-5);
+  // The formula above is torchvision's.
+  for (std::size_t i = 0; i < std::size(tv::kContrast); ++i)
+    ASSERT_NEAR(std::clamp(mean + 1.6 * (plain[163 * i] - mean), 0., 1.), tv::kContrast[i], 1e-6);
+}
+
+/// An ordinal whose two operations of rand_augment are these; words as augment_words.h lays them
+/// out.
+std::uint64_t ordinal_of(detail::RandOp first, int first_sign, detail::RandOp second,
+                         int second_sign) {
+  for (std::uint64_t ordinal = 0;; ++ordinal) {
+    const auto word = [&](std::uint32_t i) {
+      return SampleRng{kSeed, ordinal}
+          .block(Purpose::augment, static_cast<std::uint32_t>(AugmentOp::rand_augment) << 8 | i / 4)
+          .word[i % 4];
+    };
+    const auto is = [&](std::uint32_t at, detail::RandOp op, int sign) {
+      return std::uint64_t{word(at)} * 14 >> 32 == static_cast<std::uint64_t>(op) &&
+             (word(at + 1) < 0x80000000u ? -1 : 1) == sign;
+    };
+    if (is(1, first, first_sign) && is(5, second, second_sign)) return ordinal;
+  }
+}
+
+TEST(RandAugment, ChainsOfColoursEqualTorchvisions) {
+  using detail::RandOp;
+  Emitted emit;
+  const auto chain = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
+    return emit("augment: [rand_augment]", {ordinal_of(first, first_sign, second, second_sign)});
+  };
+  expect_probes(chain(RandOp::equalise, 1, RandOp::sharpness, 1), tv::kEqualiseThenSharpen);
+  expect_probes(chain(RandOp::sharpness, -1, RandOp::autocontrast, 1),
+                tv::kSharpenThenAutocontrast);
+  expect_probes(chain(RandOp::contrast, -1, RandOp::solarise, 1), tv::kContrastThenSolarise, 3e-5);
+  expect_probes(chain(RandOp::brightness, -1, RandOp::equalise, 1), tv::kBrightnessThenEqualise);
+  // Saturation by the weights of luma above, then 7 bits: a value near the border of a level may
+  // fall to either side. 9e-5 of 1 / 128 are 1.2 % of values; of the 27, none to be expected.
+  expect_probes(chain(RandOp::colour, 1, RandOp::posterise, 1), tv::kColourThenPosterise);
+}
+
+/// Where three pixels of an image of 80 x 64 are looked up.
+void expect_places(const Augmentation& a, std::span<const float> expected) {
+  const float at[3][2] = {{40.5f, 30.5f}, {50.5f, 36.5f}, {36.5f, 44.5f}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    // Torchvision's grid has coordinates in units of half a side, 2^-24 of 40 pixels, and reads a
+    // ramp of 80 in them: 2e-5 for each of the two, doubled for our own.
+    EXPECT_NEAR(a.source_x(at[i][0], at[i][1]), expected[2 * i], 8e-5) << i;
+    EXPECT_NEAR(a.source_y(at[i][0], at[i][1]), expected[2 * i + 1], 8e-5) << i;
+  }
+}
+
+TEST(RandAugment, GeometryEqualsTorchvisionsInItsOrder) {
+  using detail::RandOp;
+  const AugmentationPlan plan = test::plan_of("augment: [rand_augment]", {64, 80, 3});
+  const auto seen = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
+    return draw_augmentation(plan, {kSeed, ordinal_of(first, first_sign, second, second_sign)});
+  };
+  const auto alone = [&](RandOp op, int sign) { return seen(op, sign, RandOp::identity, 1); };
+  expect_places(alone(RandOp::shear_x, 1), tv::kShearX);
+  expect_places(alone(RandOp::shear_x, -1), tv::kShearXBack);
+  expect_places(alone(RandOp::shear_y, 1), tv::kShearY);
+  expect_places(alone(RandOp::shear_y, -1), tv::kShearYBack);
+  expect_places(alone(RandOp::translate_x, 1), tv::kTranslateX);
+  expect_places(alone(RandOp::translate_x, -1), tv::kTranslateXBack);
+  expect_places(alone(RandOp::translate_y, 1), tv::kTranslateY);
+  expect_places(alone(RandOp::translate_y, -1), tv::kTranslateYBack);
+  expect_places(alone(RandOp::rotate, 1), tv::kRotate);
+  expect_places(alone(RandOp::rotate, -1), tv::kRotateBack);
+  expect_places(seen(RandOp::rotate, 1, RandOp::shear_x, -1), tv::kRotateThenShearX);
+  expect_places(seen(RandOp::shear_x, -1, RandOp::rotate, 1), tv::kShearXThenRotate);
+  EXPECT_TRUE(seen(RandOp::translate_x, 1, RandOp::translate_y, -1).on_grid);
+}
+
+TEST(RandAugment, AffineEqualsTorchvisions) {
+  Augmentation a;
+  const Homography map = Homography::translation(40, 32) *
+                         detail::affine_lookup(20.f / 360, 3, -2, 1.3f, 10.f / 360, -15.f / 360) *
+                         Homography::translation(-40, -32);
+  a.m00 = map.m[0];
+  a.m01 = map.m[1];
+  a.origin_x = map.m[2];
+  a.m10 = map.m[3];
+  a.m11 = map.m[4];
+  a.origin_y = map.m[5];
+  expect_places(a, tv::kAffine);
+}
+
+TEST(RandAugment, MagnitudesAreThoseOfTheTable) {
+  for (int level = 0; level <= 30; ++level) {
+    const detail::RandStep brighter{detail::RandOp::brightness, static_cast<float>(level) / 30, 1};
+    const auto value = [&](detail::RandOp op) {
+      Augmentation a;
+      detail::ColourList list(a);
+      detail::add_rand_colour({op, brighter.strength, 1}, list);
+      list.mark_blur();
+      list.finish();
+      return a.colour_count == 0 ? -1.f : a.colour[0].value;
+    };
+    const auto i = static_cast<std::size_t>(level);
+    if (level > 0) {
+      EXPECT_NEAR(value(detail::RandOp::brightness), 1 + tv::kMagnitudes[i], 1e-6);
+    }
+    const float bits = tv::kMagnitudes[31 + i];
+    EXPECT_EQ(value(detail::RandOp::posterise), bits < 8 ? std::exp2(bits) : -1.f);
+    EXPECT_NEAR(value(detail::RandOp::solarise), tv::kMagnitudes[62 + i], 1e-6);
+  }
+}
+
+TEST(RandAugment, OperationsSignsAndMagnitudesHaveTheirLaws) {
+  AugmentStep step;
+  step.probability = 1;
+  step.value[0] = 2;
+  step.value[1] = 9;
+  step.value[2] = 0.5f;
+  std::vector<double> pairs(14 * 14), signs(2), magnitudes;
+  for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
+    AugmentRng words({kSeed, ordinal}, AugmentOp::rand_augment, 0);
+    ASSERT_TRUE(words.happens(step));
+    std::size_t pair = 0;
+    detail::for_rand_steps(step, words, [&](const detail::RandStep& drawn) {
+      pair = 14 * pair + static_cast<std::size_t>(drawn.op);
+      signs[drawn.sign > 0 ? 1 : 0] += 1;
+      magnitudes.push_back((30 * static_cast<double>(drawn.strength) - 9) / 0.5);
+    });
+    pairs[pair] += 1;
+  }
+  EXPECT_GT(test::uniform_chi_square_p(pairs), test::kGate);
+  EXPECT_GT(test::uniform_chi_square_p(signs), test::kGate);
+  EXPECT_GT(
+      test::kolmogorov_p(magnitudes, [](double v) { return 0.5 * std::erfc(-v / std::sqrt(2.)); }),
+      test::kGate);
+}
+
+TEST(WholeImage, IdentitiesLeaveEveryByte) {
+  Emitted emit;
+  const auto plain = emit("normalise: {mean: [0.4], std: [0.3]}", {0, 1, 2});
+  for (const char* const list :
+       {"sharpen: {factor: 1, probability: 1}", "posterise: {bits: 8, probability: 1}", "noise: 0",
+        "contrast: {strength: 0, about: mean}", "contrast: 0", "saturation: 0", "hue: 0", "affine",
+        "rand_augment: {operations: 0}", "rand_augment: {operations: 4, probability: 0}",
+        "autocontrast: 0", "equalise: 0", "erase_box: 0"}) {
+    const std::string yaml =
+        "normalise: {mean: [0.4], std: [0.3]}\naugment: [" + std::string(list) + "]";
+    EXPECT_EQ(emit(yaml, {0, 1, 2}), plain) << list;
+  }
+}
+
+// What is in front of, between and behind the operations on whole images, with and without a blur.
+TEST(WholeImage, TheListIsKeptInItsOrder) {
+  Emitted emit;
+  const auto lit = emit("augment: [brightness: 0.4]");
+  const auto whole = emit(
+      "augment: [brightness: 0.4, autocontrast: 1, solarise: {threshold: 0.5, probability: 1}, "
+      "equalise: 1, posterise: {bits: 2, probability: 1}]\nnormalise: {std: [0.5]}");
+  std::vector<float> step = lit;
+  for (std::size_t c = 0; c < 3; ++c) {
+    float low = 1, high = 0;
+    for (std::size_t i = c; i < step.size(); i += 3) {
+      low = std::min(low, step[i]);
+      high = std::max(high, step[i]);
+    }
+    std::vector<int> count(256);
+    for (std::size_t i = c; i < step.size(); i += 3) {
+      const float v = (step[i] - low) / (high - low);
+      step[i] = v < 0.5f ? v : 1 - v;
+      ++count[static_cast<std::size_t>(step[i] * 255.999f)];
+    }
+    int last = 255, before = 0;
+    while (count[static_cast<std::size_t>(last)] == 0) --last;
+    const int unit = (36 * 40 - count[static_cast<std::size_t>(last)]) / 255;
+    std::vector<int> becomes;
+    for (const int here : count) {
+      becomes.push_back(std::min(255, (before + unit / 2) / unit));
+      before += here;
+    }
+    for (std::size_t i = c; i < step.size(); i += 3) {
+      const int level = becomes[static_cast<std::size_t>(step[i] * 255.999f)];
+      ASSERT_EQ(whole[i], std::floor(4 * std::min(level, 254) / 255.f) / 4 * 2) << i;
+    }
+  }
+  // A blur behind a sharpened image reads that image.
+  const std::string blur = "blur: {sigma: [1, 1], kernel: 5, probability: 1}";
+  Emitted sharp;
+  const auto sharpened = emit("augment: [sharpen: {factor: 0.5, probability: 1}]");
+  for (std::size_t i = 0; i < sharpened.size(); ++i) {
+    // Stored as bytes, to a half of 1 / 255.
+    sharp.bytes[i] = static_cast<std::uint8_t>(std::lround(255 * sharpened[i]));
+  }
+  const auto both = emit("augment: [sharpen: {factor: 0.5, probability: 1}, " + blur + "]");
+  const auto expected = sharp("augment: [" + blur + "]");
+  for (std::size_t i = 0; i < both.size(); ++i)
+    ASSERT_NEAR(both[i], expected[i], 0.5 / 255 + kRounding);
+}
+
+TEST(WholeImage, BytesDoNotDependOnTeamsOrTheBatch) {
+  Emitted emit;
+  const std::string yaml =
+      "augment: [crop_resize, rand_augment: {operations: 4, deviation: 1}, noise: 0.1, "
+      "erase_box: {fill: noise}]";
+  std::vector<std::uint64_t> ordinals(12);
+  for (std::size_t i = 0; i < ordinals.size(); ++i) ordinals[i] = i;
+  const auto whole = emit(yaml, ordinals);
+  for (const int members : {7, 32}) {
+    emit.members = members;
+    EXPECT_EQ(emit(yaml, ordinals), whole) << members;
+  }
+  const auto one = emit(yaml, {11});
+  EXPECT_TRUE(std::equal(one.begin(), one.end(), whole.end() - kShape.elements()));
+  const auto half = emit.operator()<bf16>(yaml, ordinals);
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    ASSERT_EQ(static_cast<float>(half[i]), static_cast<float>(static_cast<bf16>(whole[i])));
+}
+
+TEST(WholeImage, ImagesOfOneChannelAndOfOneValue) {
+  Emitted emit;
+  emit.shape = emit.source_shape = {36, 40, 1};
+  emit.bytes = test_image(emit.shape);
+  for (const float v : emit("augment: [rand_augment: {operations: 4}]", {1, 2, 3, 4, 5}))
+    ASSERT_TRUE(v >= 0 && v <= 1);
+  std::ranges::fill(emit.bytes, std::uint8_t{77});
+  const auto flat = emit("augment: [autocontrast: 1, sharpen: {factor: 2, probability: 1}]");
+  for (const float v : flat) ASSERT_NEAR(v, 77 / 255., 1e-6);
+  // One level: no step, and what 8 bits make of it.
+  for (const float v : emit("augment: [equalise: 1]")) ASSERT_EQ(v, 77 / 255.f);
+}
+
+TEST(Augmentation, BicubicEqualsTorchvisions) {
+  const auto expect_part = [](const std::vector<float>& seen, SampleShape shape, int y0, int y1,
+                              int x0, int x1, std::span<const float> expected) {
+    std::size_t i = 0;
+    for (int y = y0; y < y1; ++y)
+      for (int x = x0; x < x1; ++x)
+        for (int c = 0; c < 3; ++c, ++i)
+          ASSERT_NEAR(seen[static_cast<std::size_t>((y * shape.width + x) * 3 + c)], expected[i],
+                      kRounding);
+    ASSERT_EQ(i, expected.size());
+  };
+  Emitted emit;
+  emit.shape = {72, 80, 3};
+  const std::string yaml = "padding: edge\ninterpolation: bicubic";
+  expect_part(emit(yaml), emit.shape, 16, 20, 18, 20, tv::kLarger);
+  emit.shape = {18, 20, 3};
+  expect_part(emit(yaml), emit.shape, 3, 6, 4, 6, tv::kSmaller);
+  emit.shape = kShape;  // as it is: a copy
+  expect_probes(emit(yaml), tv::kImage, 0);
+}
+
+TEST(Augmentation, NoiseIsNormalAndClamped) {
+  Emitted emit;
+  std::ranges::fill(emit.bytes, std::uint8_t{51});
+  std::vector<double> values;
+  for (const float v : emit("augment: [noise: 0.02]", {0, 1})) values.push_back((v - 0.2) / 0.02);
+  EXPECT_GT(
+      test::kolmogorov_p(values, [](double v) { return 0.5 * std::erfc(-v / std::sqrt(2.)); }),
+      test::kGate);
+  double neighbours = 0, channels = 0, samples = 0;
+  const std::size_t image = values.size() / 2;
+  for (std::size_t i = 0; i + 3 < image; ++i) {
+    neighbours += values[i] * values[i + 3];
+    channels += values[i] * values[i + 1];
+    samples += values[i] * values[i + image];
+  }
+  const double root = std::sqrt(static_cast<double>(image - 3));
+  for (const double sum : {neighbours, channels, samples})
+    EXPECT_GT(test::normal_p(sum / root), test::kGate);
+  for (const float v : emit("augment: [noise: 3]")) ASSERT_TRUE(v >= 0 && v <= 1);
+}
+
+TEST(Augmentation, ErasedBoxesHaveTheirAreasAndLieWithin) {
+  const auto plan = test::plan_of("augment: [erase_box: {fill: noise}]", {200, 160, 3});
+  std::vector<double> areas, ratios;
+  double count = 0;
+  constexpr int kCount = 20000;
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    const Augmentation a = draw_augmentation(plan, {kSeed, i});
+    if (a.erase_x1 == a.erase_x0) continue;
+    count += 1;
+    ASSERT_TRUE(a.erase_noise);
+    ASSERT_GE(a.erase_x0, 0);
+    ASSERT_GE(a.erase_y0, 0);
+    ASSERT_LE(a.erase_x1, 160);
+    ASSERT_LE(a.erase_y1, 200);
+    const double w = a.erase_x1 - a.erase_x0, h = a.erase_y1 - a.erase_y0;
+    ratios.push_back(h / w);
+    areas.push_back(w * h / (200 * 160));
+  }
+  // All of the ten tries fail with a chance below 1e-6.
+  EXPECT_GT(test::normal_p((count - kCount * 0.5) / std::sqrt(kCount * 0.25)), test::kGate);
+  // Tall or wide boxes that do not fit are drawn again, so small areas alone are uniform: below a
+  // share of 0.15 the longest side is sqrt(0.15 * 3.3 * 32000) = 126 of 160.
+  std::vector<double> small;
+  for (const double a : areas)
+    if (a < 0.14 && a > 0.03) small.push_back(a);
+  std::vector<double> cells(5);
+  for (const double a : small)
+    cells[std::min<std::size_t>(4, static_cast<std::size_t>((a - 0.03) / 0.022))] += 1;
+  EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate);
+  EXPECT_LT(*std::ranges::max_element(ratios), 3.5);
+  EXPECT_GT(*std::ranges::min_element(ratios), 0.28);
+  // Filled with numbers as wide as normalised values, whatever the normalisation.
+  Emitted emit;
+  const auto seen = emit(
+      "augment: [erase_box: {fill: noise, probability: 1}]\nnormalise: {mean: [10], std: [0.1]}",
+      {7});
+  std::vector<double> filled;
+  for (const float v : seen)
+    if (v > -20) filled.push_back(v);
+  ASSERT_GT(filled.size(), 60u);
+  EXPECT_GT(
+      test::kolmogorov_p(filled, [](double v) { return 0.5 * std::erfc(-v / std::sqrt(2.)); }),
+      test::kGate);
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,197 @@
+// Runs that go on: after a signal, from a checkpoint, beyond their end; and folders of runs.
+#include "train/checkpoint/resume.h"
+
+#include "core/signals.h"
+#include "tests/train/training_testing.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/metrics/metrics_log.h"
+
+#include <algorithm>
+
+namespace wellspring {
+namespace {
+
+using test::expect_parts;
+using test::in_memory;
+using test::Listener;
+using test::message_of;
+using test::quick;
+using test::slurp;
+using test::small_run;
+using test::TemporaryFolder;
+
+TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
+  const std::string mix = "data.mix={mixup: 0.8, cutmix: 1}";
+  const std::string noise = "data.sources.1={name: noise, kind: generator, weight: 1, generator: ";
+  for (const std::vector<std::string>& settings : std::vector<std::vector<std::string>>{
+           {"optimizer.kind=adamw"},
+           {"optimizer.kind=sgd"},
+           {"train.ema=0.9"},
+           {mix},
+           {mix, noise + "ifs_multi, params: {categories: 4}}",
+            "heads=[{name: shapes}, {name: noise, loss: multi_label, positives: balanced}]"},
+           {noise + "dead_leaves, params: {fill: ising, fills: 4}}"}}) {
+    SCOPED_TRACE(settings.back());
+    const TemporaryFolder straight, broken;
+    Listener listener;
+    Trainer whole(small_run(straight.path(), settings), listener, quick());
+    whole.run();
+    {
+      const SignalGuard guard;
+      Listener stopper;
+      stopper.interrupt_at = 12;
+      Trainer first(small_run(broken.path(), settings), stopper, quick());
+      EXPECT_EQ(first.run().status, RunStatus::interrupted);
+      EXPECT_LT(first.step(), 30u);
+    }
+    Trainer second(small_run(broken.path(), settings), listener, quick());
+    EXPECT_GT(second.step(), 0u);
+    second.run();
+    EXPECT_EQ(second.state_bytes(), whole.state_bytes());
+    for (const char* name : {"model.safetensors", "state.safetensors"})
+      EXPECT_EQ(slurp(straight.path() / "checkpoints/step-30" / name),
+                slurp(broken.path() / "checkpoints/step-30" / name))
+          << name;
+  }
+}
+
+TEST(TrainerTest, AResumedRunsMetricsAreThoseOfAStraightOne) {
+  const TemporaryFolder straight, broken;
+  Listener listener;
+  Trainer(small_run(straight.path()), listener, quick()).run();
+  {
+    Trainer first(small_run(broken.path()), listener, quick());
+    first.train_until(10);  // in the middle of a window
+    first.checkpoint();
+    first.train_until(14);  // lost
+  }
+  Trainer(small_run(broken.path()), listener, quick()).run();
+  const MetricsHistory a = read_metrics(straight.path()), b = read_metrics(broken.path());
+  ASSERT_EQ(b.steps.back().step, 30u);
+  // The first process wrote no folder metrics before run(); compare those after the checkpoint.
+  for (const StepReport& report : b.steps) {
+    const auto same = std::find_if(a.steps.begin(), a.steps.end(), [&](const StepReport& other) {
+      return other.step == report.step;
+    });
+    ASSERT_NE(same, a.steps.end());
+    EXPECT_EQ(same->loss, report.loss);
+    EXPECT_EQ(same->window, report.window);
+  }
+}
+
+// Two sources of constant weights: a longer run deals their slots as the shorter one did, or is
+// refused. A schedule over the run is another one in a longer run.
+TEST(TrainerTest, ALongerRunHasTheSamplesOfTheShorterOneOrIsRefused) {
+  const TemporaryFolder folder, straight, ramped;
+  const auto config = [](const TemporaryFolder& where, std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"optimizer.floor=1", "optimizer.warmup=0"});
+    return small_run(where.path(), std::move(settings));
+  };
+  Listener listener;
+  Trainer(config(folder, {"train.steps=16"}), listener, quick()).run();
+  Trainer longer(config(folder, {"train.steps=30"}), listener, quick());
+  EXPECT_EQ(longer.step(), 16u);
+  longer.run();
+  Trainer whole(config(straight, {"train.steps=30"}), listener, quick());
+  whole.run();
+  EXPECT_EQ(longer.state_bytes(), whole.state_bytes());
+
+  const auto ramp = [&](const std::string& steps) {
+    return config(ramped, {"data.sources=[{name: shapes, generator: shapes}, {name: noise, "
+                           "generator: noise}]",
+                           "data.schedule=[{at: 0, weights: {shapes: 1, noise: 0}}, {at: 1, "
+                           "weights: {shapes: 0, noise: 1}}]",
+                           steps});
+  };
+  Trainer(ramp("train.steps=16"), listener, quick()).run();
+  expect_parts(
+      message_of(ErrorKind::config, [&] { Trainer(ramp("train.steps=30"), listener, quick()); }),
+      {"a run of 16 steps, which cannot be one of 30", "which source filled which slot"});
+}
+
+TEST(TrainerTest, ASignalEndsAnEvaluationThatTheNextProcessMakes) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> averaged = {"train.ema=0.9"};
+  Listener listener;
+  {
+    const SignalGuard guard;
+    Trainer first(small_run(folder.path(), averaged), listener, quick());
+    first.train_until(30);
+    const std::vector<std::uint8_t> before = first.state_bytes();
+    request_interrupt();  // at the last step: only the evaluation is left
+    EXPECT_EQ(first.run().status, RunStatus::interrupted);
+    EXPECT_EQ(first.state_bytes(), before) << "weights and their average have changed places";
+  }
+  EXPECT_TRUE(read_metrics(folder.path()).evaluations.empty());
+  Trainer second(small_run(folder.path(), averaged), listener, quick());
+  EXPECT_EQ(second.step(), 30u);
+  EXPECT_EQ(second.run().status, RunStatus::finished);
+  EXPECT_EQ(read_metrics(folder.path()).evaluations.size(), 1u);
+}
+
+TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
+  const TemporaryFolder folder;
+  {
+    const SignalGuard guard;
+    Listener stopper;
+    stopper.interrupt_at = 20;
+    Trainer(small_run(folder.path()), stopper, quick()).run();
+  }
+  // As if the run had been killed after the checkpoint of step 10 had been its last.
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
+    if (entry.path().filename() != "step-10") std::filesystem::remove_all(entry.path());
+  Listener listener;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  std::vector<std::uint64_t> steps;
+  for (const StepReport& report : read_metrics(folder.path()).steps) steps.push_back(report.step);
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
+}
+
+TEST(TrainerTest, OneRunAtATimeInAFolder) {
+  const TemporaryFolder folder;
+  Listener listener;
+  {
+    const Trainer first(small_run(folder.path()), listener, quick());
+    const std::string message = message_of(
+        ErrorKind::runtime, [&] { Trainer(small_run(folder.path()), listener, quick()); });
+    expect_parts(message, {folder.path().string() + ": in use by process ", "another out=FOLDER"});
+    // What writes nothing disturbs nobody.
+    EXPECT_EQ(Trainer(small_run(folder.path()), listener, in_memory()).step(), 0u);
+  }
+  EXPECT_EQ(Trainer(small_run(folder.path()), listener, quick()).run().step, 30u);
+}
+
+TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  const std::string message = message_of(ErrorKind::config, [&] {
+    Trainer(small_run(folder.path()), listener, quick(ResumeChoice::parse("never")));
+  });
+  EXPECT_NE(message.find("holds checkpoints"), std::string::npos) << message;
+}
+
+TEST(TrainerTest, AFinishedRunIsLeftAsItIs) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  const std::string report = slurp(folder / "report.html"),
+                    metrics = slurp(folder / "metrics.jsonl");
+  Trainer second(small_run(folder.path()), listener, quick());
+  const FinishReport finish = second.run();
+  EXPECT_EQ(slurp(folder / "report.html"), report);
+  EXPECT_EQ(slurp(folder / "metrics.jsonl"), metrics);
+  EXPECT_EQ(finish.status, RunStatus::finished);
+  EXPECT_EQ(finish.step, 30u);
+  EXPECT_TRUE(finish.evaluation.has_value());
+  EXPECT_TRUE(finish.checkpoint.has_value());
+}
+
+TEST(TrainerTest, ResumeChoices) {
+  EXPECT_EQ(ResumeChoice::parse("auto").kind, ResumeChoice::Kind::automatic);
+  EXPECT_EQ(ResumeChoice::parse("never").kind, ResumeChoice::Kind::never);
+  EXPECT_EQ(ResumeChoice::parse("a/b").path, "a/b");
+}
+
+}  // namespace
+}  // namespace wellspring

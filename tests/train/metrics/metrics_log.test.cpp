@@ -1,0 +1,202 @@
+#include "train/metrics/metrics_log.h"
+
+#include "core/version.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+using test::message_of;
+using test::slurp;
+using test::spill;
+using test::TemporaryFolder;
+
+StepReport step_report(std::uint64_t step) {
+  StepReport report;
+  report.step = step;
+  report.steps = 100;
+  report.window = 10;
+  report.loss = 1.0 / static_cast<double>(step);
+  report.accuracy = 0.5;
+  report.gradient_norm = 0.1f;
+  report.learning_rate = 1e-3f;
+  report.samples_per_second = 1234.5;
+  report.sources = {{"a \"quoted\" name", 80, 0.75, 0.8, 0.3, 0.9}};
+  return report;
+}
+
+TEST(MetricsLogTest, WritesWhatItReads) {
+  const TemporaryFolder folder;
+  EvaluationReport evaluation;
+  evaluation.step = 10;
+  evaluation.results = {
+      {"held",
+       "head",
+       50,
+       3,
+       737280,
+       0.25,
+       0.9,
+       0.95,
+       {{"head", 0.25, {{"accuracy", 0.9, "", 0.042, 0.95}}}}},
+      {"other", "head", 5, 0, 0, 1, {}, {}, {{"place", 1, {{"rmse of x", 2, "mm"}}}}}};
+  {
+    MetricsLog log(folder.path(), 0);
+    log.write(step_report(10));
+    log.sync();
+    log.write(evaluation);
+  }
+  const MetricsHistory history = read_metrics(folder.path());
+  ASSERT_EQ(history.steps.size(), 1u);
+  EXPECT_EQ(history.steps[0].loss, 0.1);
+  EXPECT_EQ(history.steps[0].gradient_norm, 0.1f);
+  EXPECT_EQ(history.steps[0].sources[0].name, "a \"quoted\" name");
+  EXPECT_EQ(history.steps[0].sources[0].achieved_share, 0.8);
+  ASSERT_EQ(history.evaluations.size(), 1u);
+  EXPECT_EQ(history.evaluations[0].results[0].best_accuracy, 0.95);
+  EXPECT_EQ(history.evaluations[0].results[0].trained_on, 3u);
+  EXPECT_EQ(history.evaluations[0].results[0].distinct, 737280u);
+  const Score& accuracy = history.evaluations[0].results[0].heads.at(0).scores.at(0);
+  EXPECT_EQ(accuracy.error, 0.042);
+  EXPECT_EQ(accuracy.best, 0.95);
+  const EvaluationResult& regression = history.evaluations[0].results[1];
+  EXPECT_FALSE(regression.accuracy.has_value());
+  EXPECT_FALSE(regression.best_accuracy.has_value());
+  ASSERT_EQ(regression.heads.size(), 1u);
+  EXPECT_EQ(regression.heads[0].head, "place");
+  EXPECT_EQ(regression.heads[0].scores[0].what, "rmse of x");
+  EXPECT_EQ(regression.heads[0].scores[0].value, 2);
+  EXPECT_EQ(regression.heads[0].scores[0].unit, "mm");
+  EXPECT_FALSE(regression.heads[0].scores[0].error || regression.heads[0].scores[0].best);
+}
+
+TEST(MetricsLogTest, OpeningAtAStepDropsWhatFollows) {
+  const TemporaryFolder folder;
+  {
+    MetricsLog log(folder.path(), 0);
+    for (const std::uint64_t step : {10, 20, 30}) log.write(step_report(step));
+  }
+  spill(folder / "metrics.jsonl", slurp(folder / "metrics.jsonl") + "{\"kind\":\"step\",\"st");
+  { MetricsLog log(folder.path(), 20); }
+  const MetricsHistory history = read_metrics(folder.path());
+  ASSERT_EQ(history.steps.size(), 2u);
+  EXPECT_EQ(history.steps.back().step, 20u);
+  EXPECT_TRUE(slurp(folder / "metrics.jsonl").ends_with("\n"));
+}
+
+RunRecord run_from(std::uint64_t step) {
+  PlanReport plan;
+  plan.device = "cpu (Imagined, 2 threads by the affinity mask)";
+  plan.precision = "f32";
+  plan.graph = "on";
+  plan.model = "cnn";
+  plan.parameters = 1234;
+  plan.batch = 8;
+  plan.steps = 100;
+  return run_record(plan, step);
+}
+
+TEST(MetricsLogTest, SaysWhereWhenAndByWhatARunWasTrained) {
+  EXPECT_EQ(utc_text(0), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(utc_text(1794996334), "2026-11-18T10:05:34Z");
+  const TemporaryFolder folder;
+  { MetricsLog(folder.path(), 0).write(run_from(0)); }
+  const RunRecord record = read_metrics(folder.path()).runs.at(0);
+  EXPECT_EQ(record.step, 0u);
+  EXPECT_EQ(record.time.size(), utc_text(0).size());
+  EXPECT_FALSE(record.host.empty());
+  EXPECT_EQ(record.version, kVersion);
+  EXPECT_EQ(record.commit, kCommit);
+  EXPECT_EQ(record.build, kBuildType);
+  EXPECT_EQ(record.device, "cpu (Imagined, 2 threads by the affinity mask)");
+  EXPECT_EQ(record.precision, "f32");
+  EXPECT_EQ(record.graph, "on");
+  EXPECT_EQ(record.model, "cnn");
+  EXPECT_EQ(record.parameters, 1234);
+  EXPECT_EQ(record.batch, 8);
+  EXPECT_EQ(record.last_step, 100u);
+}
+
+// One from 0 on, which a process left at 20, one from there to its end at 30.
+TEST(MetricsLogTest, AProcessOfWhichNoStepIsLeftIsForgotten) {
+  const TemporaryFolder folder;
+  {
+    MetricsLog log(folder.path(), 0);
+    log.write(run_from(0));
+    log.write(step_report(20));
+    FinishReport finish;
+    finish.step = 20;
+    log.write(finish);
+  }
+  {
+    MetricsLog log(folder.path(), 20);
+    log.write(run_from(20));
+    log.write(step_report(30));
+  }
+  const auto begun = [&] {
+    std::vector<std::uint64_t> steps;
+    for (const RunRecord& record : read_metrics(folder.path()).runs) steps.push_back(record.step);
+    return steps;
+  };
+  using Steps = std::vector<std::uint64_t>;
+  EXPECT_EQ(begun(), (Steps{0, 20}));
+  { MetricsLog log(folder.path(), 30); }
+  EXPECT_EQ(begun(), (Steps{0, 20}));
+  { MetricsLog log(folder.path(), 20); }
+  EXPECT_EQ(begun(), Steps{0});
+  EXPECT_NE(slurp(folder / "metrics.jsonl").find("\"kind\":\"rates\""), std::string::npos);
+  { MetricsLog log(folder.path(), 0); }
+  EXPECT_EQ(slurp(folder / "metrics.jsonl"), "");
+}
+
+TEST(MetricsLogTest, KeepsARateWithItsCeiling) {
+  FinishReport finish;
+  finish.step = 100;
+  finish.as_configured = {"as configured", 900, 0, 7, Interval{890, 910}};
+  finish.resident = {"resident", 1000, 0, 6, Interval{990, 1010}};
+  finish.share = {0.9, Interval{0.88, 0.92}, 6, Verdict::stands};
+  finish.load.own = 1.5;
+  finish.load.machine = {0.25, 0.125, 2};
+  finish.training_seconds = 98;
+  finish.ceiling_seconds = 2;
+  const TemporaryFolder folder;
+  { MetricsLog(folder.path(), 0).write(finish); }
+  EXPECT_EQ(slurp(folder / "metrics.jsonl"),
+            R"({"kind":"rates","step":100,)"
+            R"("as_configured":{"what":"as configured","samples_per_second":900.0,)"
+            R"("interval":[890.0,910.0],"windows":7},)"
+            R"("ceiling":{"what":"resident","samples_per_second":1000.0,)"
+            R"("interval":[990.0,1010.0],"windows":6},)"
+            R"("share":{"median":0.9,"interval":[0.88,0.92],"pairs":6,"verdict":"stands"},)"
+            R"("processors":{"own":1.5,"others":0.25,"stolen":0.125,"of":2},)"
+            R"("training_seconds":98.0,"ceiling_seconds":2.0})"
+            "\n");
+  finish.resident.windows = finish.share.pairs = 0;
+  finish.share.interval.reset();
+  { MetricsLog(folder.path(), 0).write(finish); }
+  const std::string none = slurp(folder / "metrics.jsonl");
+  EXPECT_NE(none.find(R"("ceiling":null,"share":{"median":0.9,"interval":null)"), std::string::npos)
+      << none;
+}
+
+TEST(MetricsLogTest, ALineOfSomethingElseIsNamed) {
+  const TemporaryFolder folder;
+  spill(folder / "metrics.jsonl", "{\"kind\":\"step\"}\n");
+  const std::string message = message_of(ErrorKind::data, [&] { read_metrics(folder.path()); });
+  EXPECT_NE(message.find("metrics.jsonl:1"), std::string::npos) << message;
+}
+
+TEST(MetricsLogTest, NoFileIsAnEmptyHistory) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(read_metrics(folder.path()).steps.empty());
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,179 @@
+// The page of a run: what it shows, and that it fits.
+#include "train/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <string>
+
+namespace wellspring {
+namespace {
+
+/// Two sources, of which the second begins at step 30 and the first ends at step 40; one
+/// regression.
+ReportInput input() {
+  ReportInput all;
+  all.plan.name = "a <run>";
+  all.plan.parameters = 1234567;
+  all.plan.steps = 60;
+  all.plan.batch = 1024;
+  all.plan.sources = {{"drawn", "generator", "drawn", 1}, {"photos", "files", "photos", 1.0 / 3}};
+  all.finish.step = 60;
+  all.finish.as_configured = {"as configured", 4.01e6, 0.352e6, 9, Interval{3.66e6, 4.36e6}};
+  for (std::uint64_t step = 10; step <= 60; step += 10) {
+    StepReport report;
+    report.step = step;
+    report.clean = true;
+    report.samples_per_second = 4e6;
+    const bool drawn = step <= 40, photos = step >= 30;
+    report.sources = {{"drawn", drawn ? 10u : 0u, drawn ? 0.5 : 0, drawn ? 0.5 : 0, 1, 0.5},
+                      {"photos", photos ? 10u : 0u, photos ? 0.5 : 0, photos ? 0.5 : 0, 2, 0.25}};
+    all.history.steps.push_back(report);
+  }
+  EvaluationReport evaluation;
+  evaluation.step = 60;
+  evaluation.results = {{"drawn",
+                         "drawn",
+                         400000,
+                         0,
+                         0,
+                         0.25,
+                         0.9,
+                         0.95,
+                         {{"drawn", 0.25, {{"accuracy", 0.9, "", 0.0004743, 0.95}}}}},
+                        {"photos",
+                         "place",
+                         5,
+                         0,
+                         0,
+                         1,
+                         {},
+                         {},
+                         {{"place", 1, {{"rmse of x", 2, "mm", {}, 1.5}, {"rmse of t", 3, "s"}}}}}};
+  all.history.evaluations = {evaluation};
+  all.finish.evaluation = evaluation;
+  all.pictures = {{{}, "step 0"}, {{}, "step 29"}};
+  return all;
+}
+
+std::string figure(const std::string& page, const std::string& title) {
+  const std::size_t begin = page.find("<figcaption>" + title + "<");
+  EXPECT_NE(begin, std::string::npos) << title;
+  return begin == std::string::npos ? ""
+                                    : page.substr(begin, page.find("</figure>", begin) - begin);
+}
+
+/// Where the curve of a class begins and ends, as pixels from the left.
+std::pair<double, double> extent(const std::string& chart, const std::string& colour) {
+  const std::regex path("<path class=\"" + colour + "\" d=\"(M(?!2 5H26)[^\"]*)\"");
+  std::smatch found;
+  if (!std::regex_search(chart, found, path)) return {-1, -1};
+  const std::string d = found[1];
+  const std::size_t last = d.find_last_of("ML");
+  return {std::stod(d.substr(1)), std::stod(d.substr(last + 1))};
+}
+
+// A chart's plot lies between 58 (step 0) and 426 (step 60).
+TEST(Report, CurvesBeginAndEndWithTheirSources) {
+  const std::string page = report_html(input());
+  for (const char* title : {"Loss", "Accuracy"}) {
+    const auto drawn = extent(figure(page, title), "c0"),
+               photos = extent(figure(page, title), "c1");
+    EXPECT_NEAR(drawn.first, 58 + 368 * 10 / 60., 0.1) << title;
+    EXPECT_NEAR(drawn.second, 58 + 368 * 40 / 60., 0.1) << title;
+    EXPECT_NEAR(photos.first, 58 + 368 * 30 / 60., 0.1) << title;
+    EXPECT_NEAR(photos.second, 426, 0.1) << title;
+  }
+  // A share of nothing is a share.
+  EXPECT_NEAR(extent(figure(page, "Share of the samples"), "c0").second, 426, 0.1);
+}
+
+// A source that was off for a while has a gap; a rare one that only missed a window has none.
+TEST(Report, OnlyASourceThatIsOffHasAGap) {
+  for (const double wanted : {0.0, 0.01}) {
+    ReportInput all = input();
+    all.history.steps[2].sources[0].samples = 0;
+    all.history.steps[2].sources[0].wanted_share = wanted;
+    const std::string loss = figure(report_html(all), "Loss");
+    const std::regex path("<path class=\"c0\" d=\"(M(?!2 5H26)[^\"]*)\"");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(loss, found, path));
+    const std::string d = found[1];
+    EXPECT_EQ(std::count(d.begin(), d.end(), 'M'), wanted == 0 ? 2 : 1) << d;
+  }
+}
+
+TEST(Report, SaysWhereEveryProcessRan) {
+  ReportInput all = input();
+  EXPECT_EQ(report_html(all).find("Where it ran"), std::string::npos);
+  RunRecord run;
+  run.time = "2026-11-22T09:45:34Z";
+  run.host = "node<17>";
+  run.version = "0.4";
+  run.commit = "0123456789abcdef";
+  run.build = "Release";
+  run.device = "CPU, 2 threads";
+  all.history.runs = {run, run};
+  all.history.runs[1].step = 12345;
+  all.history.runs[1].commit = "";
+  const std::string page = report_html(all);
+  for (const char* text : {"2026-11-22T09:45:34Z", "node&lt;17&gt;", "0.4, 0123456789ab, Release",
+                           "CPU, 2 threads", "12,345", "0.4, commit unknown, Release"})
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+}
+
+TEST(Report, TheBestPossibleStandsInTheCharts) {
+  const std::string page = report_html(input());
+  const std::string accuracy = figure(page, "Accuracy");
+  EXPECT_NE(accuracy.find(">drawn, best possible<"), std::string::npos);
+  EXPECT_NE(accuracy.find("c0 dotted"), std::string::npos) << "in the colour of its source";
+  EXPECT_EQ(accuracy.find(">120<"), std::string::npos) << "more than 100 %";
+  const std::string errors = figure(page, "Errors of place");
+  EXPECT_NE(errors.find(">photos: x, best possible<"), std::string::npos);
+  EXPECT_NE(errors.find("root mean square, mm"), std::string::npos);
+  EXPECT_EQ(errors.find("photos: t"), std::string::npos) << "another unit, another chart";
+}
+
+TEST(Report, NumbersAreWrittenAsAPersonDoes) {
+  const std::string page = report_html(input());
+  for (const char* part :
+       {"1,234,567 parameters", "4.01 M (95 %: 3.66 M to 4.36 M; median of 9 windows)",
+        "accuracy 90.000 \u00b1 0.047 % (best possible 95.00 %)", "400,000 samples",
+        "rmse of x 2 mm (best possible 1.5 mm)", ">0.333<"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+}
+
+// What may be wider than 360 pixels scrolls by itself; charts are no wider than the page.
+TEST(Report, NothingIsWiderThanATelephone) {
+  const std::string page = report_html(input());
+  EXPECT_NE(page.find("width=device-width, initial-scale=1"), std::string::npos);
+  EXPECT_NE(page.find("minmax(min(400px, 100%), 1fr)"), std::string::npos);
+  EXPECT_NE(page.find(".scroll { overflow-x: auto; }"), std::string::npos);
+  EXPECT_NE(page.find("overflow-wrap: break-word"), std::string::npos);
+  const std::regex wide("(<img|<table>)");
+  int found = 0;
+  for (std::sregex_iterator at(page.begin(), page.end(), wide), end; at != end; ++at, ++found)
+    EXPECT_TRUE(at->prefix().str().ends_with("<div class=\"scroll\">"));
+  EXPECT_EQ(found, 3) << "two pictures and the sources";
+}
+
+TEST(Report, IsDarkWhereTheReaderWantsIt) {
+  const std::string page = report_html(input());
+  EXPECT_NE(page.find("@media (prefers-color-scheme: dark) { :root { --paper"), std::string::npos);
+  // No colour is written into what is drawn.
+  const std::size_t body = page.find("<body>");
+  EXPECT_EQ(page.find("stroke=\"#", body), std::string::npos);
+  EXPECT_EQ(page.find("fill:#", body), std::string::npos);
+}
+
+TEST(Report, ShowsTheFirstBatchOfEverySource) {
+  const std::string page = report_html(input());
+  EXPECT_NE(page.find("alt=\"step 0\""), std::string::npos);
+  EXPECT_NE(page.find("alt=\"step 29\""), std::string::npos);
+  EXPECT_EQ(page.find("<run>"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace wellspring

@@ -1,0 +1,477 @@
+#include "train/checkpoint/checkpoint.h"
+
+#include "core/io/atomic_folder.h"
+#include "core/io/safetensors.h"
+#include "core/io/sha256.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "core/version.h"
+#include "train/checkpoint/same_run.h"
+#include "train/checkpoint/tensor_text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <set>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kStateFile = "state.safetensors";
+constexpr const char* kPrefix = "step-";
+constexpr const char* kModelFormat = "wellspring model 2";
+constexpr const char* kStateFormat = "wellspring state 2";
+
+// ---------------------------------------------------------------------------------------------
+// Writing
+
+/// The tensors of one arena array in file order, kept alive for write_safetensors.
+class TensorList {
+ public:
+  void add(const ParameterArena& parameters, const std::vector<float>& values,
+           const std::string& prefix) {
+    for (const ParameterTensor& tensor : parameters.tensors()) {
+      held_.push_back(to_file_order(tensor, values.data() + tensor.offset));
+      tensors_.push_back({prefix + tensor.name, ElementType::f32, tensor.file_shape(), {}});
+    }
+  }
+  void add(const std::string& name, std::vector<std::uint8_t> bytes) {
+    const auto n = static_cast<std::int64_t>(bytes.size());
+    held_bytes_.push_back(std::move(bytes));
+    blocks_.push_back({name, ElementType::u8, {n}, {}});
+  }
+  std::vector<TensorData> tensors() const {
+    std::vector<TensorData> all = tensors_;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].data = bytes_of(held_[i]);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      all.push_back(blocks_[i]);
+      all.back().data = bytes_of(held_bytes_[i]);
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<float>> held_;
+  std::vector<TensorData> tensors_, blocks_;
+  std::vector<std::vector<std::uint8_t>> held_bytes_;
+};
+
+std::string heads_json(const std::vector<HeadSpec>& heads) {
+  Json list = Json::array();
+  for (const HeadSpec& head : heads) {
+    Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
+    if (head.loss != LossKind::regression) {
+      entry["classes"] = head.classes;
+    } else {
+      entry["targets"] = Json::array();
+      for (const HeadTarget& target : head.targets)
+        entry["targets"].push_back({{"name", target.name},
+                                    {"unit", target.unit},
+                                    {"low", target.low},
+                                    {"high", target.high}});
+    }
+    list.push_back(std::move(entry));
+  }
+  return list.dump();
+}
+
+std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
+  try {
+    std::vector<HeadSpec> heads;
+    std::int32_t begin = 0;
+    for (const Json& entry : Json::parse(text)) {
+      HeadSpec head;
+      head.name = entry.at("name").get<std::string>();
+      head.loss = loss_named(entry.at("loss").get<std::string>());
+      head.begin = begin;
+      if (head.loss != LossKind::regression) {
+        head.classes = entry.at("classes").get<std::vector<std::string>>();
+      } else {
+        for (const Json& target : entry.at("targets"))
+          head.targets.push_back({target.at("name").get<std::string>(),
+                                  target.at("unit").get<std::string>(),
+                                  target.at("low").get<float>(), target.at("high").get<float>()});
+      }
+      begin += head.outputs();
+      heads.push_back(std::move(head));
+    }
+    return heads;
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::data, {fmt::format("{}: its heads cannot be read", file.string()), error.what(),
+                           "name a checkpoint that this version of the program wrote"});
+  }
+}
+
+/// As model files describe what a network reads.
+const std::vector<std::pair<std::string, SampleKind>>& kind_names() {
+  static const std::vector<std::pair<std::string, SampleKind>> names = {
+      {"image", SampleKind::image}, {"event", SampleKind::event}, {"set", SampleKind::set}};
+  return names;
+}
+
+std::string input_json(const SampleLayout& input) {
+  std::string kind;
+  for (const auto& [name, value] : kind_names())
+    if (value == input.kind) kind = name;
+  const SampleShape shape = input.shape();
+  return Json{{"kind", kind},
+              {"shape", {shape.height, shape.width, shape.channels}},
+              {"globals", input.globals}}
+      .dump();
+}
+
+/// 0 for what no layout has, so that the comparison with a run's refuses it. Error
+/// (Json::exception) unless it is written as a whole number.
+int extent(const Json& number) {
+  const auto value = number.get_ref<const Json::number_unsigned_t&>();
+  return std::in_range<int>(value) ? static_cast<int>(value) : 0;
+}
+
+SampleLayout input_from(const std::string& text, const fs::path& file) {
+  try {
+    const Json json = Json::parse(text);
+    const Json& extents = json.at("shape");
+    const SampleShape shape = {extent(extents.at(0)), extent(extents.at(1)), extent(extents.at(2))};
+    SampleLayout input = SampleLayout::image(shape);
+    for (const auto& [name, kind] : kind_names()) {
+      if (name != json.at("kind").get<std::string>() || kind == SampleKind::image) continue;
+      input = kind == SampleKind::event ? SampleLayout::event(shape.channels)
+                                        : SampleLayout::set(shape.width, shape.channels);
+    }
+    input.globals = extent(json.at("globals"));
+    return input;
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::data, {fmt::format("{}: its input cannot be read", file.string()), error.what(),
+                           "name a checkpoint that this version of the program wrote"});
+  }
+}
+
+/// Writes through to a file and remembers the digest.
+class HashingSink : public ByteSink {
+ public:
+  explicit HashingSink(OutputFile file) : file_(std::move(file)) {}
+  using ByteSink::write;
+  void write(Bytes bytes) override {
+    file_.write(bytes);
+    hash_.update(bytes);
+  }
+  void finish() { file_.finish(); }
+  Json description() const { return {{"bytes", file_.written()}, {"sha256", hash_.hex()}}; }
+  std::uint64_t bytes() const { return file_.written(); }
+
+ private:
+  OutputFile file_;
+  Sha256 hash_;
+};
+
+// ---------------------------------------------------------------------------------------------
+// Reading
+
+/// What differs between a model file's tensors and the network's.
+std::vector<std::string> network_differences(const SafetensorsFile& file,
+                                             const ParameterArena& parameters) {
+  std::vector<std::string> differences;
+  std::set<std::string> known;
+  for (const ParameterTensor& tensor : parameters.tensors()) {
+    known.insert(tensor.name);
+    const TensorInfo* info = file.find(tensor.name);
+    if (info == nullptr)
+      differences.push_back(fmt::format("{} is missing there", tensor.name));
+    else if (info->shape != tensor.file_shape() || info->type != ElementType::f32)
+      differences.push_back(fmt::format("{} is {} {} there, F32 {} here", info->name,
+                                        element_name(info->type), shape_text(info->shape),
+                                        shape_text(tensor.file_shape())));
+  }
+  for (const TensorInfo& info : file.tensors())
+    if (!known.contains(info.name))
+      differences.push_back(fmt::format("{} is unknown here", info.name));
+  return differences;
+}
+
+void check_network(const SafetensorsFile& file, const ParameterArena& parameters) {
+  const std::vector<std::string> differences = network_differences(file, parameters);
+  if (differences.empty()) return;
+  fail(ErrorKind::config,
+       {fmt::format("{} holds another network", file.path().string()), listed(differences),
+        "use the model section it was trained with, or begin with its weights: init.from"});
+}
+
+/// The array of the arena that a state block is; null where it is none.
+const ArenaArray* array_of(const std::vector<ArenaArray>& arrays, const StateBlock& block) {
+  for (const ArenaArray& array : arrays)
+    if (array.data == block.data) return &array;
+  return nullptr;
+}
+
+/// Whether the model file holds an array: the weights, or their average in their place.
+bool is_exported(const RunConfig& config, const ArenaArray& array) {
+  return array.prefix == (config.train.exports_average() ? "average." : "");
+}
+/// Of an array's tensors in its file.
+std::string prefix_of(const RunConfig& config, const ArenaArray& array) {
+  if (is_exported(config, array)) return "";
+  return array.prefix.empty() ? "trained." : array.prefix;
+}
+
+std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
+  std::vector<std::uint8_t> bytes(block.bytes);
+  stream.copy(bytes.data(), block.data, block.bytes, CopyDirection::device_to_host, "state");
+  stream.synchronize();
+  return bytes;
+}
+
+/// Restores the blocks of the state file that are no arrays of the arena. Returns the names of
+/// those left as they were.
+std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunConfig& config,
+                                        const ParameterArena& parameters,
+                                        const std::vector<StateBlock>& state,
+                                        const std::vector<std::string>& may_begin_anew,
+                                        Stream& stream) {
+  const std::vector<ArenaArray> arrays = parameters.arrays();
+  std::vector<std::string> differences, begun_anew;
+  std::set<std::string> known;
+  for (const ArenaArray& array : arrays)
+    for (const ParameterTensor& tensor : parameters.tensors())
+      known.insert(prefix_of(config, array) + tensor.name);
+  for (const StateBlock& block : state) {
+    if (block.persistence != Persistence::stored || array_of(arrays, block) != nullptr) continue;
+    known.insert(block.name);
+    const TensorInfo* info = file.find(block.name);
+    if (info != nullptr && info->bytes == block.bytes) {
+      std::vector<std::byte> bytes(block.bytes);
+      file.read(*info, bytes);
+      stream.copy(block.data, bytes.data(), block.bytes, CopyDirection::host_to_device, "state");
+      stream.synchronize();
+    } else if (std::ranges::count(may_begin_anew, block.name) > 0) {
+      begun_anew.push_back(block.name);
+    } else {
+      differences.push_back(info == nullptr
+                                ? fmt::format("{} is missing there", block.name)
+                                : fmt::format("{} has {} there, {} here", block.name,
+                                              counted(info->bytes, "byte"), block.bytes));
+    }
+  }
+  for (const TensorInfo& info : file.tensors())
+    if (!known.contains(info.name))
+      differences.push_back(fmt::format("{} is unknown here", info.name));
+  if (!differences.empty())
+    fail(
+        ErrorKind::config,
+        {fmt::format("{} holds the state of another kind of run", file.path().string()),
+         listed(differences), "start a new run with these weights: another out=FOLDER, init.from"});
+  return begun_anew;
+}
+
+/// Reads every tensor of one array of the arena.
+void read_array(const SafetensorsFile& file, const ParameterArena& parameters,
+                const std::string& prefix, std::vector<float>& values) {
+  for (const ParameterTensor& tensor : parameters.tensors())
+    from_file_order(tensor, read_floats(file, file.tensor(prefix + tensor.name)),
+                    values.data() + tensor.offset);
+}
+
+void restore_array(const SafetensorsFile& file, ParameterArena& parameters,
+                   const std::string& prefix, float* array, Stream& stream) {
+  std::vector<float> values(static_cast<std::size_t>(parameters.length()), 0.0f);
+  read_array(file, parameters, prefix, values);
+  parameters.upload(stream, values, array);
+}
+
+/// The step in the name of a checkpoint's folder; nothing where it is none.
+std::optional<std::uint64_t> step_of(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const char* end = name.data() + name.size();
+  std::uint64_t step = 0;
+  const auto [stop, error] =
+      std::from_chars(name.data() + std::string_view(kPrefix).size(), end, step);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------
+// CheckpointStore
+
+CheckpointStore::CheckpointStore(const fs::path& run_folder)
+    : folder_(run_folder / "checkpoints") {}
+
+std::vector<std::uint64_t> CheckpointStore::steps() const {
+  std::vector<std::uint64_t> steps;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
+    const std::optional<std::uint64_t> step = step_of(entry.path());
+    if (step && fs::exists(entry.path() / kCheckpointHeaderFile)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+fs::path CheckpointStore::path_of(std::uint64_t step) const {
+  return folder_ / (kPrefix + std::to_string(step));
+}
+
+std::optional<fs::path> CheckpointStore::newest() const {
+  const std::vector<std::uint64_t> all = steps();
+  if (all.empty()) return std::nullopt;
+  return path_of(all.back());
+}
+
+void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
+  if (!fs::is_directory(folder_)) return;  // whatever it is, writing says what is wrong with it
+  remove_stale_temporaries(folder_);
+  remove_all_but(step, keep);
+}
+
+/// Of those up to `step`, removes all but the newest `keep`, and what is left of others.
+void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
+  std::vector<fs::path> rest;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+    const bool ours = step_of(entry.path()).has_value();
+    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile)) rest.push_back(entry.path());
+  }
+  std::vector<std::uint64_t> all = steps();
+  std::erase_if(all, [step](std::uint64_t other) { return other > step; });
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i)
+    rest.push_back(path_of(all[i]));
+  for (const fs::path& path : rest) remove_folder(path);
+}
+
+CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream& stream,
+                                        CheckpointWriting writing) const {
+  const auto begin = std::chrono::steady_clock::now();
+  const ParameterArena& parameters = content.parameters;
+  const std::vector<ArenaArray> arrays = parameters.arrays();
+  TensorList model, rest;
+  for (const StateBlock& block : content.state) {
+    if (block.persistence != Persistence::stored) continue;
+    if (const ArenaArray* array = array_of(arrays, block))
+      (is_exported(content.config, *array) ? model : rest)
+          .add(parameters, parameters.download(stream, array->data),
+               prefix_of(content.config, *array));
+    else
+      rest.add(block.name, download(stream, block));
+  }
+
+  make_folders(folder_);
+  CheckpointReport report;
+  report.step = content.step;
+  report.path = path_of(content.step);
+  AtomicFolder folder(report.path);
+  Json header = {{"format", kCheckpointFormat}, {"version", kVersion},
+                 {"step", content.step},        {"identity", content.config.identity_yaml()},
+                 {"samples", content.samples},  {"files", Json::object()}};
+  const auto write_tensors = [&](const char* name, const TensorList& tensors,
+                                 const TensorMetadata& metadata) {
+    HashingSink sink(folder.create(name));
+    write_safetensors(sink, tensors.tensors(), metadata);
+    sink.finish();
+    header["files"][name] = sink.description();
+    report.bytes += sink.bytes();
+  };
+  write_tensors(kModelFile, model,
+                {{"format", kModelFormat},
+                 {"version", kVersion},
+                 {"step", std::to_string(content.step)},
+                 {"config", content.config.portable_yaml()},
+                 {"heads", heads_json(content.heads)},
+                 {"input", input_json(content.input)},
+                 {"layout", "convolutions OIHW, activations NHWC"}});
+  write_tensors(kStateFile, rest, {{"format", kStateFormat}, {"version", kVersion}});
+  OutputFile header_file = folder.create(kCheckpointHeaderFile);
+  header_file.write(header.dump(2) + "\n");
+  header_file.finish();
+  if (writing == CheckpointWriting::rehearse) return report;  // the folder goes with its object
+  folder.commit();
+
+  // Later ones are of a run that was taken up again before them.
+  for (const std::uint64_t step : steps())
+    if (step > content.step) remove_folder(path_of(step));
+  remove_all_but(content.step, content.config.train.keep);
+  // What could not be removed at once, for want of descriptors say; this one is whole even so.
+  try {
+    remove_stale_temporaries(folder_);
+  } catch (const Error&) {
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Reading back
+
+ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& config,
+                               ParameterArena& parameters, const std::vector<StateBlock>& state,
+                               const std::vector<std::string>& may_begin_anew, Stream& stream) {
+  const CheckpointHeader header = read_checkpoint_header(checkpoint);
+  check_digest(checkpoint / kModelFile, header);
+  check_digest(checkpoint / kStateFile, header);
+  const SafetensorsFile model(checkpoint / kModelFile);
+  const SafetensorsFile rest(checkpoint / kStateFile);
+  check_network(model, parameters);
+  ResumeReport report;
+  report.steps = expect_same_run(checkpoint, header, config);
+
+  for (const ArenaArray& array : parameters.arrays())
+    restore_array(is_exported(config, array) ? model : rest, parameters, prefix_of(config, array),
+                  array.data, stream);
+  parameters.refresh_working(stream);
+  report.begun_anew = restore_blocks(rest, config, parameters, state, may_begin_anew, stream);
+  stream.synchronize();
+  report.step = header.step;
+  report.samples = header.samples;
+  return report;
+}
+
+fs::path find_checkpoint(const fs::path& where) {
+  if (fs::exists(where / kCheckpointHeaderFile)) return where;
+  if (const auto newest = CheckpointStore(where).newest()) return *newest;
+  require_folder(where);
+  fail(ErrorKind::data, {fmt::format("{}: no checkpoint is there", where.string()), "",
+                         "name a run folder with checkpoints, or one of them"});
+}
+
+fs::path find_model_file(const fs::path& where) {
+  if (fs::is_regular_file(where)) return where;
+  if (fs::exists(where / kModelFile)) return where / kModelFile;
+  return find_checkpoint(where) / kModelFile;
+}
+
+ModelDescription describe_model(const fs::path& model_file) {
+  const SafetensorsFile file(model_file);
+  const auto text = [&](const std::string& key) {
+    const auto found = file.metadata().find(key);
+    if (found == file.metadata().end() || file.metadata().at("format") != kModelFormat)
+      fail(ErrorKind::data, {fmt::format("{}: not a model of this program", model_file.string()),
+                             fmt::format("its metadata lack '{}' or name another format", key),
+                             "name a checkpoint that `wellspring train` wrote"});
+    return found->second;
+  };
+  text("format");
+  file.verify();
+  ModelDescription model;
+  model.step = std::stoull(text("step"));
+  model.config_yaml = text("config");
+  model.heads = heads_from(text("heads"), model_file);
+  model.input = input_from(text("input"), model_file);
+  return model;
+}
+
+void load_weights(const fs::path& model_file, ParameterArena& parameters, Stream& stream) {
+  const SafetensorsFile file(model_file);
+  file.verify();
+  check_network(file, parameters);
+  restore_array(file, parameters, "", parameters.master(), stream);
+  parameters.refresh_working(stream);
+  stream.synchronize();
+}
+
+}  // namespace wellspring

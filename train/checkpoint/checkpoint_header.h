@@ -1,0 +1,34 @@
+// What a checkpoint says of itself in checkpoint.json. Called by train/checkpoint/checkpoint and
+// train/finished_run; host only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace wellspring {
+
+inline constexpr const char* kCheckpointHeaderFile = "checkpoint.json";
+inline constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
+
+/// How many samples each data set has, by source: with another number all come in another order.
+using SampleCounts = std::map<std::string, std::uint64_t>;
+
+struct CheckpointHeader {
+  struct File {
+    std::uint64_t bytes = 0;
+    std::string sha256;  ///< hexadecimal
+  };
+  std::uint64_t step = 0;
+  std::string identity;  ///< RunConfig::identity_yaml of the run
+  SampleCounts samples;
+  std::map<std::string, File> files;  ///< by name
+};
+
+/// Errors: data for one that is damaged, config for one of another format.
+CheckpointHeader read_checkpoint_header(const std::filesystem::path& checkpoint);
+/// Error (data) where a file of the checkpoint is not the one that was written.
+void check_digest(const std::filesystem::path& file, const CheckpointHeader& header);
+
+}  // namespace wellspring

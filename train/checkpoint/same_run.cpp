@@ -1,0 +1,84 @@
+#include "train/checkpoint/same_run.h"
+
+#include "core/config/config_values.h"
+#include "core/error.h"
+#include "core/text/plural.h"
+#include "train/checkpoint/tensor_text.h"
+#include "train/step/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// `config` with the length, and the warm-up as a part of it, that an identity names; nothing where
+/// it names none.
+std::optional<RunConfig> of_other_length(const RunConfig& config, const std::string& identity) {
+  RunConfig other = config;
+  bool found = false;
+  for (const ConfigEntry& entry : config_entries(identity, "checkpoint")) {
+    try {
+      if (entry.path_text() == "train.steps") {
+        other.train.steps = std::stoll(entry.value);
+        found = true;
+      }
+      if (entry.path_text() == "optimizer.warmup") other.optimizer.warmup = std::stod(entry.value);
+    } catch (const std::logic_error&) {  // no number
+      return std::nullopt;
+    }
+  }
+  if (!found) return std::nullopt;
+  return other;
+}
+
+/// Whether both learning rates are equal at every step that the shorter run has.
+bool same_rates(const ops::ScheduleSpec& a, const ops::ScheduleSpec& b) {
+  return a.peak == b.peak && a.floor == b.floor && a.floor == a.peak && a.warmup == b.warmup;
+}
+
+}  // namespace
+
+std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader& header,
+                              const RunConfig& config) {
+  const auto steps = static_cast<std::uint64_t>(config.train.steps);
+  const std::vector<std::string> differences =
+      config_differences(header.identity, config.identity_yaml());
+  if (differences.empty()) return steps;
+  const std::optional<RunConfig> other = of_other_length(config, header.identity);
+  if (other && other->train.steps < config.train.steps &&
+      config_differences(header.identity, other->identity_yaml()).empty()) {
+    const auto before = static_cast<std::uint64_t>(other->train.steps);
+    if (same_rates(learning_rate_schedule(*other), learning_rate_schedule(config))) return before;
+    refuse_longer_run(checkpoint, before, steps,
+                      "its learning rates followed from its length (those of a constant rate do "
+                      "not: optimizer.floor: 1, and a warm-up of as many steps)");
+  }
+  const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {
+    return line.find("generator_version: ") != std::string::npos;
+  });
+  fail(ErrorKind::config,
+       {fmt::format("{} belongs to a run that was configured otherwise", checkpoint.string()),
+        listed(differences) +
+            (other_version ? "; another version of a generator makes other samples" : ""),
+        "restore the configuration, or start a new run: another out=FOLDER, with init.from to "
+        "begin with these weights"});
+}
+
+void refuse_longer_run(const fs::path& checkpoint, std::uint64_t before, std::uint64_t now,
+                       const std::string& why) {
+  fail(ErrorKind::config,
+       {fmt::format("{} belongs to a run of {}, which cannot be one of {}", checkpoint.string(),
+                    counted(before, "step"), now),
+        why,
+        fmt::format("start a new run with these weights: another out=FOLDER, init.from={}",
+                    checkpoint.string())});
+}
+
+}  // namespace wellspring

@@ -1,0 +1,167 @@
+#include "train/config/head_config.h"
+
+#include "core/error.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wellspring {
+namespace {
+
+const ParamTable<HeadConfig>& head_table() {
+  static const auto table =
+      ParamTable<HeadConfig>("head")
+          .text("name", &HeadConfig::name,
+                "of the head; sources name the one of their labels by `head`")
+          .required()
+          .choice(
+              "loss", &HeadConfig::loss,
+              {{"class", LossKind::class_label},
+               {"soft_label", LossKind::soft_label},
+               {"multi_label", LossKind::multi_label},
+               {"regression", LossKind::regression}},
+              "class: the label; soft_label: probabilities in the column `target`; multi_label: "
+              "each column of `target`, 0 or 1 or between; regression: the latents or columns of "
+              "`target` that `targets` names")
+          .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
+                "of class and soft_label: share of the target spread over all classes",
+                "Szegedy et al. 2016, section 7")
+          .choice(
+              "positives", &HeadConfig::positives,
+              {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
+              "of multi_label: what a label that is there weighs beside one that is not: as "
+              "much, or K / n where n of a sample's K labels are there, of soft ones their sum, at "
+              "least 1",
+              "Anderson and Farrell 2022: balanced")
+          .real("weight", &HeadConfig::weight, {0, 1e6}, "", "of its loss among the heads'")
+          .text_list("targets", &HeadConfig::targets,
+                     "of regression: latents or columns of `target`, by name")
+          .text_list("sources", &HeadConfig::sources,
+                     "of regression: the sources that teach it; empty: all that have its targets");
+  return table;
+}
+
+enum class ShortLoss : std::uint8_t { cross_entropy, mse };
+
+/// `loss`, the short form.
+struct LossSection {
+  ShortLoss kind = ShortLoss::cross_entropy;
+  double label_smoothing = 0;
+  std::vector<std::string> targets;
+};
+
+const ParamTable<LossSection>& loss_table() {
+  static const auto table =
+      ParamTable<LossSection>("loss")
+          .choice("kind", &LossSection::kind,
+                  {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
+                  "in place of `heads`: a class head for each label space, or one regression")
+          .real("label_smoothing", &LossSection::label_smoothing, {0, 0.999}, "",
+                "share of the target spread over all classes", "Szegedy et al. 2016, section 7")
+          .text_list("targets", &LossSection::targets, "of mse: the latents to predict, by name");
+  return table;
+}
+
+void require_distinct(const ConfigNode& node, const char* what,
+                      const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (std::ranges::count(names, name) > 1)
+      node.refuse(fmt::format("{} names '{}' twice", what, name));
+}
+
+std::vector<HeadConfig> read_short(const ConfigNode& node,
+                                   const std::vector<std::string>& label_spaces) {
+  const LossSection loss = node.read(loss_table());
+  const std::vector<std::string>& targets = loss.targets;
+  require_distinct(node, "targets", targets);
+  if (loss.kind == ShortLoss::mse) {
+    if (targets.empty())
+      node.refuse("targets is missing", "a regression needs the names of the latents it predicts");
+    if (loss.label_smoothing > 0)
+      node.refuse("label_smoothing beside mse", "a regression has no labels");
+    HeadConfig head;
+    head.name = "regression";
+    head.loss = LossKind::regression;
+    head.targets = targets;
+    head.place = node.place();
+    return {head};
+  }
+  if (!targets.empty())
+    node.refuse("targets beside cross_entropy", "a classifier learns labels, not latents");
+  std::vector<HeadConfig> heads;
+  for (const std::string& name : label_spaces) {
+    HeadConfig head;
+    head.name = name;
+    head.label_smoothing = loss.label_smoothing;
+    head.place = node.place();
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sources) {
+  HeadConfig head = node.read(head_table());
+  head.place = node.place();
+  require_distinct(node, "targets", head.targets);
+  require_distinct(node, "sources", head.sources);
+  if (head.name.empty()) node.refuse("name is empty");
+  const bool regression = head.loss == LossKind::regression;
+  if (regression && head.targets.empty())
+    node.refuse("targets is missing", "a regression needs the names of what it predicts");
+  if (!regression && !head.targets.empty())
+    node.refuse(fmt::format("targets beside loss {}", to_string(head.loss)),
+                "only a regression predicts what it names");
+  if (!regression && !head.sources.empty())
+    node.refuse(fmt::format("sources beside loss {}", to_string(head.loss)),
+                "a source names the head of its labels itself, by `head`");
+  const bool smooth = head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
+  if (!smooth && head.label_smoothing > 0)
+    node.refuse(fmt::format("label_smoothing beside loss {}", to_string(head.loss)),
+                "only one label among several is smoothed");
+  if (head.loss != LossKind::multi_label && head.positives != ops::PositiveWeight::equal)
+    node.refuse(fmt::format("positives beside loss {}", to_string(head.loss)),
+                "only labels of which several may be there are weighed so");
+  for (const std::string& name : head.sources)
+    if (std::ranges::count(sources, name) == 0)
+      fail(ErrorKind::config,
+           {fmt::format("{}there is no source '{}'", node.place().prefix(), name), "",
+            name_advice(name, sources)});
+  return head;
+}
+
+}  // namespace
+
+std::vector<HeadConfig> read_heads(const ConfigNode& root,
+                                   const std::vector<std::string>& label_spaces,
+                                   const std::vector<std::string>& sources) {
+  const ConfigNode loss = root.section("loss");
+  if (!root.has("heads")) return read_short(loss, label_spaces);
+  if (root.has("loss"))
+    loss.refuse("loss beside heads", "heads say how each of them learns", "remove one of the two");
+  std::vector<HeadConfig> heads;
+  for (const ConfigNode& node : root.list("heads")) {
+    heads.push_back(read_head(node, sources));
+    const auto same = [&](const HeadConfig& other) { return other.name == heads.back().name; };
+    if (std::ranges::count_if(heads, same) > 1)
+      node.refuse(fmt::format("a second head is called '{}'", heads.back().name), "",
+                  "give it a name of its own");
+  }
+  if (heads.empty()) root.refuse("heads is empty", "a network learns by its heads");
+  return heads;
+}
+
+void write_heads(ConfigWriter& writer, const std::vector<HeadConfig>& heads) {
+  writer.section("heads", [&] {
+    for (std::size_t i = 0; i < heads.size(); ++i)
+      writer.element(i, [&] { writer.table(head_table(), heads[i]); });
+  });
+}
+
+std::vector<ConfigSection> head_sections() {
+  return {{"heads[]", "", head_table().rows(), ""},
+          {"loss", "in place of heads", loss_table().rows(), ""}};
+}
+
+}  // namespace wellspring

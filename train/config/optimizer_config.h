@@ -1,0 +1,25 @@
+// The `optimizer` section of a configuration: the update rule and its learning rate over the run.
+// Used by run configurations and the trainer; host only.
+#pragma once
+
+#include "core/config/config.h"
+#include "core/config/config_values.h"
+#include "kernels/ops/training.h"
+
+#include <vector>
+
+namespace wellspring {
+
+struct OptimizerConfig {
+  ops::OptimizerSpec spec;
+  double lr = 1e-3;      ///< at its peak
+  double warmup = 0.05;  ///< fraction of the run
+  double floor = 0;      ///< fraction of the peak at the end of the cosine
+};
+
+/// Errors (config).
+OptimizerConfig read_optimizer(const ConfigNode& node);
+void write_optimizer(ConfigWriter& writer, const OptimizerConfig& optimizer);
+std::vector<ConfigSection> optimizer_sections();
+
+}  // namespace wellspring

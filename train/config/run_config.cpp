@@ -1,0 +1,285 @@
+#include "train/config/run_config.h"
+
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "sources/procedural.h"
+#include "train/models/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace wellspring {
+namespace {
+
+constexpr double kUnbounded = std::numeric_limits<double>::max();
+
+const ParamTable<RunConfig>& run_table() {
+  static const auto table =
+      ParamTable<RunConfig>("the run")
+          .text("name", &RunConfig::name, "name of the run; the file's name where none is given")
+          .may_change()
+          .integer("seed", &RunConfig::seed, {0, kUnbounded}, "",
+                   "keys every random number: samples, order, augmentation, initial weights")
+          .text("device", &RunConfig::device, "auto (a GPU where there is one), cpu, or cuda:N")
+          .may_change()
+          .integer("threads", &RunConfig::threads, {0, 1024}, "threads",
+                   "of the CPU; 0: OMP_NUM_THREADS, else affinity and control group decide")
+          .may_change()
+          .choice(
+              "precision", &RunConfig::precision,
+              {{"auto", Precision::automatic}, {"f32", Precision::f32}, {"bf16", Precision::bf16}},
+              "type of activations and weights; auto: f32 on a CPU, bf16 on a GPU")
+          .may_change()
+          .text("out", &RunConfig::out, "run folder; runs/<name> where none is given")
+          .may_change()
+          .real("memory", &RunConfig::memory, {0, kUnbounded}, "GiB",
+                "device memory the run may plan; 0: what is free")
+          .may_change();
+  return table;
+}
+
+const ParamTable<TrainConfig>& train_table() {
+  static const auto table =
+      ParamTable<TrainConfig>("train")
+          .integer("batch", &TrainConfig::batch, {1, 1 << 20}, "samples", "of one step")
+          .integer("steps", &TrainConfig::steps, {1, kUnbounded}, "steps", "of the whole run")
+          .required()
+          .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
+                "largest L2 norm of the gradient; 0: off")
+          .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
+                "decay, a step, of a moving average of the weights, shorter at first; 0: none",
+                "Polyak & Juditsky 1992")
+          .choice("weights", &TrainConfig::weights,
+                  {{"average", WeightChoice::average}, {"trained", WeightChoice::trained}},
+                  "which weights are evaluated and go into model files, where there is an average")
+          .integer("log_every", &TrainConfig::log_every, {1, 100000}, "steps",
+                   "between lines of metrics")
+          .may_change()
+          .integer("checkpoint_every", &TrainConfig::checkpoint_every, {0, kUnbounded}, "steps",
+                   "between checkpoints; 0: about ten minutes; one is written at the end, too, and "
+                   "when a signal ends the run")
+          .may_change()
+          .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints", "kept, the newest")
+          .may_change()
+          .choice("graph", &TrainConfig::graph,
+                  {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
+                  "on: the step is recorded once and replayed; check: compared with eager steps")
+          .may_change();
+  return table;
+}
+
+const ParamTable<InitConfig>& init_table() {
+  static const auto table =
+      ParamTable<InitConfig>("init")
+          .text("from", &InitConfig::from,
+                "run folder, checkpoint or model.safetensors whose weights to begin with")
+          .may_change()
+          .choice("head", &InitConfig::head, {{"keep", HeadInit::keep}, {"reset", HeadInit::reset}},
+                  "what becomes of the last layer")
+          .may_change();
+  return table;
+}
+
+const ParamTable<ModelConfig>& model_table() {
+  static const auto table =
+      ParamTable<ModelConfig>("model")
+          .text("name", &ModelConfig::name, "which network: see wellspring list models")
+          .required();
+  return table;
+}
+
+std::vector<ParamSetting> settings_without(const ConfigNode& node, const std::string& key) {
+  std::vector<ParamSetting> settings = node.settings();
+  std::erase_if(settings, [&](const ParamSetting& setting) { return setting.name == key; });
+  return settings;
+}
+
+ModelConfig read_model(const ConfigNode& node) {
+  const ParamSetting name = node.required_scalar("name", model_table().rows()[0].help);
+  ModelConfig model{name.value, settings_without(node, "name"), name.place};
+  make_model(model.name, model.params, model.place);
+  return model;
+}
+
+/// The label spaces that sources name, each once, in their order.
+std::vector<std::string> label_spaces(const DataConfig& data) {
+  std::vector<std::string> spaces;
+  for (const SourceConfig& source : data.sources)
+    if (std::count(spaces.begin(), spaces.end(), source.spec.head) == 0)
+      spaces.push_back(source.spec.head);
+  return spaces;
+}
+
+/// Generated samples of training have ids below those of evaluation.
+void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const DataConfig& data) {
+  constexpr std::uint64_t kIds = ProceduralSource::kFirstEvaluationSample;
+  const auto generated = [](const SourceConfig& source) {
+    return source.spec.kind == SourceKind::generator;
+  };
+  if (static_cast<std::uint64_t>(train.steps) <= kIds / static_cast<std::uint64_t>(train.batch) ||
+      !std::any_of(data.sources.begin(), data.sources.end(), generated))
+    return;
+  node.refuse(
+      counted(train.steps, "step") + " of " + counted(train.batch, "sample"),
+      "generated samples from id 2^48 on are held out for evaluation, and these could reach "
+      "them",
+      "use fewer steps");
+}
+
+SourceContext context_of(const RunConfig& config, const SourceConfig& source,
+                         const WorkWatch& watch, DenseTruth dense) {
+  SourceContext context;
+  context.size = static_cast<int>(config.data.size);
+  context.seed = config.seed;
+  context.threads = config.threads;
+  context.training = source.augmentations;
+  context.evaluation = source.augmentations.without_list();
+  context.dense = dense;
+  context.watch = watch;
+  return context;
+}
+
+}  // namespace
+
+RunConfig RunConfig::load(const std::filesystem::path& file,
+                          std::span<const std::string> overrides) {
+  return read(ConfigDocument::load(file, overrides), file.stem().string());
+}
+
+RunConfig RunConfig::parse(const std::string& text, const std::string& name,
+                           std::span<const std::string> overrides) {
+  return read(ConfigDocument::parse(text, name, overrides),
+              std::filesystem::path(name).stem().string());
+}
+
+RunConfig RunConfig::read(const ConfigDocument& document, const std::string& default_name) {
+  const ConfigNode root = document.root();
+  RunConfig config = root.read(run_table());
+  Device::expect_name(config.device, root.at("device").place().prefix());
+  if (config.name.empty()) config.name = default_name;
+  if (!is_utf8(config.name))
+    fail(ErrorKind::config, {fmt::format("{}: the file's name, which is the run's, is not UTF-8",
+                                         printable(default_name)),
+                             "checkpoints, metrics and reports are, and name the run",
+                             "give the run a name: name=NAME"});
+  if (config.out.empty()) config.out = (std::filesystem::path("runs") / config.name).string();
+  config.data = read_data(root.section("data"));
+  config.evaluation = read_evaluation(root.section("eval"), config.data);
+  config.model = read_model(root.section("model"));
+  config.heads = read_heads(root, label_spaces(config.data), names_of(config.data));
+  for (const HeadConfig& head : config.heads) expect_targets_follow(config.data, head.targets);
+  config.optimizer = read_optimizer(root.section("optimizer"));
+  config.train = root.section("train").read(train_table());
+  check_sample_ids(root.section("train"), config.train, config.data);
+  expect_mixable(config.heads, config.data.mix);
+  expect_pairs(config.data.mix, config.train.batch, "a batch");
+  config.init = root.section("init").read(init_table());
+  document.finish();
+  return config;
+}
+
+std::vector<ConfigEntry> RunConfig::entries() const {
+  ConfigWriter writer;
+  writer.table(run_table(), *this);
+  write_data(writer, data);
+  write_evaluation(writer, evaluation);
+  writer.section("model", [&] {
+    writer.table(model_table(), model);
+    writer.lines(make_model(model.name, model.params)->parameters_yaml());
+  });
+  write_heads(writer, heads);
+  write_optimizer(writer, optimizer);
+  writer.section("train", [&] { writer.table(train_table(), train); });
+  writer.section("init", [&] { writer.table(init_table(), init); });
+  return writer.entries();
+}
+
+std::string RunConfig::to_yaml() const {
+  return config_yaml(config_settings(entries()));
+}
+
+std::string RunConfig::portable_yaml() const {
+  std::vector<ConfigEntry> settings = config_settings(entries());
+  std::erase_if(settings, [](const ConfigEntry& entry) {
+    const std::string path = entry.path_text();
+    return path == "out" || path == "data.root" || path == "init.from";
+  });
+  return config_yaml(settings);
+}
+
+std::string RunConfig::identity_yaml() const {
+  return config_yaml(config_identity(entries()));
+}
+
+std::filesystem::path RunConfig::resolve(const std::string& path) const {
+  return std::filesystem::path(data.root) / path;
+}
+
+DType RunConfig::compute_type(const Device& on) const {
+  if (precision == Precision::f32) return DType::f32;
+  if (precision == Precision::automatic) return on.is_cuda() ? DType::bf16 : DType::f32;
+  if (on.is_cpu())
+    fail(ErrorKind::config,
+         {"precision bf16 on a CPU", "generators and operations work in f32 there",
+          "set precision: auto, or device: cuda:0"});
+  return DType::bf16;
+}
+
+const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
+  const std::string& of = evaluation.sources[k].of;
+  for (const SourceConfig& source : data.sources)
+    if (source.spec.name == of) return source;
+  throw std::logic_error("no source is called '" + of + "'");
+}
+
+Mixture RunConfig::open_training(const WorkWatch& watch, DenseTruth dense) const {
+  Mixture mixture(seed);
+  for (const SourceConfig& source : data.sources) {
+    SourceSpec spec = source.spec;
+    if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();
+    mixture.add(make_source(spec, context_of(*this, source, watch, dense)), {spec.weight},
+                spec.place);
+  }
+  mixture.set_schedule(data.schedule);
+  return mixture;
+}
+
+Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const {
+  Mixture mixture(seed);
+  for (std::size_t k = 0; k < evaluation.sources.size(); ++k) {
+    const EvaluationSourceConfig& held_out = evaluation.sources[k];
+    const SourceConfig& source = held_out_from(k);
+    SourceSpec spec = source.spec;
+    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // whatever its name here
+    spec.name = held_out.name;
+    if (spec.kind == SourceKind::files) {
+      spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();
+      for (const ParamSetting& setting : held_out.params) {  // the later one of a name wins
+        std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
+        spec.params.push_back(setting);
+      }
+      spec.limit_per_class = 0;
+      spec.shuffle = false;
+    }
+    mixture.add(make_source(spec, context_of(*this, source, watch, dense)), {1}, spec.place);
+  }
+  return mixture;
+}
+
+std::vector<ConfigSection> config_sections() {
+  std::vector<ConfigSection> sections = {{"", "", run_table().rows(), ""}};
+  const auto append = [&sections](const std::vector<ConfigSection>& more) {
+    sections.insert(sections.end(), more.begin(), more.end());
+  };
+  append(data_sections());
+  append(evaluation_sections());
+  append({{"model", "", model_table().rows(), "those of `wellspring describe MODEL`"}});
+  append(head_sections());
+  append(optimizer_sections());
+  append({{"train", "", train_table().rows(), ""}, {"init", "", init_table().rows(), ""}});
+  return sections;
+}
+
+}  // namespace wellspring

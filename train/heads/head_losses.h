@@ -1,0 +1,62 @@
+// The losses of all heads of a network on one batch, and what they measure. Host only.
+#pragma once
+
+#include "kernels/batch/batch.h"
+#include "kernels/ops/training.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
+#include "train/heads/heads.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+class HeadLosses {
+ public:
+  /// train: as configured. mixed: the same, but heads of classes learn the probabilities that
+  /// mixing left in `target`, see sources/mixing/mixup_pass.h. evaluate: without smoothing, and every
+  /// sample, label and head weighs 1.
+  enum class Mode : std::uint8_t { train, mixed, evaluate };
+
+  /// Plans for this rank's rows of batches whose slots name `sources` sources; `feeds` says what
+  /// each of them teaches. `gradient`: type of the outputs' gradient. `heads` outlives it.
+  HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSources> feeds,
+             std::int32_t sources, const Share& share, DType gradient, Mode mode,
+             MemoryPlan& memory, const std::string& group);
+  /// After commit: uploads where targets lie.
+  void load(Stream& stream);
+
+  /// Enqueues every head's loss: measures(), and the gradient [batch, outputs] of all outputs.
+  void enqueue(Stream& stream, const BatchView& batch, const Slot* slots, const float* outputs,
+               void* gradient) const;
+
+  /// Losses and scores of each row, after enqueue().
+  ops::Measures measures() const;
+  const MeasureLayout& layout() const { return layout_; }
+  /// What `sums` of these measures say of a source's samples, by head.
+  std::vector<HeadReport> report(const double* sums, int source) const {
+    return report_heads(heads_, feeds_, layout_, sums, source);
+  }
+
+ private:
+  struct Regression {
+    Planned<std::int32_t> column;
+    Planned<float> shift, scale;
+  };
+  void enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
+                    const ops::LossInput& in, void* gradient) const;
+
+  const std::vector<HeadSpec>& heads_;
+  std::vector<HeadSources> feeds_;
+  MeasureLayout layout_;
+  Share share_;
+  std::int32_t width_ = 0;
+  DType gradient_;
+  Mode mode_;
+  Planned<float> measures_;
+  std::vector<Regression> regressions_;  ///< by head; empty ones for other losses
+};
+
+}  // namespace wellspring

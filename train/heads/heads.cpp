@@ -1,0 +1,395 @@
+#include "train/heads/heads.h"
+
+#include "core/error.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace wellspring {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<HeadTarget>& targets) {
+  std::vector<std::string> names;
+  for (const HeadTarget& target : targets) names.push_back(target.name);
+  return names;
+}
+
+/// Where a source keeps a number, as RegressionTargets::column has it, and what it is.
+struct Found {
+  std::int32_t column = 0;
+  HeadTarget target;
+};
+std::optional<Found> find_target(const SourceTruth& source, const std::string& name) {
+  const auto search = [&](const std::vector<HeadTarget>& list) -> std::optional<std::int32_t> {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (list[i].name == name) return static_cast<std::int32_t>(i);
+    return std::nullopt;
+  };
+  if (const auto i = search(source.latents))
+    return Found{*i, source.latents[static_cast<std::size_t>(*i)]};
+  if (const auto i = search(source.targets))
+    return Found{-1 - *i, source.targets[static_cast<std::size_t>(*i)]};
+  return std::nullopt;
+}
+
+bool has_all_targets(const SourceTruth& source, const std::vector<std::string>& names) {
+  return std::ranges::all_of(
+      names, [&](const std::string& name) { return find_target(source, name).has_value(); });
+}
+
+bool teaches(const SourceTruth& source, const HeadConfig& head) {
+  if (head.loss != LossKind::regression) return source.head == head.name;
+  if (head.sources.empty()) return has_all_targets(source, head.targets);
+  return std::ranges::count(head.sources, source.of) > 0;
+}
+
+std::string prefix_of(const HeadConfig& head) {
+  return fmt::format("{}head '{}'", head.place.prefix(), head.name);
+}
+
+/// Every name that some source has, for advice.
+std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
+  std::vector<std::string> all;
+  for (const SourceTruth& source : sources)
+    for (const auto* list : {&source.latents, &source.targets})
+      for (const std::string& name : names_of(*list))
+        if (std::ranges::count(all, name) == 0) all.push_back(name);
+  return all;
+}
+
+[[noreturn]] void refuse_unknown_target(const HeadConfig& head, const SourceTruth* source,
+                                        const std::vector<SourceTruth>& sources) {
+  for (const std::string& name : head.targets) {
+    const bool known = source != nullptr
+                           ? find_target(*source, name).has_value()
+                           : std::ranges::any_of(sources, [&](const SourceTruth& other) {
+                               return find_target(other, name).has_value();
+                             });
+    if (known) continue;
+    fail(
+        ErrorKind::config,
+        {source != nullptr
+             ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
+                           prefix_of(head), source->name, name)
+             : fmt::format("{}: no source has a latent or a target '{}'", prefix_of(head), name),
+         "those of files are what export wrote beside their rows, and arrays that the source names "
+         "as latents",
+         name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
+  }
+  fail(ErrorKind::config, {fmt::format("{}: no source has all of its targets ({})", prefix_of(head),
+                                       join(head.targets)),
+                           "a sample teaches a regression all of its targets or none",
+                           "make a head of each group of targets that one source has"});
+}
+
+void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
+  if (source.targets.empty())
+    fail(ErrorKind::config,
+         {fmt::format("{}: source '{}' has no column `target`", prefix_of(head), source.name),
+          fmt::format("loss {} learns from probabilities that lie there", to_string(head.loss)),
+          "use loss class, which learns from labels, or a source with targets"});
+  const std::size_t outputs =
+      head.loss == LossKind::soft_label ? source.classes.size() : source.targets.size();
+  if (source.targets.size() < outputs)
+    fail(ErrorKind::config,
+         {fmt::format("{}: source '{}' has {} and {} of `target`", prefix_of(head), source.name,
+                      counted(outputs, "class", "classes"),
+                      counted(source.targets.size(), "column")),
+          "loss soft_label needs a probability for each class", ""});
+}
+
+/// What the outputs of a classifier stand for.
+std::vector<std::string> classes_of(LossKind loss, const SourceTruth& source) {
+  return loss == LossKind::multi_label ? names_of(source.targets) : source.classes;
+}
+
+void require_equal_classes(const HeadConfig& head, const HeadSpec& spec,
+                           const SourceTruth& source) {
+  const std::vector<std::string> classes = classes_of(spec.loss, source);
+  if (classes == spec.classes) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: source '{}' has {} ({}), a source before it {} ({})", prefix_of(head),
+                    source.name, counted(classes.size(), "class", "classes"), join(classes),
+                    spec.classes.size(), join(spec.classes)),
+        "sources of one head share its label space", "give the source a head of its own"});
+}
+
+void require_equal_target(const HeadConfig& head, const HeadTarget& there, const HeadTarget& here,
+                          const SourceTruth& source) {
+  if (there == here) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: target '{}' of source '{}' lies in [{:g}, {:g}] {}, that of a source "
+                    "before it in [{:g}, {:g}] {}",
+                    prefix_of(head), here.name, source.name, here.low, here.high, here.unit,
+                    there.low, there.high, there.unit),
+        "a target has one range and one unit", "give the sources a head each"});
+}
+
+void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
+  const bool chooses = spec.loss == LossKind::class_label || spec.loss == LossKind::soft_label;
+  if (!chooses || spec.classes.size() > 1) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: one class is all there is to learn, '{}'", prefix_of(head),
+                    join(spec.classes)),
+        "the only answer is always right: the loss is 0 before the first step",
+        "give its sources samples of another class (for files a folder or label of their own), or "
+        "let the head learn something else: loss: regression"});
+}
+
+void require_variety(const HeadConfig& head, const HeadSpec& spec,
+                     const std::vector<SourceTruth>& sources) {
+  for (const HeadTarget& target : spec.targets) {
+    const bool varied = std::ranges::any_of(sources, [&](const SourceTruth& source) {
+      return teaches(source, head) && std::ranges::count(source.constants, target.name) == 0;
+    });
+    if (varied) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{}: target '{}' is {:g}{}{} in every sample", prefix_of(head), target.name,
+                      target.low, target.unit.empty() ? "" : " ", target.unit),
+          "one number is all there is to learn, whatever the samples look like",
+          "leave it out of the targets, or let a source vary it: by the parameters of a generator, "
+          "by rows with other values"});
+  }
+}
+
+/// Adds what `source` says of the head; `first`: it is the first to say it.
+void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source, bool first) {
+  if (spec.loss != LossKind::regression) {
+    if (spec.loss != LossKind::class_label) require_probabilities(head, source);
+    if (first) spec.classes = classes_of(spec.loss, source);
+    require_equal_classes(head, spec, source);
+    return;
+  }
+  if (!has_all_targets(source, head.targets)) refuse_unknown_target(head, &source, {});
+  for (std::size_t i = 0; i < head.targets.size(); ++i) {
+    const HeadTarget target = find_target(source, head.targets[i])->target;
+    if (first) spec.targets.push_back(target);
+    require_equal_target(head, spec.targets[i], target, source);
+  }
+}
+
+std::vector<std::int32_t> columns_of(const HeadSpec& head, const std::vector<SourceTruth>& sources,
+                                     std::uint32_t which) {
+  const auto outputs = static_cast<std::size_t>(head.outputs());
+  std::vector<std::int32_t> columns(kMaxSources * outputs, 0);
+  for (std::size_t s = 0; s < sources.size(); ++s)
+    for (std::size_t k = 0; k < outputs && ((which >> s) & 1u) != 0; ++k)
+      columns[s * outputs + k] = find_target(sources[s], head.targets[k].name)->column;
+  return columns;
+}
+
+HeadConfig config_of(const HeadSpec& head, const std::vector<HeadConfig>& configs) {
+  for (const HeadConfig& config : configs)
+    if (config.name == head.name && config.loss == head.loss) return config;
+  HeadConfig config;  // of a model file alone
+  config.name = head.name;
+  config.loss = head.loss;
+  config.targets = names_of(head.targets);
+  return config;
+}
+
+std::string score_text(const Score& score, const char* plus_minus) {
+  if (score.what == "accuracy") {
+    const std::string best =
+        score.best ? fmt::format(" (best possible {:.2f} %)", 100 * *score.best) : "";
+    return "accuracy " + share_text(score.value, score.error.value_or(0), plus_minus) + best;
+  }
+  const std::string unit = score.unit.empty() ? "" : " " + score.unit;
+  const std::string best =
+      score.best ? fmt::format(" (best possible {:.4g}{})", *score.best, unit) : "";
+  return fmt::format("{} {:.4g}{}{}", score.what, score.value, unit, best);
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string, LossKind>>& loss_names() {
+  static const std::vector<std::pair<std::string, LossKind>> names = {
+      {"class", LossKind::class_label},
+      {"soft_label", LossKind::soft_label},
+      {"multi_label", LossKind::multi_label},
+      {"regression", LossKind::regression}};
+  return names;
+}
+
+std::string to_string(LossKind kind) {
+  for (const auto& [name, value] : loss_names())
+    if (value == kind) return name;
+  return "";
+}
+
+LossKind loss_named(const std::string& name) {
+  for (const auto& [known, value] : loss_names())
+    if (known == name) return value;
+  fail(ErrorKind::data, {fmt::format("there is no loss '{}'", name), "", ""});
+}
+
+std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
+                                 const std::vector<SourceTruth>& sources) {
+  std::vector<HeadSpec> heads;
+  std::vector<bool> taught(sources.size(), false);
+  std::int32_t begin = 0;
+  for (const HeadConfig& config : configs) {
+    HeadSpec head;
+    head.name = config.name;
+    head.loss = config.loss;
+    head.begin = begin;
+    head.label_smoothing = static_cast<float>(config.label_smoothing);
+    head.positives = config.positives;
+    head.weight = static_cast<float>(config.weight);
+    bool first = true;
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+      if (!teaches(sources[s], config)) continue;
+      learn_of(head, config, sources[s], first);
+      first = false;
+      taught[s] = true;
+    }
+    if (first && config.loss == LossKind::regression && config.sources.empty())
+      refuse_unknown_target(config, nullptr, sources);
+    if (first)
+      fail(ErrorKind::config, {fmt::format("{}: no source teaches it", prefix_of(config)),
+                               "a source names the head of its labels by `head`, which is its own "
+                               "name unless given",
+                               "remove the head, or name it in a source"});
+    require_a_choice(config, head);
+    require_variety(config, head, sources);
+    begin += head.outputs();
+    heads.push_back(std::move(head));
+  }
+  for (std::size_t s = 0; s < sources.size(); ++s)
+    if (!taught[s])
+      fail(ErrorKind::config,
+           {fmt::format("source '{}' teaches no head", sources[s].name),
+            "its samples would change nothing",
+            fmt::format("add a head called '{}', or remove the source", sources[s].head)});
+  return heads;
+}
+
+std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
+                                    const std::vector<HeadConfig>& configs,
+                                    const std::vector<SourceTruth>& sources) {
+  std::vector<HeadSources> feeds;
+  std::uint32_t fed = 0;
+  for (const HeadSpec& head : heads) {
+    const HeadConfig config = config_of(head, configs);
+    HeadSources feed;
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+      const SourceTruth& source = sources[s];
+      if (!teaches(source, config)) continue;
+      if (head.loss == LossKind::regression) {
+        if (!has_all_targets(source, config.targets)) refuse_unknown_target(config, &source, {});
+      } else if (const auto classes = classes_of(head.loss, source); classes != head.classes) {
+        fail(ErrorKind::data,
+             {fmt::format("source '{}' has {} ({}), head '{}' has {} ({})", source.name,
+                          counted(classes.size(), "class", "classes"), join(classes), head.name,
+                          head.classes.size(), join(head.classes)),
+              "label i must mean the same class to the network and to the data",
+              "use data with the classes that the network was made for"});
+      }
+      feed.sources |= 1u << s;
+      feed.weight[s] = source.loss_weight * head.weight;
+      feed.target_width =
+          std::max(feed.target_width, static_cast<std::int32_t>(source.targets.size()));
+    }
+    if (head.loss == LossKind::regression) feed.column = columns_of(head, sources, feed.sources);
+    fed |= feed.sources;
+    feeds.push_back(std::move(feed));
+  }
+  for (std::size_t s = 0; s < sources.size(); ++s)
+    if (((fed >> s) & 1u) == 0)
+      fail(ErrorKind::config,
+           {fmt::format("source '{}': the network has no head for it", sources[s].name),
+            fmt::format("its labels belong to head '{}'", sources[s].head),
+            "leave the source out, or use a network that was trained on it"});
+  return feeds;
+}
+
+std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
+                                      const std::vector<HeadSources>& feeds, int sources) {
+  std::vector<MixedLabels> labels(static_cast<std::size_t>(sources));
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    for (std::size_t s = 0; s < labels.size(); ++s)
+      if (((feeds[h].sources >> s) & 1u) != 0)
+        labels[s] = {static_cast<std::int32_t>(h), heads[h].outputs(),
+                     heads[h].loss != LossKind::class_label};
+  return labels;
+}
+
+void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) {
+  if (!mix.on()) return;
+  for (const HeadConfig& head : heads) {
+    if (head.loss != LossKind::regression) continue;
+    fail(ErrorKind::config,
+         {fmt::format("{} learns by loss {}, and data.mix mixes samples", prefix_of(head),
+                      to_string(head.loss)),
+          "a mixture of two samples has no latents: neither those of one nor their mean",
+          "leave out data.mix, or train that head in a run of its own"});
+  }
+}
+
+std::optional<double> accuracy_of(const std::vector<HeadReport>& heads) {
+  for (const HeadReport& head : heads)
+    for (const Score& score : head.scores)
+      if (score.what == "accuracy") return score.value;
+  return std::nullopt;
+}
+
+std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_minus) {
+  std::vector<std::string> parts;
+  for (const HeadReport& head : heads) {
+    std::vector<std::string> scores;
+    for (const Score& score : head.scores) scores.push_back(score_text(score, plus_minus));
+    parts.push_back((heads.size() > 1 ? head.head + ": " : "") + join(scores));
+  }
+  return join(parts, "; ");
+}
+
+MeasureLayout::MeasureLayout(std::span<const HeadSpec> heads, std::int32_t sources)
+    : count_(static_cast<std::int32_t>(heads.size())), sources_(sources) {
+  for (const HeadSpec& head : heads) {
+    first_score_.push_back(count_);
+    count_ += head.scores();
+  }
+}
+
+double samples_in(const MeasureLayout& layout, const double* sums, int source) {
+  return sums[layout.count() * layout.sources() + source];
+}
+
+std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
+                                     const std::vector<HeadSources>& feeds,
+                                     const MeasureLayout& layout, const double* sums, int source) {
+  const double samples = samples_in(layout, sums, source);
+  std::vector<HeadReport> reports;
+  if (samples == 0) return reports;
+  const auto mean = [&](std::int32_t measure) {
+    return sums[measure * layout.sources() + source] / samples;
+  };
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    if (((feeds[h].sources >> source) & 1u) == 0) continue;
+    HeadReport report;
+    report.head = heads[h].name;
+    report.loss = mean(static_cast<std::int32_t>(h));
+    std::int32_t at = layout.first_score(h);
+    if (heads[h].loss != LossKind::regression) {
+      report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
+      if (heads[h].loss == LossKind::multi_label) {
+        // Of all samples and labels together; 0 where none is there and none said to be.
+        report.scores.push_back({"f1", mean(at + 1) / std::max(mean(at + 2), 1 / samples), ""});
+      }
+    } else {
+      for (const HeadTarget& target : heads[h].targets) {
+        report.scores.push_back({"rmse of " + target.name, std::sqrt(mean(at)), target.unit});
+        report.scores.push_back({"mae of " + target.name, mean(at + 1), target.unit});
+        at += 2;
+      }
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,313 @@
+#include "train/metrics/metrics_log.h"
+
+#include "core/error.h"
+#include "core/measure/ceiling_json.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFileName = "metrics.jsonl";
+
+/// Seconds since 1970, for TensorBoard's time axis.
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Json to_json(const std::vector<HeadReport>& heads) {
+  Json list = Json::array();
+  for (const HeadReport& head : heads) {
+    Json scores = Json::array();
+    for (const Score& score : head.scores) {
+      scores.push_back({{"what", score.what}, {"value", score.value}, {"unit", score.unit}});
+      if (score.error) scores.back()["error"] = *score.error;
+      if (score.best) scores.back()["best"] = *score.best;
+    }
+    list.push_back({{"head", head.head}, {"loss", head.loss}, {"scores", std::move(scores)}});
+  }
+  return list;
+}
+
+/// None where there is no such key.
+std::optional<double> number_from(const Json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  return object[key].get<double>();
+}
+
+std::vector<HeadReport> heads_from(const Json& list) {
+  std::vector<HeadReport> heads;
+  for (const Json& entry : list) {
+    HeadReport head{entry.at("head"), entry.at("loss"), {}};
+    for (const Json& score : entry.at("scores"))
+      head.scores.push_back({score.at("what"), score.at("value"), score.at("unit"),
+                             number_from(score, "error"), number_from(score, "best")});
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+/// Regressions have no accuracy.
+void add_accuracy(Json& object, const std::optional<double>& accuracy) {
+  if (accuracy) object["accuracy"] = *accuracy;
+}
+std::optional<double> accuracy_from(const Json& object) {
+  return number_from(object, "accuracy");
+}
+
+Json to_json(const SourceReport& source) {
+  Json object = {{"name", source.name},
+                 {"samples", source.samples},
+                 {"wanted_share", source.wanted_share},
+                 {"achieved_share", source.achieved_share},
+                 {"loss", source.loss},
+                 {"heads", to_json(source.heads)}};
+  add_accuracy(object, source.accuracy);
+  return object;
+}
+
+Json to_json(const StepReport& report) {
+  Json sources = Json::array();
+  for (const SourceReport& source : report.sources) sources.push_back(to_json(source));
+  Json object = {{"kind", "step"},
+                 {"step", report.step},
+                 {"steps", report.steps},
+                 {"window", report.window},
+                 {"loss", report.loss},
+                 {"gradient_norm", report.gradient_norm},
+                 {"learning_rate", report.learning_rate},
+                 {"sources", sources},
+                 {"samples_per_second", report.samples_per_second},
+                 {"clean", report.clean}};
+  if (report.overflow.samples > 0)
+    object["overflow"] = {{"samples", report.overflow.samples}, {"items", report.overflow.items}};
+  add_accuracy(object, report.accuracy);
+  return object;
+}
+
+Json to_json(const EvaluationReport& report) {
+  Json results = Json::array();
+  for (const EvaluationResult& result : report.results) {
+    results.push_back({{"name", result.name},
+                       {"head", result.head},
+                       {"samples", result.samples},
+                       {"trained_on", result.trained_on},
+                       {"distinct", result.distinct},
+                       {"loss", result.loss},
+                       {"heads", to_json(result.heads)}});
+    add_accuracy(results.back(), result.accuracy);
+    if (result.best_accuracy) results.back()["best_accuracy"] = *result.best_accuracy;
+  }
+  return {{"kind", "evaluation"},
+          {"step", report.step},
+          {"results", results},
+          {"seconds", report.seconds}};
+}
+
+Json to_json(const RunRecord& record) {
+  return {
+      {"kind", "run"},         {"step", record.step},          {"time", record.time},
+      {"host", record.host},   {"version", record.version},    {"commit", record.commit},
+      {"build", record.build}, {"device", record.device},      {"precision", record.precision},
+      {"graph", record.graph}, {"model", record.model},        {"parameters", record.parameters},
+      {"batch", record.batch}, {"last_step", record.last_step}};
+}
+
+RunRecord run_from(const Json& line) {
+  RunRecord record;
+  record.step = line.at("step");
+  record.time = line.at("time");
+  record.host = line.at("host");
+  record.version = line.at("version");
+  record.commit = line.at("commit");
+  record.build = line.at("build");
+  record.device = line.at("device");
+  record.precision = line.at("precision");
+  record.graph = line.at("graph");
+  record.model = line.at("model");
+  record.parameters = line.at("parameters");
+  record.batch = line.at("batch");
+  record.last_step = line.at("last_step");
+  return record;
+}
+
+Json to_json(const Throughput& throughput) {
+  if (throughput.windows == 0) return nullptr;
+  return {{"what", throughput.what},
+          {"samples_per_second", throughput.samples_per_second},
+          {"interval", to_json(throughput.interval)},
+          {"windows", throughput.windows}};
+}
+
+Json to_json(const FinishReport& report) {
+  return {{"kind", "rates"},
+          {"step", report.step},
+          {"as_configured", to_json(report.as_configured)},
+          {"ceiling", to_json(report.resident)},
+          {"share",
+           {{"median", report.share.median},
+            {"interval", to_json(report.share.interval)},
+            {"pairs", report.share.pairs},
+            {"verdict", to_string(report.share.verdict)}}},
+          {"processors", to_json(report.load)},
+          {"training_seconds", report.training_seconds},
+          {"ceiling_seconds", report.ceiling_seconds}};
+}
+
+StepReport step_from(const Json& line) {
+  StepReport report;
+  report.step = line.at("step");
+  report.steps = line.at("steps");
+  report.window = line.at("window");
+  report.loss = line.at("loss");
+  report.accuracy = accuracy_from(line);
+  report.gradient_norm = line.at("gradient_norm");
+  report.learning_rate = line.at("learning_rate");
+  report.samples_per_second = line.at("samples_per_second");
+  report.clean = line.at("clean");
+  if (line.contains("overflow"))
+    report.overflow = {line["overflow"].at("samples"), line["overflow"].at("items")};
+  for (const Json& source : line.at("sources"))
+    report.sources.push_back({source.at("name"), source.at("samples"), source.at("wanted_share"),
+                              source.at("achieved_share"), source.at("loss"), accuracy_from(source),
+                              heads_from(source.at("heads"))});
+  return report;
+}
+
+EvaluationReport evaluation_from(const Json& line) {
+  EvaluationReport report;
+  report.step = line.at("step");
+  report.seconds = line.at("seconds");
+  for (const Json& entry : line.at("results")) {
+    EvaluationResult result;
+    result.name = entry.at("name");
+    result.head = entry.at("head");
+    result.samples = entry.at("samples");
+    result.trained_on = entry.at("trained_on");
+    result.distinct = entry.value("distinct", std::uint64_t{0});  // runs of earlier versions
+    result.loss = entry.at("loss");
+    result.accuracy = accuracy_from(entry);
+    result.heads = heads_from(entry.at("heads"));
+    result.best_accuracy = number_from(entry, "best_accuracy");
+    report.results.push_back(std::move(result));
+  }
+  return report;
+}
+
+/// add(tag, value) for every score; the tag names the head where there are several.
+template <class Add>
+void for_each_score(const std::vector<HeadReport>& heads, Add add) {
+  for (const HeadReport& head : heads)
+    for (const Score& score : head.scores)
+      add(heads.size() > 1 ? head.head + "/" + score.what : score.what, score.value);
+}
+
+/// Whether a line stays where a process goes on at `step`.
+bool stays(const Json& line, std::uint64_t step) {
+  if (!line.is_object()) return false;
+  const auto of = line.value("step", UINT64_MAX);
+  // A process that began here, and whose steps are cut off, has none in this file.
+  return line.value("kind", "") == "run" ? of < step : of <= step;
+}
+
+/// Removes the lines after `step`, and a last one without its end.
+void cut_back(const fs::path& path, std::uint64_t step) {
+  if (!fs::exists(path)) return;
+  const std::string text = read_text(path);
+  std::string kept;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = text.substr(begin, end - begin);
+    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (stays(object, step)) kept += line + "\n";
+  }
+  if (kept != text) write_file(path, kept);
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const fs::path& folder, std::uint64_t step)
+    : path_(folder / kFileName),
+      file_((cut_back(path_, step), cut_back_events(folder, step), path_),
+            OutputFile::Mode::append),
+      events_(folder / TensorBoardWriter::file_name(wall_time()), wall_time()) {}
+
+void MetricsLog::write(const RunRecord& record) {
+  file_.write(to_json(record).dump() + "\n");
+}
+
+void MetricsLog::write(const FinishReport& report) {
+  file_.write(to_json(report).dump() + "\n");
+}
+
+void MetricsLog::write(const StepReport& report) {
+  file_.write(to_json(report).dump() + "\n");
+  const double now = wall_time();
+  const auto step = static_cast<std::int64_t>(report.step);
+  const auto add = [&](const std::string& tag, double value) {
+    events_.add_scalar(tag, step, now, static_cast<float>(value));
+  };
+  add("train/loss", report.loss);
+  if (report.accuracy) add("train/accuracy", *report.accuracy);
+  add("train/gradient_norm", report.gradient_norm);
+  add("train/learning_rate", report.learning_rate);
+  if (report.clean) add("throughput/samples_per_second", report.samples_per_second);
+  for (const SourceReport& source : report.sources) {
+    if (source.samples == 0) continue;
+    add("source/" + source.name + "/loss", source.loss);
+    for_each_score(source.heads, [&](const std::string& tag, double value) {
+      add("source/" + source.name + "/" + tag, value);
+    });
+    add("source/" + source.name + "/share", source.achieved_share);
+  }
+}
+
+void MetricsLog::write(const EvaluationReport& report) {
+  file_.write(to_json(report).dump() + "\n");
+  const double now = wall_time();
+  for (const EvaluationResult& result : report.results) {
+    const auto step = static_cast<std::int64_t>(report.step);
+    for_each_score(result.heads, [&](const std::string& tag, double value) {
+      events_.add_scalar("held_out/" + result.name + "/" + tag, step, now,
+                         static_cast<float>(value));
+    });
+    events_.add_scalar("held_out/" + result.name + "/loss", step, now,
+                       static_cast<float>(result.loss));
+  }
+}
+
+void MetricsLog::sync() {
+  file_.finish();
+  file_ = OutputFile(path_, OutputFile::Mode::append);
+}
+
+MetricsHistory read_metrics(const fs::path& folder, std::uint64_t last_step) {
+  MetricsHistory history;
+  const fs::path path = folder / kFileName;
+  if (!fs::exists(path)) return history;
+  const std::string text = read_text(path);
+  std::size_t begin = 0;
+  int number = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    ++number;
+    try {
+      const Json line = Json::parse(text.substr(begin, end - begin));
+      if (line.at("step").get_ref<const Json::number_unsigned_t&>() > last_step) continue;
+      if (line.at("kind") == "run") history.runs.push_back(run_from(line));
+      if (line.at("kind") == "step") history.steps.push_back(step_from(line));
+      if (line.at("kind") == "evaluation") history.evaluations.push_back(evaluation_from(line));
+    } catch (const Json::exception& error) {
+      fail(ErrorKind::data, {fmt::format("{}:{}: not a line of metrics", path.string(), number),
+                             error.what(), "remove the line"});
+    }
+  }
+  return history;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,38 @@
+#include "train/metrics/run_record.h"
+
+#include "core/text/text.h"
+#include "core/version.h"
+
+#include <array>
+#include <ctime>
+#include <unistd.h>
+
+namespace wellspring {
+
+std::string utc_text(std::time_t time) {
+  std::tm parts{};
+  std::array<char, 32> text{};
+  if (::gmtime_r(&time, &parts) == nullptr) return "";
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
+  RunRecord record;
+  record.step = step;
+  record.time = utc_text(std::time(nullptr));
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) record.host = printable(host.data());
+  record.version = kVersion;
+  record.commit = kCommit;
+  record.build = kBuildType;
+  record.device = plan.device;
+  record.precision = plan.precision;
+  record.graph = plan.graph;
+  record.model = plan.model;
+  record.parameters = plan.parameters;
+  record.batch = plan.batch;
+  record.last_step = plan.steps;
+  return record;
+}
+
+}  // namespace wellspring

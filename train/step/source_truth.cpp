@@ -1,0 +1,69 @@
+#include "train/step/source_truth.h"
+
+#include "generators/generator.h"
+#include "sources/datasets/dataset.h"
+
+namespace wellspring {
+namespace {
+
+/// Whether augmentation changes it, and it is followed.
+bool moves(LatentRole role) {
+  return role != LatentRole::fixed && role != LatentRole::colour && role != LatentRole::unmapped;
+}
+
+void add_latents(SourceTruth& truth, const std::vector<LatentInfo>& latents,
+                 const Augmentations& augmentations) {
+  for (const LatentInfo& latent : latents) {
+    truth.latents.push_back({latent.name, latent.unit, latent.low, latent.high});
+    const bool moved = moves(latent.role) && !augmentations.list.empty();
+    if (latent.low == latent.high && !moved) truth.constants.push_back(latent.name);
+  }
+}
+
+SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
+                     const Source& source) {
+  const SourceSpec& spec = configured.spec;
+  SourceTruth truth;
+  truth.name = source.name();
+  truth.of = spec.name;
+  truth.head = spec.head;
+  truth.classes = source.classes();
+  truth.loss_weight = spec.loss_weight;
+  if (spec.kind == SourceKind::generator) {
+    const auto generator =
+        make_generator(spec.generator, static_cast<int>(config.data.size), spec.params, spec.place);
+    add_latents(truth, generator->info().latents, configured.augmentations);
+    for (const ValueInfo& target : generator->info().targets)
+      truth.targets.push_back({target.name, target.unit, -1, 1});
+  } else if (const Dataset* const rows = source.rows()) {
+    add_latents(truth, rows->latents(), configured.augmentations);
+    for (const ValueInfo& target : rows->targets())
+      truth.targets.push_back({target.name, target.unit, -1, 1});
+  }
+  // Columns that nobody names, as arrays have them.
+  for (int i = static_cast<int>(truth.targets.size()); i < source.layout().targets; ++i)
+    truth.targets.push_back({"target" + std::to_string(i), "", -1, 1});
+  return truth;
+}
+
+}  // namespace
+
+std::vector<SourceTruth> training_truth(const RunConfig& config, const Mixture& mixture) {
+  std::vector<SourceTruth> truths;
+  for (int i = 0; i < mixture.size(); ++i)
+    truths.push_back(
+        truth_of(config, config.data.sources[static_cast<std::size_t>(i)], mixture.source(i)));
+  return truths;
+}
+
+std::vector<SourceTruth> held_out_truth(const RunConfig& config, const Mixture& mixture) {
+  std::vector<SourceTruth> truths;
+  for (int i = 0; i < mixture.size(); ++i) {
+    truths.push_back(
+        truth_of(config, config.held_out_from(static_cast<std::size_t>(i)), mixture.source(i)));
+    truths.back().loss_weight = 1;
+  }
+  return truths;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,17 @@
+// What the sources of a run have to teach: labels, latents, targets. Host only.
+#pragma once
+
+#include "sources/mixture.h"
+#include "train/config/run_config.h"
+#include "train/heads/heads.h"
+
+#include <vector>
+
+namespace wellspring {
+
+/// By source of `mixture`, which holds the training sources of `config` in their order.
+std::vector<SourceTruth> training_truth(const RunConfig& config, const Mixture& mixture);
+/// The same of the held-out sources.
+std::vector<SourceTruth> held_out_truth(const RunConfig& config, const Mixture& mixture);
+
+}  // namespace wellspring

@@ -1,0 +1,119 @@
+#include "train/step/step.h"
+
+#include "train/step/source_truth.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wellspring {
+
+void TrainingStep::enqueue(Stream& stream) {
+  begin(stream);
+  data(stream);
+  learn(stream);
+}
+
+void TrainingStep::enqueue_resident(Stream& stream) {
+  begin(stream);
+  learn(stream);
+}
+
+/// What a step makes of its batch.
+void TrainingStep::learn(Stream& stream) {
+  forward(stream);
+  loss(stream);
+  backward(stream);
+  reduce(stream);
+  optimize(stream);
+  end(stream);
+}
+
+/// The learning rate of this step.
+void TrainingStep::begin(Stream& stream) {
+  ops::begin_step(stream, schedule_, state_.data());
+}
+
+/// Which source and sample fill each slot, the samples, and what mixing makes of them.
+void TrainingStep::data(Stream& stream) {
+  const BatchView batch = this->batch();
+  BatchView emitted = batch;
+  if (task_.layout().targets == 0) emitted.target = nullptr;  // there for the mixing alone
+  mixture_.emit(stream, state_.data(), emitted);
+  if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
+}
+
+void TrainingStep::forward(Stream& stream) {
+  const BatchView batch = this->batch();
+  task_.forward(pass(stream, batch));
+}
+
+Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
+  return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
+}
+
+/// The loss of each sample by each of its heads, and the gradient of the network's outputs.
+void TrainingStep::loss(Stream& stream) {
+  losses_.enqueue(stream, batch(), mixture_.slots(), task_.outputs(), task_.output_gradient());
+}
+
+/// The gradient of every parameter.
+void TrainingStep::backward(Stream& stream) {
+  const BatchView batch = this->batch();
+  task_.backward(pass(stream, batch));
+}
+
+/// The gradient of the whole batch, of which each rank has a share.
+void TrainingStep::reduce(Stream& stream) {
+  task_.parameters().reduce_gradients(stream, ranks_);
+}
+
+/// The norm of the gradient, clipping, and the update of masters and working copy in one pass.
+void TrainingStep::optimize(Stream& stream) {
+  task_.optimize(stream, state_.data());
+}
+
+/// A line of metrics into the ring, and the counter moves on.
+void TrainingStep::end(Stream& stream) {
+  ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), batch().overflow,
+                       state_.data(), ring_.view());
+  ops::end_step(stream, state_.data());
+}
+
+TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
+                           MemoryPlan& memory)
+    : mixture_(mixture),
+      task_(task),
+      schedule_(learning_rate_schedule(config)),
+      losses_(task.heads(), feed_heads(task.heads(), config.heads, training_truth(config, mixture)),
+              mixture.size(), Share::whole(config.train.batch), task.compute(),
+              config.data.mix.on() ? HeadLosses::Mode::mixed : HeadLosses::Mode::train, memory,
+              "activations") {
+  SampleLayout layout = task.layout();
+  if (config.data.mix.on()) {
+    const auto feeds = feed_heads(task.heads(), config.heads, training_truth(config, mixture));
+    expect_mixable(config.heads, config.data.mix);
+    mix_.emplace(config.data.mix, config.seed, mixed_labels(task.heads(), feeds, mixture.size()));
+    mix_->plan(memory, Share::whole(config.train.batch), layout);
+    layout.targets = std::max(layout.targets, mix_->targets());
+  }
+  batch_.plan_state(memory, "data", config.train.batch, layout, task.compute());
+  state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
+  // Two windows: one is copied out while the other is filled.
+  const auto lines = static_cast<std::size_t>(2 * config.train.log_every);
+  ring_.lines = memory.reserve_state<ops::StepMetrics>("metrics", "ring", lines);
+  ring_.sums = memory.reserve_state<double>(
+      "metrics", "sums of the ring", lines * static_cast<std::size_t>(losses_.layout().sums()));
+}
+
+ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  ops::ScheduleSpec schedule;
+  schedule.peak = static_cast<float>(optimizer.lr);
+  schedule.floor = static_cast<float>(optimizer.lr * optimizer.floor);
+  schedule.warmup = static_cast<std::uint64_t>(
+      std::llround(optimizer.warmup * static_cast<double>(config.train.steps)));
+  schedule.total = static_cast<std::uint64_t>(config.train.steps);
+  return schedule;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,46 @@
+#include "train/step/supervised_task.h"
+
+#include "train/step/source_truth.h"
+
+namespace wellspring {
+
+SupervisedTask::Input SupervisedTask::Input::of(const RunConfig& config, const Mixture& mixture) {
+  return {mixture.layout(), make_heads(config.heads, training_truth(config, mixture))};
+}
+
+SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory,
+                               DType compute, Input input)
+    : input_(std::move(input)),
+      optimizer_(config.optimizer.spec),
+      clip_(static_cast<float>(config.train.clip)),
+      ema_(static_cast<float>(config.train.ema)) {
+  int outputs = 0;
+  for (const HeadSpec& head : input_.heads) outputs += head.outputs();
+  const auto model = make_model(config.model.name, config.model.params, config.model.place);
+  network_ = std::make_unique<Network>(model->record(input_.layout, outputs),
+                                       NetworkSpec{config.train.batch, compute, config.seed},
+                                       stream, memory);
+  parameters().plan(memory, compute, optimizer_, ema_ > 0);
+  norm_partials_ =
+      memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
+}
+
+void SupervisedTask::forward(const Pass& pass) {
+  network_->forward(pass);
+}
+
+void SupervisedTask::backward(const Pass& pass) {
+  network_->backward(pass);
+}
+
+void SupervisedTask::optimize(Stream& stream, StepState* state) {
+  const ops::ParameterView view = parameters().view();
+  ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
+  ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
+                      parameters().second_moment(), state);
+  if (ema_ > 0)
+    ops::average_weights(stream, parameters().length(), ema_, view.master, parameters().average(),
+                         state);
+}
+
+}  // namespace wellspring

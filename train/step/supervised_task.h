@@ -1,0 +1,61 @@
+// A network with its heads, parameters and optimizer: what a training step and an evaluation share.
+// Host only.
+#pragma once
+
+#include "kernels/batch/batch.h"
+#include "kernels/ops/training.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
+#include "sources/mixture.h"
+#include "train/config/run_config.h"
+#include "train/heads/heads.h"
+#include "train/models/model.h"
+#include "train/network/network.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+class SupervisedTask {
+ public:
+  struct Input {
+    SampleLayout layout;
+    std::vector<HeadSpec> heads;  ///< in the order of the outputs
+
+    /// Of a run. `mixture`: its training sources. Errors (config): see make_heads.
+    static Input of(const RunConfig& config, const Mixture& mixture);
+  };
+  /// Plans everything. Error (config): the model does not fit the input.
+  SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
+                 Input input);
+
+  /// Enqueues the network on pass.batch.
+  void forward(const Pass& pass);
+  /// [batch, outputs of all heads] f32, after forward().
+  const float* outputs() const { return network_->outputs(); }
+  /// Where the losses write their gradient: [batch, outputs] in the compute type.
+  void* output_gradient() const { return network_->output_gradient(); }
+  /// Enqueues the backward pass: the gradient of every parameter.
+  void backward(const Pass& pass);
+  /// Enqueues clipping, the update of every parameter and of their average.
+  void optimize(Stream& stream, StepState* state);
+
+  ParameterArena& parameters() { return network_->parameters(); }
+  const ParameterArena& parameters() const { return network().parameters(); }
+  const Network& network() const { return *network_; }
+  const std::vector<HeadSpec>& heads() const { return input_.heads; }
+  const SampleLayout& layout() const { return input_.layout; }
+  DType compute() const { return network_->compute(); }
+
+ private:
+  Input input_;
+  ops::OptimizerSpec optimizer_;
+  float clip_, ema_;
+  std::unique_ptr<Network> network_;
+  Planned<float> norm_partials_;
+};
+
+}  // namespace wellspring
