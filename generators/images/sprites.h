@@ -393,7 +393,7 @@ struct Sprites {
       for (int i = 0; i < N; ++i) {
         const float right = ((run.x[i] + ox) - scene.centre_x) * tangent;
         const float up = (scene.centre_y - (run.y[i] + oy)) * tangent;
-        const Rgb c = scene.room.view<S>(eye, scene.room.ray(right, up));
+        const Rgb c = scene.room.seen<S>(eye, scene.room.ray(right, up));
         colour.r[i] = math::fma(share, c.r, colour.r[i]);
         colour.g[i] = math::fma(share, c.g, colour.g[i]);
         colour.b[i] = math::fma(share, c.b, colour.b[i]);
