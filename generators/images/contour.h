@@ -57,7 +57,7 @@ struct Scene {
   float centre_x, centre_y, radius_x, radius_y;
   float growth;                 ///< mean increase of the radius per orbit
   float noise;                  ///< coefficient of the noise, which is subtracted from the growth
-  float wave;                   ///< amplitude of each of two sines added to the radius
+  float wave;                   ///< amplitude of each of two sines added to the growth
   std::int32_t wave_1, wave_2;  ///< their periods around the contour
   std::uint32_t shades;         ///< the shade of an orbit is below this; at most 255
 };

@@ -272,8 +272,7 @@ WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System&
         walkers.move(maps);
         if (step < walk.burn_in) continue;
 
-        const int number =
-            (step - walk.burn_in) * walk.walkers + first;  // number of the first walker's point
+        const int number = (step - walk.burn_in) * walk.walkers + first;  // first walker
         const int left = walk.walkers - first, wanted = walk.points - number;
         std::int32_t cell[N];
         walkers.locate(placing, width, height, left < wanted ? left : wanted, cell);

@@ -73,8 +73,7 @@ struct TexturedLeaves : DeadLeaves {
     const float log_footprint = math::log2(run.footprint);
     Lie lie = {};
     FillLevels::Cut cut = {};
-    WS_UNROLL(
-        1)  // unrolled: too many registers on a device, no gain on a host, where reads dominate
+    WS_UNROLL(1)  // device: full, to keep arrays in registers; host: none, reads dominate
     for (int i = 0; i < N; ++i) {
       if (i == 0 || front[i] != front[i - 1]) {
         lie = lie_of(scene.law.rng, front[i]);
