@@ -53,12 +53,12 @@ const float* noise_knots() {
 }  // namespace contour
 
 void ContourPainter::Tables::plan(MemoryPlan& memory) {
-  knots_ = memory.reserve<float>("contours", "law of the noise", contour::kKnots);
+  knots_ = memory.reserve<float>("contours", "noise distribution", contour::kKnots);
 }
 
 void ContourPainter::Tables::load(Stream& stream) {
   stream.copy(knots_.data(), contour::noise_knots(), knots_.bytes(), CopyDirection::host_to_device,
-              "law of the noise");
+              "noise distribution");
   stream.synchronize();
 }
 
@@ -66,7 +66,7 @@ std::size_t ContourPainter::band_scratch(SampleShape shape) const {
   constexpr int kLargest = 4096;
   if (shape.height > kLargest || shape.width > kLargest) {
     fail(ErrorKind::config,
-         {fmt::format("contours of {}x{} pixels are not possible", shape.width, shape.height),
+         {fmt::format("contours: images of {}x{} pixels are too large", shape.width, shape.height),
           "the coordinates of their vertices do not fit into 16 bits",
           fmt::format("use sides of at most {} pixels", kLargest)});
   }

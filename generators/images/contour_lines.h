@@ -167,7 +167,7 @@ WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, st
   WS_LANES
   for (int l = 0; l < N; ++l) place[l] = count[l] > 0 ? place[l] : within;
   for (std::int32_t step = 1;; ++step) {
-    std::int64_t spot[N];  // a separate array: stores through it would take it out of the lanes
+    std::int64_t spot[N];  // a copy: arrays read lane by lane are not kept in vector registers
     WS_LANES
     for (int l = 0; l < N; ++l) spot[l] = place[l];
     WS_UNROLL(16)

@@ -29,7 +29,7 @@ template <class Params>
 ParamTable<Params>& add_class_rows(ParamTable<Params>& table, const Published& published) {
   return table
       .integer("classes", static_cast<int Params::*>(&Params::classes), {1, 100000}, "",
-               "number of classes; class k is the same for any number", published("classes"))
+               "number of classes; class k does not depend on it", published("classes"))
       .integer("class_seed", static_cast<std::int64_t Params::*>(&Params::class_seed), {0}, "",
                "seed of the classes, independent of the seed of the samples")
       .integer("vertices_low", static_cast<int Params::*>(&Params::vertices_low),

@@ -60,7 +60,7 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   "fractaldb: random affine maps, selected by filling rate; svd: contractions, "
                   "from their singular values; one_parameter: perturbations of one such system")
           .integer("categories", &Params::categories, {1, 100000}, "",
-                   "number of classes; class k is the same for any number",
+                   "number of classes; class k does not depend on it",
                    "FractalDB-60, -1k and -10k: 60, 1000, 10000")
           .integer("category_seed", &Params::category_seed, {0}, "",
                    "seed of the systems, independent of the seed of the samples")
@@ -136,7 +136,7 @@ const ParamTable<Ifs::Params>& Ifs::table() {
           .only_where(kOneParameter, "mode: one_parameter")
           .choice("search", &Params::search,
                   {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
-                  "mode fractaldb: own: independent search per class; official: the systems of the "
+                  "mode fractaldb. own: independent search per class; official: the systems of the "
                   "published search with NumPy seed `category_seed`",
                   "FractalDB-1k: official, seed 1")
           .only_where(kFractalDb, "mode: fractaldb")

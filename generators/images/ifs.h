@@ -97,7 +97,6 @@ struct Ifs {
     void plan(MemoryPlan& memory);
     void load(Stream& stream);
     void bind(Ifs& functor) const { functor.read(rows()); }
-    /// The loaded tables.
     Rows rows() const { return {category_.data(), window_.data(), jitter_.data()}; }
 
    private:

@@ -14,7 +14,7 @@ const ParamTable<Ifs3d::Params>& Ifs3d::table() {
   static const auto rows =
       ParamTable<Params>("ifs3d")
           .integer("categories", &Params::categories, {1, 100000}, "",
-                   "number of classes; class k is the same for any number",
+                   "number of classes; class k does not depend on it",
                    "ExFractalDB-1k, -21k: 1000, 21000")
           .integer("category_seed", &Params::category_seed, {0}, "",
                    "seed of the systems, independent of the seed of the samples")

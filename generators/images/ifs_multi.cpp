@@ -22,10 +22,9 @@ Ifs::Params systems_of(const IfsMulti::Params& params) {
 const ParamTable<IfsMulti::Params>& IfsMulti::table() {
   static const auto rows =
       ParamTable<Params>("ifs_multi")
-          .integer(
-              "categories", &Params::categories, {1, 10000}, "",
-              "number of classes, shared with mode svd of ifs; class k is the same for any number",
-              "Anderson and Farrell: 1000")
+          .integer("categories", &Params::categories, {1, 10000}, "",
+                   "number of classes, shared with mode svd of ifs; class k does not depend on it",
+                   "Anderson and Farrell: 1000")
           .integer("category_seed", &Params::category_seed, {0}, "",
                    "seed of the systems, independent of the seed of the samples")
           .integer("maps_low", &Params::maps_low, {2, ifs::kMaxMaps}, "", "smallest number of maps",

@@ -57,7 +57,7 @@ struct Formula {
 /// The orbit z -> power of z, + c, from z = c on, with alternating formulas.
 struct Bulb {
   Formula formula[2];
-  bool classic;  ///< cos phi and sin phi are multiplied by sin theta, which conserves radii
+  bool classic;  ///< cos phi and sin phi are multiplied by sin theta, which preserves radii
   std::int32_t iterations;
   float pace;  ///< step of a ray as a share of the estimate
 };

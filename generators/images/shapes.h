@@ -77,8 +77,9 @@ struct Shapes {
     SampleInfo info;
     info.name = "shapes";
     info.version = 3;
-    info.summary = "One anti-aliased shape of random place, scale, angle and colours";
-    info.reference = "signed distances of regular polygons, stars and discs; our own";
+    info.summary =
+        "One anti-aliased shape of random position, scale, angle and colours; class: the shape";
+    info.reference = "our own signed distances of regular polygons, stars and discs";
     const std::vector<std::string> names = {"circle",   "ring",    "crescent", "triangle", "square",
                                             "pentagon", "hexagon", "star",     "cross",    "heart"};
     info.classes.assign(names.begin(), names.begin() + params.classes);

@@ -115,7 +115,7 @@ void TexturedLeaves::Tables::plan(MemoryPlan& memory) {
   const auto elements = static_cast<std::size_t>(levels_.elements());
   pixels_ = memory.reserve<float>("dead_leaves", "fills", elements);
   const std::int64_t count = levels_.count();
-  slots_ = memory.reserve<Slot>("dead_leaves", "slots of fills", static_cast<std::size_t>(count));
+  slots_ = memory.reserve<Slot>("dead_leaves", "fill slots", static_cast<std::size_t>(count));
   fill_->plan(memory, std::min(count, kFillsAtOnce));
 }
 
@@ -126,7 +126,7 @@ void TexturedLeaves::Tables::load(Stream& stream) {
     slots[i] = {i, i, 0, static_cast<std::uint32_t>(i % kFillsAtOnce)};
   }
   stream.copy(slots_.data(), slots.data(), slots_.bytes(), CopyDirection::host_to_device,
-              "slots of fills");
+              "fill slots");
   BatchView batch;
   batch.layout = SampleLayout::image(fill_->layout().shape());
   const std::int64_t count = levels_.count();

@@ -24,7 +24,7 @@ namespace wellspring {
 namespace xy {
 
 /// Tries per spin for a new angle. The spin stays if all fail (at most once in 75), independently
-/// of its own angle, so that the Boltzmann distribution is conserved.
+/// of its own angle, so that the Boltzmann distribution is preserved.
 inline constexpr std::uint32_t kTries = 4;
 /// Blocks of random numbers per spin: two words per try.
 inline constexpr std::uint32_t kBlocks = kTries / 2;
