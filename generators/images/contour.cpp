@@ -14,7 +14,7 @@ namespace contour {
 
 const float* noise_knots() {
   static const std::vector<float> knots = [] {
-    // The low four bits of the permutation, which are all that one dimension takes of it.
+    // The low four bits of Perlin's permutation: one dimension uses no more.
     constexpr std::string_view kHashes =
         "709baf3d9f052971c47e5e83505a7e6478ab0a5eecbb53b09118d587e4d8b84f"
         "a576b0b6d2e73f5ac356c9c97e5846f619f118091c4b092984724cf644d6da30"
@@ -53,12 +53,12 @@ const float* noise_knots() {
 }  // namespace contour
 
 void ContourPainter::Tables::plan(MemoryPlan& memory) {
-  knots_ = memory.reserve<float>("contours", "law of the noise", contour::kKnots);
+  knots_ = memory.reserve<float>("contours", "noise distribution", contour::kKnots);
 }
 
 void ContourPainter::Tables::load(Stream& stream) {
   stream.copy(knots_.data(), contour::noise_knots(), knots_.bytes(), CopyDirection::host_to_device,
-              "law of the noise");
+              "noise distribution");
   stream.synchronize();
 }
 
@@ -66,9 +66,9 @@ std::size_t ContourPainter::band_scratch(SampleShape shape) const {
   constexpr int kLargest = 4096;
   if (shape.height > kLargest || shape.width > kLargest) {
     fail(ErrorKind::config,
-         {fmt::format("contours of {}x{} pixels are not possible", shape.width, shape.height),
-          "vertices beyond such images would lie farther out than 16 bits tell",
-          fmt::format("give a side of at most {} pixels", kLargest)});
+         {fmt::format("contours: images of {}x{} pixels are too large", shape.width, shape.height),
+          "the coordinates of their vertices do not fit into 16 bits",
+          fmt::format("use sides of at most {} pixels", kLargest)});
   }
   const auto vertices = static_cast<std::size_t>(contour::padded(most_vertices_));
   return (6 + contour::kTogether) * sizeof(float) * vertices + sizeof(float) * contour::kKnots +
@@ -89,18 +89,19 @@ std::vector<LatentInfo> ContourPainter::list_latents(int spread, Ends radius, En
     return LatentInfo{name, help, unit, ends.first, ends.second, role};
   };
   constexpr const char* kSides = "image side";
-  return {latent("centre_x", "of all orbits, from the left of the largest square in the middle",
+  return {latent("centre_x", "centre of all orbits, from the left of the largest central square",
                  kSides, centre, LatentRole::position_x),
-          latent("centre_y", "from its top", kSides, centre, LatentRole::position_y),
-          latent("radius", "before the first orbit and without stretching", kSides, radius,
+          latent("centre_y", "centre of all orbits, from the top of that square", kSides, centre,
+                 LatentRole::position_y),
+          latent("radius", "radius before the first orbit and before stretching", kSides, radius,
                  LatentRole::length),
-          latent("oval_x", "by which the radius is stretched along x", "", oval_x,
-                 LatentRole::unmapped),
-          latent("oval_y", "along y", "", oval_y, LatentRole::unmapped),
-          latent("vertices", "of a contour", "", vertices, LatentRole::fixed),
-          latent("orbits", "contours, each over those before it", "", orbits, LatentRole::fixed),
+          latent("oval_x", "stretch of the radius along x", "", oval_x, LatentRole::unmapped),
+          latent("oval_y", "stretch of the radius along y", "", oval_y, LatentRole::unmapped),
+          latent("vertices", "vertices per contour", "", vertices, LatentRole::fixed),
+          latent("orbits", "number of contours, each drawn over the earlier ones", "", orbits,
+                 LatentRole::fixed),
           latent("noise", "coefficient of the noise", kSides, noise, LatentRole::length),
-          latent("line_width", "growth of the radius an orbit besides the noise's coefficient",
+          latent("line_width", "radius growth per orbit in addition to the noise coefficient",
                  kSides, line_width, LatentRole::length)};
 }
 

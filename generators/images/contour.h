@@ -1,11 +1,11 @@
-// Contours: a closed polyline around a centre grows from orbit to orbit, each vertex along its own
-// direction by a random step, and each orbit is drawn in its shade over those before it. What
-// generators `visual_atom` and `rcdb` share: the engine, host and device, and its table.
+// Engine and parameters that generators `visual_atom` and `rcdb` share. A closed polyline around a
+// centre grows from orbit to orbit, each vertex by a random step along its own direction; each
+// orbit is drawn in its shade over the earlier ones. Host and device.
 //
 // After H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (RCDB), and S. Takashima et al., "Visual atoms: pre-training vision transformers with
-// sinusoidal waves", CVPR 2023 (VisualAtom). Lengths are given in pixels of the published pictures,
-// of 512, and scale with the shorter side of the image; lines are one pixel wide at any size.
+// sinusoidal waves", CVPR 2023 (VisualAtom). Lengths are in pixels of the published 512-pixel
+// images and scale with the shorter side of the image; lines are one pixel wide at any size.
 #pragma once
 
 #include "generators/images/contour_lines.h"
@@ -30,42 +30,41 @@ namespace wellspring {
 
 namespace contour {
 
-/// Side of the pictures that lengths are given for, pixels.
+/// Side of the published images, pixels.
 inline constexpr float kPublishedSide = 512;
-/// What parameters allow.
+/// Upper limits of the parameters.
 inline constexpr int kMostVertices = 2000, kMostOrbits = 400;
-/// Orbits of one block of random words.
+/// Orbits per block of random words.
 inline constexpr int kTogether = 4;
 
-// Vertices that a member moves at once: vector lanes on the host, one on a device. Results do not
-// depend on it.
+// Vertices that a member moves at once: vector lanes on the host, one on a device. The result does
+// not depend on it.
 #if WS_DEVICE_CODE
 #define WS_VERTICES 1
 #else
 #define WS_VERTICES 16
 #endif
-/// A closed contour's vertices, its first once more, as they lie in scratch and are drawn for:
-/// whole groups of a host.
+/// Length of a contour in scratch: its vertices, the first one repeated, padded to whole vectors.
 WS_INLINE constexpr std::int32_t padded(std::int32_t vertices) {
   return (vertices + 16) / 16 * 16;
 }
 
-/// One sample. Lengths in pixels of the image.
+/// One sample; lengths in pixels of the image.
 struct Scene {
   SampleRng rng;
   std::int32_t width, height;
   std::int32_t vertices, orbits;
   float centre_x, centre_y, radius_x, radius_y;
-  float growth;                 ///< of the radius with each orbit, on average
-  float noise;                  ///< times the noise: what is taken away from it
-  float wave;                   ///< amplitude of each of two sines that are added to it
+  float growth;                 ///< mean increase of the radius per orbit
+  float noise;                  ///< coefficient of the noise, which is subtracted from the growth
+  float wave;                   ///< amplitude of each of two sines added to the growth
   std::int32_t wave_1, wave_2;  ///< their periods around the contour
-  std::uint32_t shades;         ///< an orbit's is below this many; 255 at most
+  std::uint32_t shades;         ///< the shade of an orbit is below this; at most 255
 };
 
 }  // namespace contour
 
-/// Members that the parameters of each generator begin with.
+/// Leading members of both generators' parameters.
 struct ContourParams {
   int classes = 1000;
   std::int64_t class_seed = 1;
@@ -78,10 +77,10 @@ struct ContourParams {
   int spread = 0;
 };
 
-/// What both generators' functors are, but for their parameters and how they draw a scene.
+/// Common base of both functors: all but their parameters and the drawing of a scene.
 class ContourPainter {
  public:
-  /// The law of the noise.
+  /// Distribution of the noise.
   class Tables {
    public:
     std::vector<std::string> prepare(TableCache&) { return {}; }
@@ -98,16 +97,16 @@ class ContourPainter {
   using Texel = std::uint8_t;
 
   WS_INLINE Texel background() const { return background_; }
-  /// Error (config) where the image is larger than 4096 pixels.
+  /// Error (config): the image is larger than 4096 pixels.
   std::size_t band_scratch(SampleShape shape) const;
-  /// How many lines.
+  /// Number of lines.
   static float cost(const Scene& scene) {
     return static_cast<float>(scene.vertices) * static_cast<float>(scene.orbits);
   }
 
   template <class Team>
   WS_INLINE void paint_band(Team& team, const Scene& scene, const Band& band, Texel* texels) const {
-    constexpr int kLines = LoneTeam<Team> ? 8 : 1;  // that a member draws at once
+    constexpr int kLines = LoneTeam<Team> ? 8 : 1;  // drawn by a member at once
     const std::int32_t stride = contour::padded(scene.vertices);
     const auto room = static_cast<std::size_t>(contour::padded(most_vertices_));
     Vertices vertex;
@@ -173,26 +172,25 @@ class ContourPainter {
   }
 
  protected:
-  /// `background`: what no orbit covers. `most_vertices`: of any class.
+  /// `background` shows where there is no orbit; `most_vertices` is the maximum over all classes.
   ContourPainter(int most_vertices, Texel background)
       : most_vertices_(most_vertices), background_(background) {}
 
-  /// Blocks of random words to paint a sample of so many vertices and orbits.
+  /// Blocks of random words for painting one sample.
   static std::int64_t paint_draws(int vertices, int orbits) {
     const int groups = (orbits + contour::kTogether - 1) / contour::kTogether;
     return std::int64_t{groups} * (contour::padded(vertices) + 1);
   }
 
-  /// Uniform among low..high, ends included.
+  /// Uniform integer in low..high, inclusive.
   WS_INLINE static std::int32_t between(RngStream& draw, std::int32_t low, std::int32_t high) {
     return low +
            static_cast<std::int32_t>(draw.integer(static_cast<std::uint32_t>(high - low + 1)));
   }
-  /// A length in published pixels as one in image sides.
+  /// A length in published pixels, converted to image sides.
   WS_INLINE static float sides(float length) { return length / contour::kPublishedSide; }
-  /// Where a centre lies, `offset` half published pixels from the image's, in image sides.
+  /// Coordinate of a centre in image sides; `offset` is in half published pixels from the middle.
   WS_INLINE static float centre_latent(float offset) { return 0.5f + 0.5f * sides(offset); }
-  /// Size, random numbers and centre of a scene.
   WS_INLINE static Scene centred(const SampleKey& key, float offset_x, float offset_y) {
     const float half = 0.5f * scale_of(key.shape);
     Scene scene;
@@ -205,7 +203,7 @@ class ContourPainter {
   }
 
   // For describe().
-  /// All classes of a generator; their names and draws are put down.
+  /// All classes of a generator; adds their names and numbers of draws to `info`.
   template <class Functor>
   static std::vector<typename Functor::Class> list_classes(const Functor& functor, int count,
                                                            SampleInfo& info) {
@@ -219,7 +217,7 @@ class ContourPainter {
     return classes;
   }
   using Ends = std::pair<float, float>;
-  /// Of a member's values over classes, in units.
+  /// Range of a member over all classes, times `unit`.
   template <class Class, class Value>
   static Ends range_over(const std::vector<Class>& classes, Value Class::*member, float unit) {
     const auto [low, high] =
@@ -227,7 +225,7 @@ class ContourPainter {
                             [&](const Class& a, const Class& b) { return a.*member < b.*member; });
     return {static_cast<float>((*low).*member) / unit, static_cast<float>((*high).*member) / unit};
   }
-  /// Centre, radius, oval_x and oval_y; then what a class has: vertices, orbits, noise, line_width.
+  /// Latents centre, radius, oval_x, oval_y; then the class's vertices, orbits, noise, line_width.
   template <class Class>
   static std::vector<LatentInfo> latents_of(const std::vector<Class>& classes, int spread,
                                             Ends radius, Ends oval_x, Ends oval_y) {
@@ -238,7 +236,7 @@ class ContourPainter {
                         range_over(classes, &Class::line_width, kSide));
   }
 
-  /// Pixels of the image a published one.
+  /// Pixels of the image per published pixel.
   WS_INLINE static float scale_of(SampleShape shape) {
     const std::int32_t side = shape.width < shape.height ? shape.width : shape.height;
     return static_cast<float>(side) / contour::kPublishedSide;
@@ -252,8 +250,8 @@ class ContourPainter {
 
   struct Vertices {
     float *x, *y;
-    float *step_x, *step_y;    ///< without noise
-    float *noise_x, *noise_y;  ///< times the noise
+    float *step_x, *step_y;    ///< step per orbit without noise
+    float *noise_x, *noise_y;  ///< step per unit of noise
   };
 
   template <class Team>
@@ -270,12 +268,12 @@ class ContourPainter {
     }
   }
 
-  /// The contour before its first orbit.
+  /// Places the vertices of the contour before its first orbit.
   template <class Team>
   WS_INLINE void place_vertices(Team& team, const Scene& scene, std::int32_t count,
                                 const Vertices& vertex) const {
     const auto vertices = static_cast<float>(scene.vertices);
-    // Whole turns are taken off exactly, before they cost digits.
+    // Integer modulo first: whole turns would cost digits.
     const auto wave = [&](std::int32_t v, std::int32_t periods) {
       const auto part = static_cast<float>(v * periods % scene.vertices) / vertices;
       return scene.wave * math::sin_turns(part);
@@ -292,8 +290,7 @@ class ContourPainter {
     }
   }
 
-  /// Moves each vertex by the next kTogether orbits and keeps the pixels where it then lies:
-  /// [kTogether, stride].
+  /// Moves each vertex by the next kTogether orbits and stores its pixels: [kTogether, stride].
   template <class Team>
   WS_INLINE void move_vertices(Team& team, const Scene& scene, std::int32_t group,
                                std::int32_t stride, const Vertices& vertex, const float* knots,
@@ -327,14 +324,14 @@ class ContourPainter {
         vertex.y[v + l] = y;
       }
     }
-    if constexpr (LoneTeam<Team>) {  // closed, so that lines end where the next ones begin
+    if constexpr (LoneTeam<Team>) {  // closed: lines end where the next ones begin
       for (int j = 0; j < contour::kTogether; ++j)
         pixel[j * stride + scene.vertices] = pixel[j * stride];
     }
   }
 
   WS_INLINE static float grey(Texel texel) { return static_cast<float>(texel) * (1.0f / 255); }
-  /// The pixel that a point lies in; beyond the image the background.
+  /// Pixel under a point; outside the image, the background.
   WS_INLINE float at(const Scene& scene, const Texel* texels, std::int32_t pitch, float x,
                      float y) const {
     const bool inside = x >= 0 && x < static_cast<float>(scene.width) && y >= 0 &&
@@ -342,7 +339,7 @@ class ContourPainter {
     if (!inside) return grey(background_);
     return grey(texels[static_cast<std::int32_t>(y) * pitch + static_cast<std::int32_t>(x)]);
   }
-  /// Between the centres of the four nearest pixels.
+  /// Bilinear value of the four nearest pixels.
   WS_INLINE float bilinear(const Scene& scene, const Texel* texels, std::int32_t pitch, float x,
                            float y) const {
     const float left = math::floor(x - 0.5f) + 0.5f, top = math::floor(y - 0.5f) + 0.5f;

@@ -1,5 +1,5 @@
-// Lines of contours as they are drawn into a band of a picture: some of a contour's lines side by
-// side, a pixel of each at a time. Called by contour.h; host and device.
+// Drawing of contour lines into a band of an image: several lines of a contour at a time, one pixel
+// of each per step. Called by contour.h; host and device.
 #pragma once
 
 #include "kernels/emission/bands.h"
@@ -11,10 +11,10 @@
 
 namespace wellspring::contour {
 
-/// Pixels lie in [-kFarthest, kFarthest]: vertices beyond, four images away and more, are moved.
+/// Pixels are clamped to [-kFarthest, kFarthest], which is more than four images away.
 inline constexpr float kFarthest = 16383;
 
-/// A vertex's pixel in a word: x in the low half, y in the high one.
+/// A vertex's pixel in one word: x in the low half, y in the high half.
 WS_INLINE std::uint32_t pixel_word(float x, float y) {
   const auto px = static_cast<std::int32_t>(math::clamp(math::floor(x), -kFarthest, kFarthest));
   const auto py = static_cast<std::int32_t>(math::clamp(math::floor(y), -kFarthest, kFarthest));
@@ -27,7 +27,7 @@ WS_INLINE std::int32_t pixel_y(std::uint32_t word) {
   return static_cast<std::int32_t>(word) >> 16;
 }
 
-/// Who draws N lines at once is alone. Otherwise members may store the same shade at the same time.
+/// With N > 1 a member draws alone; otherwise members may store the same shade at the same time.
 template <int N>
 WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
 #if !WS_DEVICE_CODE
@@ -36,11 +36,11 @@ WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
   *texel = shade;
 }
 
-/// Steps of a line that lie within limits: those from `first` to before `end`.
+/// Range of a line's steps: first <= step < end.
 struct Steps {
   std::uint32_t first, end;
 };
-/// Of a coordinate that begins at `from`, moves by `sign` each step and must lie in [0, size).
+/// Clips along a coordinate that begins at `from`, moves by `sign` per step and is in [0, size).
 WS_INLINE void clip_major(std::int32_t from, std::int32_t sign, std::int32_t size, Steps& steps) {
   const std::int32_t enters = sign > 0 ? -from : from - (size - 1);
   const std::int32_t leaves = sign > 0 ? size - from : from + 1;
@@ -51,8 +51,8 @@ WS_INLINE void clip_major(std::int32_t from, std::int32_t sign, std::int32_t siz
     steps.end = static_cast<std::uint32_t>(leaves < 0 ? 0 : leaves);
   }
 }
-/// Of the other coordinate, which moves `minor` in `major` steps: it has moved by k from step
-/// ceil((2 k - 1) major / (2 minor)) on. At most 32767 each, so that words have room.
+/// First step at which the other coordinate, which moves `minor` in `major` steps, has moved by k:
+/// ceil((2 k - 1) major / (2 minor)). Both are at most 32767, so that words suffice.
 WS_INLINE std::uint32_t step_of(std::uint32_t k, std::uint32_t major, std::uint32_t minor) {
   if (k == 0) return 0;
   return ((2 * k - 1) * major + 2 * minor - 1) / (2 * minor);
@@ -75,16 +75,17 @@ WS_INLINE void clip_minor(std::int32_t from, std::int32_t sign, std::int32_t siz
   }
 }
 
-/// A line from pixel a up to, and without, pixel b; pixel a where they are one. In integers, by J.
-/// Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems J. 4 (1965) 25:
-/// after i steps along the longer axis it has moved floor(i minor / major + 1/2) along the other.
+/// A line from pixel a up to, but without, pixel b; pixel a alone where they coincide. Integer
+/// algorithm of J. Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems J.
+/// 4 (1965) 25: after i steps along the longer axis it has moved floor(i minor / major + 1/2) along
+/// the other.
 struct Line {
-  std::int32_t x, y;  ///< where it begins; rows from the band's first one
+  std::int32_t x, y;  ///< first pixel; rows count from the band's first row
   std::int32_t sign_x, sign_y;
   std::int32_t major, minor;  ///< steps along the longer axis, moves along the other
-  std::int32_t along, aside;  ///< texels that a step goes, and one that moves goes more
+  std::int32_t along, aside;  ///< texels per step, and the additional texels of a step that moves
   bool steep;                 ///< the longer axis is y
-  bool whole, outside;        ///< it lies in the band from end to end; or on one side of it
+  bool whole, outside;        ///< entirely inside the band; entirely on one side of it
 
   WS_INLINE static Line between(std::uint32_t a, std::uint32_t b, std::int32_t width,
                                 const Band& band) {
@@ -93,7 +94,7 @@ struct Line {
     line.y = pixel_y(a) - band.y0;
     const std::int32_t x_end = pixel_x(b), y_end = pixel_y(b) - band.y0;
     const std::int32_t dx = x_end - line.x, dy = y_end - line.y;
-    // Pixels up to the band's last ones. What is negative has its uppermost bit set.
+    // Distances to the last column and row of the band: the sign bit marks a pixel outside.
     const std::int32_t left_x = width - 1 - line.x, left_x_end = width - 1 - x_end;
     const std::int32_t left_y = band.rows - 1 - line.y, left_y_end = band.rows - 1 - y_end;
     line.outside =
@@ -111,7 +112,7 @@ struct Line {
     return line;
   }
   WS_INLINE std::int32_t pixels() const { return major > 0 ? major : 1; }
-  /// Those of its steps that lie within the band.
+  /// Steps inside the band.
   WS_INLINE Steps clip(std::int32_t width, const Band& band) const {
     Steps steps = {0, static_cast<std::uint32_t>(pixels())};
     clip_major(steep ? y : x, steep ? sign_y : sign_x, steep ? band.rows : width, steps);
@@ -121,10 +122,10 @@ struct Line {
   }
 };
 
-/// Draws `lines` lines, N at most, from the pixels of `from` up to those of `to`, arrays of N, a
-/// pixel of each at a time. What lies outside of the band costs nothing: a line begins where it
-/// enters it. All have one shade: a line at its end stays there, and one that has no pixel in the
-/// band goes over the first of another.
+/// Draws up to N lines from the pixels `from` to the pixels `to`, arrays of N, one pixel of each
+/// per step. A line begins where it enters the band, so pixels outside cost nothing. All lines have
+/// one shade: a finished line stays at its last pixel, and a line without pixels in the band
+/// repeats the first pixel of another.
 template <int N>
 WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, std::int32_t lines,
                           std::uint8_t shade, std::int32_t width, const Band& band,
@@ -166,13 +167,13 @@ WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, st
   WS_LANES
   for (int l = 0; l < N; ++l) place[l] = count[l] > 0 ? place[l] : within;
   for (std::int32_t step = 1;; ++step) {
-    std::int64_t spot[N];  // apart, since what is stored by the lane is not kept in lanes
+    std::int64_t spot[N];  // a copy: arrays read lane by lane are not kept in vector registers
     WS_LANES
     for (int l = 0; l < N; ++l) spot[l] = place[l];
     WS_UNROLL(16)
     for (int l = 0; l < N; ++l) put<N>(texels + spot[l], shade);
     if (step >= longest) break;
-    // In masks: where a compiler makes masked stores of choices, the next loads wait for them.
+    // Masks, not selects: a compiler may turn selects into masked stores that stall the next loads.
     WS_LANES
     for (int l = 0; l < N; ++l) {
       const std::int32_t goes = N == 1 ? -1 : (step - count[l]) >> 31, moves = ~(error[l] >> 31);

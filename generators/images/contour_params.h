@@ -1,4 +1,4 @@
-// The parameters that generators of contours have in common. For rcdb and visual_atom; host only.
+// Parameters that the generators of contours share. Called by rcdb and visual_atom; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -11,12 +11,12 @@
 
 namespace wellspring::contour {
 
-/// What a paper has for parameters, by their names.
+/// Values of a paper's parameters, by name.
 class Published {
  public:
   Published(std::string paper, std::map<std::string, std::string> values)
       : paper_(std::move(paper)), values_(std::move(values)) {}
-  /// The source of a row.
+  /// The source text of a row.
   std::string operator()(const std::string& name) const { return paper_ + ": " + values_.at(name); }
 
  private:
@@ -24,53 +24,54 @@ class Published {
   std::map<std::string, std::string> values_;
 };
 
-/// The rows classes, class_seed and vertices.
+/// Rows classes, class_seed and vertices.
 template <class Params>
 ParamTable<Params>& add_class_rows(ParamTable<Params>& table, const Published& published) {
   return table
       .integer("classes", static_cast<int Params::*>(&Params::classes), {1, 100000}, "",
                "number of classes; class k does not depend on it", published("classes"))
       .integer("class_seed", static_cast<std::int64_t Params::*>(&Params::class_seed), {0}, "",
-               "of the classes; the same ones under every seed of samples")
+               "seed of the classes, independent of the seed of the samples")
       .integer("vertices_low", static_cast<int Params::*>(&Params::vertices_low),
                {3, kMostVertices}, "", "fewest vertices of a contour", published("vertices_low"))
       .integer("vertices_high", static_cast<int Params::*>(&Params::vertices_high),
-               {3, kMostVertices}, "", "most vertices", published("vertices_high"));
+               {3, kMostVertices}, "", "most vertices of a contour", published("vertices_high"));
 }
 
-/// The rows orbits, noise, line_width and radius.
+/// Rows orbits, noise, line_width and radius.
 template <class Params>
 ParamTable<Params>& add_growth_rows(ParamTable<Params>& table, const Published& published) {
   return table
       .integer("orbits_low", static_cast<int Params::*>(&Params::orbits_low), {1, kMostOrbits}, "",
-               "fewest contours of a picture", published("orbits_low"))
+               "fewest contours per image", published("orbits_low"))
       .integer("orbits_high", static_cast<int Params::*>(&Params::orbits_high), {1, kMostOrbits},
-               "", "most contours of a picture", published("orbits_high"))
+               "", "most contours per image", published("orbits_high"))
       .real("noise_low", static_cast<float Params::*>(&Params::noise_low), {0, 8},
             "image side / 512",
-            "least coefficient of the noise, which is also the growth of the radius an orbit",
+            "smallest noise coefficient, which also adds to the radius growth per orbit",
             published("noise_low"))
       .real("noise_high", static_cast<float Params::*>(&Params::noise_high), {0, 8},
-            "image side / 512", "largest coefficient", published("noise_high"))
+            "image side / 512", "largest noise coefficient", published("noise_high"))
       .real("line_width", static_cast<float Params::*>(&Params::line_width), {0, 1},
-            "image side / 512", "most that the radius grows more, in each orbit",
+            "image side / 512", "largest additional radius growth per orbit",
             published("line_width"))
       .integer("radius_low", static_cast<int Params::*>(&Params::radius_low), {0, 512},
-               "image side / 512", "least radius before the first orbit", published("radius_low"))
+               "image side / 512", "smallest radius before the first orbit",
+               published("radius_low"))
       .integer("radius_high", static_cast<int Params::*>(&Params::radius_high), {0, 512},
                "image side / 512", "largest radius before the first orbit",
                published("radius_high"));
 }
 
-/// The rows oval and spread.
+/// Rows oval and spread.
 template <class Params>
 ParamTable<Params>& add_place_rows(ParamTable<Params>& table, const Published& published) {
   return table
       .real("oval", static_cast<float Params::*>(&Params::oval), {1, 4}, "",
-            "most that the first radius is stretched along each axis", published("oval"))
+            "largest stretch of the initial radius along each axis", published("oval"))
       .integer("spread", static_cast<int Params::*>(&Params::spread), {0, 1024},
                "image side / 1024",
-               "farthest that a centre lies from that of the image, along each axis",
+               "largest offset of the centre from the image's centre, along each axis",
                published("spread"));
 }
 

@@ -1,13 +1,13 @@
-// Generator `dead_leaves`: an image tiled by opaque leaves that hide one another, of all sizes by a
-// power law, as natural scenes are; the class is the leaves' shape. Painted front to back: each
-// pixel shows the first leaf that covers it, which is the stationary law without bias, and is done
-// when it is found. Called through the registry; host and device.
+// Generator `dead_leaves`: an image tiled by opaque overlapping leaves whose sizes follow a power
+// law, as in natural scenes; class: shape of the leaves. Painted front to back: each pixel shows
+// the first leaf that covers it, which samples the stationary law without bias, and is then done.
+// Called through the registry; host and device.
 //
 // After M. Baradad et al., "Learning to See by Looking at Noise", NeurIPS 2021, and A. Lee, D.
-// Mumford, J. Huang, "Occlusion models for natural images", IJCV 41 (2001) 35. Unlike the former,
-// radii follow the continuous law r^-3 between r_min and r_max (theirs is a table of 200 values in
-// which the smallest takes over a third of all leaves), places are not rounded to pixels, leaves
-// are laid from the front and, unless `law` says paper, on the whole plane (leaf_places.h).
+// Mumford, J. Huang, "Occlusion models for natural images", IJCV 41 (2001) 35. Unlike Baradad et
+// al., radii follow the continuous density r^-3 between r_min and r_max (theirs is a table of 200
+// values whose smallest takes over a third of all leaves), places are not rounded to pixels, leaves
+// are placed front to back and, except with `law=paper`, on the whole plane (leaf_places.h).
 #pragma once
 
 #include "core/config/params.h"
@@ -33,7 +33,7 @@ class Generator;
 
 struct DeadLeaves {
   using Kind = LeafKind;
-  static constexpr int kClasses = kLeafShapes + 1;  ///< the shapes and mixed
+  static constexpr int kClasses = kLeafShapes + 1;  ///< the shapes and `mixed`
 
   enum class Law : std::uint8_t { stationary, paper };
 
@@ -44,7 +44,7 @@ struct DeadLeaves {
     float r_max = 1;
     float spread = 1;
     int max_leaves = 1000000;
-    std::vector<std::string> fill;  ///< a generator and its parameters, as key=value
+    std::vector<std::string> fill;  ///< name of a generator and its parameters, key=value
     int fills = 256;
     int fill_side = 64;
     std::uint64_t fill_seed = 0;
@@ -60,12 +60,12 @@ struct DeadLeaves {
     float edge_x0, edge_y0, edge_x1, edge_y1;  ///< beyond these the border repeats
   };
 
-  /// Number of the leaf that each pixel of a tile shows.
+  /// The number of the leaf that each pixel of a tile shows.
   struct Prepared {
     const std::uint32_t* front;
-    int pitch;                  ///< of its rows
-    const Rgb* colour;          ///< of the first leaves
-    std::uint32_t colours = 0;  ///< how many are there
+    int pitch;                  ///< row pitch of `front`
+    const Rgb* colour;          ///< colours of the first leaves
+    std::uint32_t colours = 0;  ///< number of colours
   };
 
   static constexpr int kMostLeaves = 1 << 24;
@@ -73,20 +73,20 @@ struct DeadLeaves {
   static constexpr int kBatch = 128;  ///< leaves in scratch at a time
 
   TileNeeds tile_needs() const { return {kTile, kScratchBytes}; }
-  /// Each leaf is placed once a tile.
+  /// Each leaf is placed once per tile.
   TileNeeds host_tile_needs() const {
-    return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team takes there
+    return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team needs there
   }
 
-  /// Errors (config): a smallest radius above the largest.
+  /// Error (config): the smallest radius is above the largest.
   explicit DeadLeaves(const Params& params);
-  /// Where leaves have fills: the generator that has them (textured_leaves.h), otherwise none.
+  /// The generator for leaves with fills (textured_leaves.h); null without fills.
   static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
 
-  /// What is to be said of samples of this shape: that `max_leaves` may leave pixels open.
+  /// Warns where `max_leaves` may leave pixels open.
   std::vector<std::string> notes(SampleShape shape) const;
-  /// A bound on the mean number of pixels that `max_leaves` leave open, in the kind of sample that
-  /// has most.
+  /// Upper bound on the mean number of pixels that `max_leaves` leave open, for the worst kind of
+  /// sample.
   double expected_open(SampleShape shape) const;
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
@@ -108,7 +108,7 @@ struct DeadLeaves {
     return scene;
   }
 
-  /// All members: finds the front leaf of every pixel of the tile.
+  /// All members find the front leaf of every pixel of the tile.
   template <class Team>
   WS_HD Prepared prepare(Team& team, const Scene& scene, const Augmentation& seen_as,
                          PixelTile tile) const {
@@ -127,7 +127,7 @@ struct DeadLeaves {
     std::uint32_t* const winner = team.template scratch<std::uint32_t>(side * side);
     scratch.pitch = side;
     for (int i = team.rank(); i < side * side; i += team.size()) {
-      winner[i] = i % side < tile.width ? background() : 0;  // beyond: not open
+      winner[i] = i % side < tile.width ? background() : 0;  // pixels outside the tile are not open
     }
     for (int y = 0; y < tile.height; y += kTile) {
       for (int x = 0; x < tile.width; x += kTile) {
@@ -145,7 +145,7 @@ struct DeadLeaves {
     int drawn = 0;
     WS_LANES_SUM(drawn)
     for (int i = 0; i < N; ++i) drawn += front[i] < prepared.colours ? 0 : 1;
-    if (drawn == 0) {  // loads alone: what is stored a pixel at a time, lanes would wait for
+    if (drawn == 0) {  // loads alone: lanes would wait for stores per pixel
       WS_LANES
       for (int i = 0; i < N; ++i) colour.set(i, prepared.colour[front[i]]);
       return;
@@ -180,31 +180,31 @@ struct DeadLeaves {
   }
 
  private:
-  /// Leaves of a level that the plane tells apart: three levels are exact in f32.
+  /// Leaves per level that the dense labels distinguish: three levels are exact in f32.
   static constexpr std::uint32_t kNumbered = 1u << 22;
   static constexpr int kWords = kBatch / 32;
-  /// A batch's masks: which leaves may be seen, and which meet each of the bounded regions.
+  /// Masks per batch: leaves that may be visible, and leaves that meet each of the bounded regions.
   static constexpr int kMasks = 1 + LeafPlaces::kRegions;
   /// Leaves, masks, open cells and winners of a tile, and the alignment of the four.
   static constexpr std::size_t kScratchBytes =
       sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kMasks * kWords +
       sizeof(std::uint64_t) * 2 + sizeof(std::uint32_t) * kTile * kTile + 64;
-  /// Pixels by which a bounding circle is taken larger than it is, so that rounding in the exact
-  /// tests never decides: what is passed over would not have covered anything.
+  /// Pixels by which bounding circles are enlarged, so that rounding never decides: a skipped leaf
+  /// would cover no pixel.
   static constexpr float kSlack = 0.0625f;
 
-  /// A tile's cells, a bit each, row by row: what is open is known this finely.
+  /// Cells of a tile, one bit each, row by row: the granularity at which open pixels are tracked.
   static constexpr int kCell = 4, kCellsAcross = kTile / kCell;
-  /// With more open cells than this a leaf is held against the whole tile alone.
+  /// With more open cells, a leaf is only tested against the whole tile.
   static constexpr int kFewCells = 12;
 
-  /// Shared by the team. Masks and `open` twice, by turns, so that the next batch's are cleared
-  /// while this batch's are read.
+  /// Shared by the team. Masks and `open` are double-buffered: the next batch's are cleared while
+  /// this batch's are read.
   struct Scratch {
     Leaf* leaves;
     std::uint32_t* masks;
-    std::uint64_t* open;    ///< cells with pixels that are not covered yet
-    std::uint32_t* winner;  ///< of the part of the tile that is searched
+    std::uint64_t* open;    ///< cells with uncovered pixels
+    std::uint32_t* winner;  ///< front leaf per pixel of the part being searched
     int pitch;
 
     WS_INLINE std::uint32_t* seen(int turn) const { return masks + turn * kMasks * kWords; }
@@ -224,7 +224,7 @@ struct DeadLeaves {
   WS_INLINE static bool is_set(const std::uint32_t* mask, int i) {
     return (mask[i / 32] >> (i % 32) & 1u) != 0;
   }
-  /// Bits of the mask in front of bit `end`.
+  /// Number of bits set below bit `end`.
   WS_INLINE static std::uint32_t count_before(const std::uint32_t* mask, int end) {
     int count = 0;
     for (int word = 0; word < end / 32; ++word) count += bits_set(mask[word]);
@@ -232,7 +232,7 @@ struct DeadLeaves {
     return static_cast<std::uint32_t>(count);
   }
 
-  /// What a rectangle of output pixels looks up.
+  /// Source box of a rectangle of output pixels.
   WS_INLINE static SourceBox looked_up(const Scene& scene, const Augmentation& seen_as, int x,
                                        int y, int width, int height) {
     const SourceBox box = source_box(seen_as, static_cast<float>(x), static_cast<float>(y),
@@ -241,13 +241,13 @@ struct DeadLeaves {
             inside_y(scene, box.y1)};
   }
 
-  /// How far `v` lies beyond [low, high]; on the plane, the copy of `v` that is nearest to the
-  /// middle, of one a period.
+  /// Distance of `v` from [low, high]; on the plane, of the periodic copy of `v` that is nearest to
+  /// the middle.
   template <bool OnPlane>
   WS_INLINE static float apart(float v, float low, float high, float period, float inverse) {
     if constexpr (OnPlane) {
       const float half = 0.5f * (high - low);
-      if (!(half < period)) return 0;  // everything, also behind the horizon
+      if (!(half < period)) return 0;  // everything, also beyond the horizon
       float d = v - (low + half);
       d = math::fma(-period, math::round(d * inverse), d);
       return math::max(math::abs(d) - half, 0.f);
@@ -255,7 +255,7 @@ struct DeadLeaves {
       return v - math::clamp(v, low, high);
     }
   }
-  /// Whether the leaf's circle touches the box.
+  /// True if the leaf's bounding circle touches the box.
   template <bool OnPlane>
   WS_INLINE static bool near(const LeafPlaces& law, const Leaf& leaf, const SourceBox& box) {
     const float dx = apart<OnPlane>(leaf.x, box.x0, box.x1, law.period_x, law.inverse_x);
@@ -264,7 +264,7 @@ struct DeadLeaves {
     return dx * dx + dy * dy <= reach * reach;
   }
 
-  /// Whether the leaf may be seen in the open cells of the tile, which looks up `whole`.
+  /// True if the leaf may be visible in the open cells of the tile, whose source box is `whole`.
   template <bool OnPlane>
   WS_INLINE static bool touches_open(const Leaf& leaf, const Scene& scene,
                                      const Augmentation& seen_as, const PixelTile& tile,
@@ -282,7 +282,7 @@ struct DeadLeaves {
     return false;
   }
 
-  /// Whether no pixel of the tile looks beyond the image, nor through a perspective.
+  /// True if all source points of the tile are in the image, without a perspective.
   WS_INLINE static bool seen_in_image(const Scene& scene, const Augmentation& seen_as,
                                       const PixelTile& tile) {
     const SourceBox centres =
@@ -298,7 +298,7 @@ struct DeadLeaves {
   WS_INLINE void find_fronts(Team& team, const Scene& scene, const Augmentation& seen_as,
                              const PixelTile& part, const Scratch& scratch) const {
     if (team.rank() == 0) clear(scratch, 0);
-    team.sync();  // winners and masks are as they begin
+    team.sync();  // winners and masks are initialised
     const SourceBox whole = looked_up(scene, seen_as, part.x0, part.y0, part.width, part.height);
     const int level = scene.law.level_of(whole);
     if (level == LeafPlaces::kPlane) {
@@ -309,8 +309,8 @@ struct DeadLeaves {
     team.sync();
   }
 
-  /// Goes through the sequence of the level, a batch at a time, until no cell of the tile is open
-  /// or the image has had its most leaves.
+  /// Goes through the level's sequence in batches until no cell of the tile is open or `max_leaves`
+  /// leaves are on the image.
   template <bool OnPlane, class Team>
   WS_INLINE void search(Team& team, const Scene& scene, const Augmentation& seen_as,
                         const PixelTile& tile, const SourceBox& whole, int level,
@@ -344,7 +344,7 @@ struct DeadLeaves {
   }
 
   /// Places the next batch of the level's sequence; a leaf that meets a smaller region is replaced
-  /// by the next of that one's.
+  /// by the next leaf of that region's sequence.
   template <class Team>
   WS_INLINE static void lay(Team& team, const LeafPlaces& law, int level, int turn,
                             const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
@@ -368,13 +368,13 @@ struct DeadLeaves {
       }
     }
   }
-  /// By selects: an indexed load would put the counts into local memory.
+  /// Selects: an indexed load would put the counts into local memory.
   WS_INLINE static std::uint32_t at(const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
                                     int level) {
     return level == 0 ? count[0] : (level == 1 ? count[1] : count[2]);
   }
 
-  /// Tests this batch's leaves on the member's runs. Returns the cells that stay open in them.
+  /// Tests the batch's leaves on the member's runs. Returns the cells that stay open in them.
   template <bool OnPlane, class Team>
   WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const Augmentation& seen_as,
                                      const PixelTile& tile, std::uint64_t cells,
@@ -382,7 +382,7 @@ struct DeadLeaves {
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
     std::uint64_t open = 0;
-    // OwnRuns would do; here the registers that it holds are spilled.
+    // OwnRuns would do, but its registers are spilled here.
     for (int i = team.rank(); i < across * tile.height; i += team.size()) {
       const int row = i / across, column = (i - row * across) * kRun;
       const int cell = row / kCell * kCellsAcross + column / kCell;
@@ -438,7 +438,7 @@ struct DeadLeaves {
     return open;
   }
 
-  /// From the leaf's centre, on the plane of the copy that is nearest to `v`, to `v`.
+  /// Offset of `v` from the leaf's centre; on the plane, from its nearest periodic copy.
   template <bool OnPlane>
   WS_INLINE static float from_centre(float v, float centre, float period, float inverse) {
     if constexpr (OnPlane) {
@@ -448,7 +448,7 @@ struct DeadLeaves {
     }
   }
 
-  /// Gives the leaf the open pixels that it covers. Returns how many stay open.
+  /// Assigns the open pixels that the leaf covers. Returns how many pixels stay open.
   template <bool OnPlane, int N, class Covers>
   WS_INLINE static int take_pixels(const LeafPlaces& law, const Leaf& leaf,
                                    std::uint32_t background, const float (&x)[N],
@@ -467,7 +467,6 @@ struct DeadLeaves {
     return uncovered;
   }
 
-  /// The parameters that the device reads.
   struct Rules {
     Kind kind;
     Law law;

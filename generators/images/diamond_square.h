@@ -1,11 +1,10 @@
-// Plasma by midpoint displacement, the diamond-square way: a grid of 2^n + 1 points a side whose
-// corners are random, and whose other points are the mean of four that are known, displaced by ever
-// less. Backgrounds of generator `ifs`, made by a team in 32-bit cells; host and device.
+// Plasma by midpoint displacement (diamond-square): a grid of 2^n + 1 points per side with random
+// corners; every other point is the mean of four known ones plus a displacement that shrinks per
+// level. Backgrounds of generator `ifs`, made by a team in 32-bit cells; host and device.
 //
 // A. Fournier, D. Fussell, L. Carpenter, "Computer rendering of stochastic models", CACM 25 (1982)
-// 371; amplitudes and edges as the program of C. Anderson, R. Farrell, "Improving fractal
-// pre-training", WACV 2022: 1/2 exp(decay (1 - k)) at level k = 1, 2, ..., and beyond an edge comes
-// the opposite one.
+// 371. Amplitudes and edges as in the program of C. Anderson, R. Farrell, "Improving fractal
+// pre-training", WACV 2022: 1/2 exp(decay (1 - k)) at level k = 1, 2, ..., and periodic edges.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -17,22 +16,22 @@
 
 namespace wellspring::diamond_square {
 
-/// Smallest n with 2^n points and more a side.
+/// Smallest n with 2^n >= side.
 WS_INLINE constexpr int levels_for(int side) {
   int levels = 0;
   while ((1 << levels) < side) ++levels;
   return levels;
 }
-/// Points a side.
+/// Points per side.
 WS_INLINE constexpr int points_for(int levels) {
   return (1 << levels) + 1;
 }
-/// Points of level k are displaced by a number uniform in [-m, m).
+/// Points of level k are displaced by a number uniform in [-m, m); returns m.
 WS_INLINE float amplitude(float decay, int level) {
   return 0.5f * math::exp(decay * static_cast<float>(1 - level));
 }
 
-/// All members: the heights, as bits of f32, row by row. Point (row, column) takes word
+/// All members compute the heights, as bits of f32, row by row. Point (row, column) takes word
 /// p % 4 of rng.block(Purpose::noise, p / 4), p = row * points + column. Ends with a barrier.
 template <class Team>
 WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
@@ -43,7 +42,8 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
 #else
   constexpr int kBlocks = 16;
 #endif
-  // The words lie where the heights will: each is read once, by who replaces it.
+  // The random words are stored in place of the heights: each is read once, by the member that
+  // replaces it.
   for (int piece = team.rank(); 4 * kBlocks * piece < count; piece += team.size()) {
     std::uint32_t words[4][kBlocks];
 #if !WS_DEVICE_CODE && !defined(__CUDACC__)
@@ -91,7 +91,7 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
                    (height(row + step, column - step) + height(row + step, column + step)));
     }
     team.sync();
-    // Of across + 1 points a side, an odd number, every second one.
+    // Every second one of the (across + 1)^2 points, an odd number.
     const int width = across + 1;
     for (int i = team.rank(); i < (width * width - 1) / 2; i += team.size()) {
       const int p = 2 * i + 1, row = p / width * step, column = p % width * step;

@@ -1,10 +1,10 @@
-// The fills of textured leaves, each at its own resolution and at ever lower ones, and what is read
-// of them where a pixel of the image covers one pixel of a fill or many. Host and device.
+// The fills of textured leaves at full and successively halved resolutions, and reads of them where
+// a pixel of the image covers one or more pixels of a fill. Host and device.
 //
 // After L. Williams, "Pyramidal parametrics", SIGGRAPH 1983: each level has half the side of the
-// one before, and a read is linear between two of them. Halves are rounded down, and what a pixel
-// then covers is weighed as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap creation", NVIDIA
-// 2005, so that every level has the mean of the fill and ends where the fill ends.
+// previous one, and a read is linear between two levels. Odd halves are rounded down and weighted
+// as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap creation", NVIDIA 2005, so that every
+// level has the mean of the fill and ends where the fill ends.
 #pragma once
 
 #include "kernels/batch/pixel_run.h"
@@ -16,12 +16,11 @@
 
 namespace wellspring {
 
-/// The fills of one generator at all levels, in memory that others own.
+/// All levels of the fills of one generator; does not own the pixels.
 class FillLevels {
  public:
   static constexpr int kChannels = 3;
 
-  /// Of `count` fills of `side` pixels.
   FillLevels(std::int32_t count, std::int32_t side)
       : count_(count),
         side_(side),
@@ -31,9 +30,9 @@ class FillLevels {
 
   WS_INLINE std::int32_t count() const { return count_; }
   WS_INLINE std::int32_t side() const { return side_; }
-  WS_INLINE int last() const { return last_; }        ///< the level of one pixel; 0 is the fill
-  WS_INLINE float period() const { return period_; }  ///< after which a mirrored fill comes again
-  /// Floats of all fills at one level, and of all that come before it.
+  WS_INLINE int last() const { return last_; }  ///< the level of one pixel; level 0 is the fill
+  WS_INLINE float period() const { return period_; }  ///< period of the mirrored fill
+  /// Floats of all fills at one level; start(): of all levels before it.
   WS_INLINE std::int64_t elements(int level) const {
     const std::int64_t side = side_ >> level;
     return count_ * side * side * kChannels;
@@ -45,17 +44,17 @@ class FillLevels {
   }
   std::int64_t elements() const { return start(last_ + 1); }
 
-  /// [count, side, side, 3] of each level, one level after the other.
+  /// [count, side, side, 3] per level, level after level.
   void bind(const float* pixels) { pixels_ = pixels; }
 
-  /// What one leaf shows: one fill at one level, and where `share` is not 0, that much of the next.
+  /// Source of one leaf's pixels: a fill at one level, mixed with the share `share` of the next.
   struct Cut {
     const float *fine, *coarse;
-    std::int32_t side;               ///< of the finer
-    float fine_ratio, coarse_ratio;  ///< pixels of the level a pixel of the fill
+    std::int32_t side;               ///< side of the finer level
+    float fine_ratio, coarse_ratio;  ///< pixels of the level per pixel of the fill
     float share;
   };
-  /// Where a pixel of the image is as wide as 2^log_width pixels of the fill.
+  /// The cut for image pixels as wide as 2^log_width pixels of the fill.
   WS_INLINE Cut cut(std::uint32_t fill, float log_width) const {
     const float depth = math::clamp(log_width, 0, static_cast<float>(last_));
     const auto level = static_cast<std::int32_t>(depth);
@@ -70,8 +69,8 @@ class FillLevels {
             depth - static_cast<float>(level)};
   }
 
-  /// At a place in pixels of the fill: bilinear, between the centres of a level's pixels; beyond
-  /// its borders the fill is mirrored.
+  /// Value at a place in pixels of the fill: bilinear between the centres of a level's pixels, the
+  /// fill mirrored at its borders.
   WS_INLINE Rgb read(const Cut& cut, float column, float row) const {
     const float x = folded(column), y = folded(row);
     const Rgb fine = between({cut.fine, cut.side}, x * cut.fine_ratio, y * cut.fine_ratio);
@@ -90,19 +89,19 @@ class FillLevels {
       return {pixel[0], pixel[1], pixel[2]};
     }
   };
-  /// Two neighbours of a row or column, and the share of the second.
+  /// Two neighbours in a row or column, and the weight of the second.
   struct Tap {
     std::int32_t first, second;
     float share;
   };
 
-  /// The place within the fill, [0, side], as it is mirrored again and again.
+  /// The place within the mirrored fill, [0, side].
   WS_INLINE float folded(float v) const {
     const float turned = math::fma(-period_, math::floor(v * inverse_), v);
     return math::min(turned, period_ - turned);
   }
   WS_INLINE static Tap tap(std::int32_t side, float v) {
-    // From the centre of the first pixel on; nothing to mix beyond the outermost ones.
+    // Measured from the centre of the first pixel; the outermost half pixels are constant.
     const float place = math::clamp(v - 0.5f, 0, static_cast<float>(side - 1));
     const auto first = static_cast<std::int32_t>(place);
     return {first, first < side - 1 ? first + 1 : first, place - static_cast<float>(first)};
@@ -119,8 +118,8 @@ class FillLevels {
   float period_, inverse_;
 };
 
-/// Map functor: a pixel of each fill at half the side, the mean of what it covers of the level
-/// before. Weights are whole numbers, so no mean lies outside of what it is the mean of.
+/// Map functor: one pixel of a fill at half the side, the mean of what it covers of the previous
+/// level. Weights are whole numbers, so a mean never leaves the range of its values.
 struct HalveFills {
   const float* from;  ///< [count, side, side, 3]
   float* to;          ///< [count, side / 2, side / 2, 3]
@@ -129,7 +128,7 @@ struct HalveFills {
   WS_HD void operator()(std::int64_t index) const {
     const std::int32_t half = side / 2, taps = 2 + side % 2;
     const auto column = static_cast<std::int32_t>(index % half);
-    const std::int64_t line = index / half;  // of all fills
+    const std::int64_t line = index / half;  // over all fills
     const auto row = static_cast<std::int32_t>(line % half);
     const float* const corner =
         from + ((line / half * side + 2 * row) * side + 2 * column) * FillLevels::kChannels;
@@ -148,8 +147,8 @@ struct HalveFills {
   }
 
  private:
-  /// How much of the pixel 2 place + tap lies in the pixel `place`, in parts of which a pixel is
-  /// half and the whole is `side`.
+  /// Part of pixel 2 place + tap that pixel `place` covers; a full pixel counts `half`, and the
+  /// weights add up to `side`.
   WS_HD float weight(std::int32_t place, int tap) const {
     const std::int32_t half = side / 2, odd = side % 2;
     if (tap == 1) return static_cast<float>(half);

@@ -1,14 +1,14 @@
-// Generator `gray_scott`: patterns of the Gray-Scott reaction on a periodic grid; the class is the
-// kind of pattern in Pearson's classification. A sample is one frame of a chain, see
+// Generator `gray_scott`: patterns of the Gray-Scott reaction on a periodic grid; class: type of
+// pattern in Pearson's classification. A sample is one frame of a chain, see
 // kernels/emission/fields.h. Host and device.
 //
 //   u' = Du lap u - u v^2 + F (1 - u)        v' = Dv lap v + u v^2 - (F + k) v
 //
 // Source: J. E. Pearson, "Complex patterns in a simple system", Science 261 (1993) 189: explicit
-// Euler with steps of one unit of time, the five-point Laplacian, Du = 2e-5 and Dv = 1e-5 on cells
-// of 2.5 / 256, beginning with u = 1, v = 0 and a square at u = 1/2, v = 1/4 with one percent of
-// noise. Several smaller squares in place of his one of 20 cells fill the grid sooner. The points
-// (F, k) lie inside the regions of his figure 3.
+// Euler with unit time steps, the five-point Laplacian, Du = 2e-5 and Dv = 1e-5 on cells of
+// 2.5 / 256, starting from u = 1, v = 0 with a square at u = 1/2, v = 1/4 with one percent noise.
+// Several smaller squares instead of his single one of 20 cells fill the grid sooner. The points
+// (F, k) are inside the regions of his figure 3.
 #pragma once
 
 #include "core/config/params.h"
@@ -26,23 +26,23 @@
 
 namespace wellspring {
 
-/// The rule, as a field functor.
+/// The equations, as a field functor.
 struct GrayScottField {
   static constexpr int kPlanes = 2;  ///< u, v
   static constexpr int kShown = 1;
   static constexpr int kPatterns = 12;
 
-  // In cells squared a step: 2e-5 / (2.5 / 256)^2, and half of it.
+  // In squared cells per step: 2e-5 / (2.5 / 256)^2, and half of it.
   static constexpr float kDiffusionU = 0.2097152f;
   static constexpr float kDiffusionV = 0.1048576f;
 
-  float spread = 1;          ///< of F and k within a pattern, relative to kSpreadFeed, kSpreadKill
-  float squares = 5e-4f;     ///< a cell
-  std::int32_t square = 10;  ///< their side, cells
+  float spread = 1;       ///< spread of F and k per pattern, relative to kSpreadFeed, kSpreadKill
+  float squares = 5e-4f;  ///< squares per cell
+  std::int32_t square = 10;  ///< side of a square, cells
 
   struct Chain {
     std::int32_t pattern = 0;
-    float feed = 0, kill = 0;  ///< a unit of time
+    float feed = 0, kill = 0;  ///< per unit of time
   };
 
   WS_INLINE Chain chain(SampleRng rng) const {
@@ -50,7 +50,7 @@ struct GrayScottField {
                                         0.034f, 0.038f, 0.046f, 0.058f, 0.028f, 0.050f};
     constexpr float kKill[kPatterns] = {0.0500f, 0.0470f, 0.0550f, 0.0590f, 0.0550f, 0.0590f,
                                         0.0630f, 0.0610f, 0.0594f, 0.0630f, 0.0618f, 0.0650f};
-    // Half the widths of a square that stays inside every region.
+    // Half widths of a rectangle in (F, k) that is inside every region.
     constexpr float kSpreadFeed = 5e-4f, kSpreadKill = 2e-4f;
     Chain chain;
     chain.pattern =
@@ -68,7 +68,7 @@ struct GrayScottField {
     return chain;
   }
 
-  /// Squares of a grid; one at least.
+  /// Number of squares of a grid; at least one.
   WS_INLINE std::int32_t squares_of(std::int32_t side) const {
     const float count = math::floor(squares * static_cast<float>(side) * static_cast<float>(side));
     return count < 1 ? 1 : static_cast<std::int32_t>(count);
@@ -168,25 +168,25 @@ struct GrayScott {
     static const auto rows =
         ParamTable<Params>("gray_scott")
             .integer("cells", &Params::cells, {1, 1024}, "cells",
-                     "side of the periodic grid; a pixel shows a cell, so a smaller image is a "
-                     "window of the grid, and a larger one repeats it; below 64 cells chains of "
-                     "some classes die out, below 12 all",
+                     "side of the periodic grid; one cell per pixel, so a smaller image is a "
+                     "window of the grid and a larger one repeats it; below 64 cells chains of "
+                     "some classes die out, below 12 of all",
                      "256 in Pearson, Science 261 (1993) 189")
             .integer("lanes", &Params::lanes, {1, 4096}, "chains",
-                     "under way at once: sample i is a frame of lane i modulo lanes")
-            .integer("frames", &Params::frames, {1, 4096}, "frames", "shown of each chain")
+                     "concurrent chains: sample i is a frame of lane i modulo lanes")
+            .integer("frames", &Params::frames, {1, 4096}, "frames", "number of frames per chain")
             .integer("warm_up", &Params::warm_up, {0, 1000000}, "steps",
-                     "of one unit of time before the first frame", "200000 in Pearson 1993")
-            .integer("stride", &Params::stride, {1, 100000}, "steps", "between frames")
+                     "unit time steps before the first frame", "200000 in Pearson 1993")
+            .integer("stride", &Params::stride, {1, 100000}, "steps", "steps between frames")
             .real("spread", &Params::spread, {0, 1}, "",
-                  "of F (1: 5e-4) and k (1: 2e-4) about the point of the class")
+                  "spread of F (1: 5e-4) and k (1: 2e-4) about the values of the class")
             .real("squares", &Params::squares, {0, 0.01}, "1 / cell",
-                  "perturbed squares at the beginning of a chain; one at least")
-            .integer("square", &Params::square, {1, 1024}, "cells", "their side",
+                  "perturbed squares at the start of a chain; at least one")
+            .integer("square", &Params::square, {1, 1024}, "cells", "side of a square",
                      "20 in Pearson 1993")
             .choice("palette", &Params::palette,
                     {{"colour", Palette::colour}, {"grey", Palette::grey}},
-                    "a gradient between two colours of the chain's own, or grey");
+                    "colour: a gradient between two random colours per chain; grey: grey levels");
     return rows;
   }
 
@@ -195,26 +195,25 @@ struct GrayScott {
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "gray_scott";
-    info.summary = "Patterns of the Gray-Scott reaction; the class is Pearson's kind of pattern";
+    info.summary = "Patterns of the Gray-Scott reaction; class: Pearson's type of pattern";
     info.reference = "Pearson, Complex patterns in a simple system, Science 261 (1993) 189";
     info.classes = {"alpha", "beta",  "gamma", "delta", "epsilon", "zeta",
                     "eta",   "theta", "iota",  "kappa", "lambda",  "mu"};
     info.latents = {
-        {"feed", "F: rate at which u flows in, and u and v flow out", "1 / time", 0.0115f, 0.0585f},
-        {"kill", "k: rate at which v decays", "1 / time", 0.0468f, 0.0652f},
-        {"time", "age of the reaction: steps of length 1", "time",
+        {"feed", "F: inflow rate of u, and outflow rate of u and v", "1 / time", 0.0115f, 0.0585f},
+        {"kill", "k: decay rate of v", "1 / time", 0.0468f, 0.0652f},
+        {"time", "time since the start of the reaction, unit steps", "time",
          static_cast<float>(params.warm_up),
          static_cast<float>(params.warm_up + (params.frames - 1) * params.stride)}};
     const GrayScottField field = field_of(params);
     const std::int64_t width = params.square < params.cells ? params.square : params.cells;
-    // The chain of a sample may have to be begun anew: its numbers, its squares and their noise; so
-    // may the one after it, beside it.
+    // A sample may restart its chain (parameters, squares and their noise); so may its neighbour.
     const std::int64_t begin = 2 + field.squares_of(params.cells) * (1 + width * width);
     info.draws = {.scene = 5 + 2 * begin, .cached = true};
     return info;
   }
 
-  /// A window of the grid, and the colours of no v and of much.
+  /// A window of the grid, and the colours for no v and for the most v.
   struct Scene {
     std::int32_t x0, y0;
     Rgb low, high;
@@ -222,9 +221,9 @@ struct GrayScott {
 
   explicit GrayScott(const Params& params) : params_(params) {}
 
-  /// Of 120 chains of the defaults, seen at 2000 steps, have died out or gone flat: 120 of 120 at
-  /// 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all of alpha and epsilon: one square is too
-  /// little for them), 1 at 64.
+  /// Chains that died out or went flat, of 120 with the defaults after 2000 steps: 120 at 10 cells,
+  /// 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all of alpha and epsilon, for which one square is too
+  /// little), 1 at 64.
   std::vector<std::string> notes(SampleShape) const {
     if (params_.cells >= 64) return {};
     return {
@@ -251,8 +250,7 @@ struct GrayScott {
     Scene scene;
     scene.x0 = static_cast<std::int32_t>(draw.integer(side));
     scene.y0 = static_cast<std::int32_t>(draw.integer(side));
-    // Dark where there is no v and light where there is much: each channel keeps a contrast of a
-    // half at least.
+    // Dark without v, light with much v: each channel has a contrast of at least 1/2.
     scene.low = {draw.uniform(0, 0.25f), draw.uniform(0, 0.25f), draw.uniform(0, 0.25f)};
     scene.high = {draw.uniform(0.75f, 1), draw.uniform(0.75f, 1), draw.uniform(0.75f, 1)};
     if (params_.palette == Palette::grey) {

@@ -7,16 +7,16 @@
 
 namespace wellspring {
 
-/// How much of red, green and blue there is in a pure hue, in sextants of [0, 6): each over the
-/// circle is a trapezium (A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978).
+/// Red, green and blue of a pure hue, in sextants of [0, 6): each is a trapezium over the circle
+/// (A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978).
 WS_INLINE Rgb hue_primaries(float sextants) {
   return {math::clamp(math::abs(sextants - 3) - 1, 0.f, 1.f),
           math::clamp(2 - math::abs(sextants - 2), 0.f, 1.f),
           math::clamp(2 - math::abs(sextants - 4), 0.f, 1.f)};
 }
 
-/// A colour of this hue, in turns of any size (0 red, 1 / 3 green, 2 / 3 blue); `white` is what the
-/// channels have in common, in [0, 1], and `value` the largest channel.
+/// Colour of a hue in turns of any size (0 red, 1/3 green, 2/3 blue); `white`, in [0, 1], is the
+/// common part of the channels, and `value` the largest channel.
 WS_INLINE Rgb hue_colour(float hue, float white, float value) {
   const Rgb pure = hue_primaries(6 * math::fract(hue));
   return {value * math::lerp(white, 1, pure.r), value * math::lerp(white, 1, pure.g),

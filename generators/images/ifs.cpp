@@ -16,21 +16,20 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// 200,000 points on 362x362 pixels, of which 224x224 are seen, at any size.
+/// 200,000 points on 362x362 pixels, of which 224x224 are visible, at any size.
 Settings fractaldb(std::string categories) {
   return {{"categories", std::move(categories)}, {"weight_step", "0.4"}, {"patches", "10"},
           {"keep_degenerate", "true"},           {"points", "200000"},   {"picture", "1.616"}};
 }
 constexpr const char* kAsPublished =
-    "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, but for the categories";
-/// The same with the published categories.
+    "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, with our own categories";
 Settings official(std::string categories) {
   Settings settings = fractaldb(std::move(categories));
   settings.emplace_back("search", "official");
   return settings;
 }
 
-/// 100,000 points at any size; no margin around them.
+/// 100,000 points at any size, without a margin.
 Settings svd(std::string categories) {
   return {{"mode", "svd"},
           {"categories", std::move(categories)},
@@ -38,7 +37,7 @@ Settings svd(std::string categories) {
           {"palette", "colour"},
           {"margin", "0"}};
 }
-/// One drawing of 100,000 points, with 6 of 512 pixels around them.
+/// One drawing of 100,000 points, with a margin of 6 of 512 pixels.
 Settings one_parameter(std::string categories) {
   return {{"mode", "one_parameter"}, {"categories", std::move(categories)},
           {"perturbation", "0.1"},   {"sigma", "4"},
@@ -58,61 +57,62 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   {{"fractaldb", Mode::fractaldb},
                    {"svd", Mode::svd},
                    {"one_parameter", Mode::one_parameter}},
-                  "family of systems: random affine maps, chosen by how much they fill; "
-                  "contractions, by their singular values; perturbations of one of those")
+                  "fractaldb: random affine maps, selected by filling rate; svd: contractions, "
+                  "from their singular values; one_parameter: perturbations of one such system")
           .integer("categories", &Params::categories, {1, 100000}, "",
                    "number of classes; class k does not depend on it",
                    "FractalDB-60, -1k and -10k: 60, 1000, 10000")
           .integer("category_seed", &Params::category_seed, {0}, "",
-                   "of the random systems; the same classes under every seed of samples")
+                   "seed of the systems, independent of the seed of the samples")
           .real("rate", &Params::rate, {0.01, 0.25}, "share of pixels",
-                "filling rate that a class needs, of 512x512 pixels by 100,000 points",
+                "minimum filling rate of a class: share of 512x512 pixels hit by 100,000 points",
                 "FractalDB: 0.2")
           .only_where(kFractalDb, "mode: fractaldb")
           .real("weight_step", &Params::weight_step, {0, 0.5}, "",
                 "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
-                "FractalDB: 0.4 (0.1 where its program is not told)")
+                "FractalDB: 0.4 (default of its program: 0.1)")
           .only_where(kFractalDb, "mode: fractaldb")
           .flag("keep_degenerate", &Params::keep_degenerate,
-                "keep variations that diverge or leave almost nothing to see", "FractalDB: true")
+                "keep variations that diverge or show almost nothing", "FractalDB: true")
           .only_where(kFractalDb, "mode: fractaldb")
           .real("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
                 "filling rate below which a variation counts as degenerate")
           .only_where(kFractalDb, "mode: fractaldb")
           .integer("patches", &Params::patches, {0, 1000000}, "",
-                   "drawings of each variation: their points and patches; 0: fresh every sample",
-                   "FractalDB: 10, whose points are the same in all")
+                   "distinct drawings (points and patches) per variation; 0: a new one per sample",
+                   "FractalDB: 10, all with the same points")
           .choice("stamp", &Params::stamp, {{"patch", Stamp::patch}, {"point", Stamp::point}},
-                  "what is drawn at a point: a random 3x3 patch, which hides what lies below, or "
-                  "its pixel",
+                  "patch: a random opaque 3x3 patch per point; point: a single pixel",
                   "FractalDB: patch")
           .choice("palette", &Params::palette,
                   {{"grey", Palette::grey}, {"colour", Palette::colour}},
-                  "grey: 127 of 255; colour: a hue by the point's number", "FractalDB: grey")
+                  "grey: 127 of 255; colour: hue from the point's number", "FractalDB: grey")
           .integer("points", &Params::points, {0, ifs::kMostPoints}, "",
-                   "0: as densely as published, 200,000 on 362x362 pixels of the picture",
+                   "number of points; 0: the published density, 200,000 on 362x362 pixels of the "
+                   "picture",
                    "FractalDB: 200,000 at 362 pixels")
           .real("picture", &Params::picture, {1, 4}, "image side",
-                "side of the whole picture; above 1 a random part of it is seen",
-                "FractalDB is trained on 224 of 362 pixels: 1.616")
-          .real("margin", &Params::margin, {0, 0.25}, "picture side", "left free around the points",
+                "side of the whole picture; above 1 a random part of it is visible",
+                "FractalDB trains on 224 of 362 pixels: 1.616")
+          .real("margin", &Params::margin, {0, 0.25}, "picture side", "margin around the points",
                 "FractalDB: 6 of 362 pixels")
           .integer("walkers", &Params::walkers, {1, 65536}, "",
-                   "points that wander at the same time, at most one for four that are drawn")
+                   "concurrent walkers, at most a quarter of the points")
           .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                   "steps of each walker that are not drawn")
-          .integer("maps_low", &Params::maps_low, {2, 7}, "", "mode svd: least number of maps",
+                   "initial steps of each walker that are not drawn")
+          .integer("maps_low", &Params::maps_low, {2, 7}, "", "mode svd: smallest number of maps",
                    "Anderson and Farrell: 2")
           .only_where(kSvd, "mode: svd")
           .integer("maps_high", &Params::maps_high, {2, 7}, "", "mode svd: largest number of maps",
                    "Anderson and Farrell: 4")
           .only_where(kSvd, "mode: svd")
           .integer("jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
-                   "mode svd: variations of a class in which one map is multiplied by 0.8 to 1.1",
-                   "Anderson and Farrell: another one every sample")
+                   "mode svd: variations of a class, in which one map is multiplied by 0.8 to 1.1",
+                   "Anderson and Farrell: a new one per sample")
           .only_where(kSvd, "mode: svd")
           .real("shift", &Params::shift, {0, 1}, "box side",
-                "mode svd: the window's centre is up to this far from that of the points' box",
+                "mode svd: largest offset of the window's centre from that of the points' bounding "
+                "box",
                 "Anderson and Farrell: 0.2")
           .only_where(kSvd, "mode: svd")
           .real("zoom_low", &Params::zoom_low, {0.1, 10}, "box side",
@@ -123,23 +123,22 @@ const ParamTable<Ifs::Params>& Ifs::table() {
           .only_where(kSvd, "mode: svd")
           .choice("background", &Params::background,
                   {{"plasma", Background::plasma}, {"black", Background::black}},
-                  "mode svd: what no point covers", "Anderson and Farrell: plasma")
+                  "mode svd: background of the points", "Anderson and Farrell: plasma")
           .only_where(kSvd, "mode: svd")
-          .real(
-              "sigma", &Params::sigma, {3, 5}, "",
-              "mode one_parameter: weighted sum s1 + 2 s2 of the system's singular values, +- 0.1",
-              "1p-frac: 4.0 (3.5 where its program is not told)")
+          .real("sigma", &Params::sigma, {3, 5}, "",
+                "mode one_parameter: sum of s1 + 2 s2 over the system's maps (singular values), +- "
+                "0.1",
+                "1p-frac: 4.0 (default of its program: 3.5)")
           .only_where(kOneParameter, "mode: one_parameter")
           .real("perturbation", &Params::perturbation, {0, 0.5}, "",
-                "mode one_parameter: D; a class multiplies each coefficient by U(1 - D, 1 + D)",
+                "mode one_parameter: D; each class multiplies the coefficients by U(1 - D, 1 + D)",
                 "1p-frac: 0.1")
           .only_where(kOneParameter, "mode: one_parameter")
-          .choice(
-              "search", &Params::search,
-              {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
-              "mode fractaldb: whose systems; own: each class by itself; official: those of the "
-              "published search under NumPy's seed `category_seed`",
-              "FractalDB-1k: official, its seed 1")
+          .choice("search", &Params::search,
+                  {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
+                  "mode fractaldb. own: independent search per class; official: the systems of the "
+                  "published search with NumPy seed `category_seed`",
+                  "FractalDB-1k: official, seed 1")
           .only_where(kFractalDb, "mode: fractaldb")
           .preset("fractaldb-60", fractaldb("60"), kAsPublished)
           .preset("fractaldb-1k", fractaldb("1000"), kAsPublished)
@@ -148,9 +147,9 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, with the "
                   "published categories")
           .preset("fractal-svd-1k", svd("1000"),
-                  "windows, hues and plasma of Anderson and Farrell, WACV 2022; systems of our own")
+                  "windows, hues and plasma of Anderson and Farrell, WACV 2022; our own systems")
           .preset("1p-frac-1k", one_parameter("1000"),
-                  "D = 0.1; Nakamura et al., ECCV 2024, but for the system");
+                  "D = 0.1; Nakamura et al., ECCV 2024, with our own system");
   return rows;
 }
 
@@ -159,16 +158,16 @@ Ifs::Ifs(const Params& params)
   constexpr std::int64_t kLargestSeed = std::numeric_limits<std::uint32_t>::max();
   if (params.search == ifs::Search::official && params.category_seed > kLargestSeed) {
     fail(ErrorKind::config,
-         {fmt::format("ifs: category_seed is {} beside search official", params.category_seed),
+         {fmt::format("ifs: category_seed is {} with search official", params.category_seed),
           "NumPy's generator is seeded by 32 bits",
-          fmt::format("set it to {} or less; published is 1", kLargestSeed)});
+          fmt::format("use {} or less; the published seed is 1", kLargestSeed)});
   }
   table().expect_ordered(params, {"maps", "zoom"});
 }
 
 namespace {
 
-/// How many systems a class has.
+/// Number of systems per class.
 int variations(const Ifs::Params& params) {
   switch (params.mode) {
     case Ifs::Mode::fractaldb:
@@ -186,7 +185,7 @@ int variations(const Ifs::Params& params) {
 SampleInfo Ifs::describe(const Params& params) {
   SampleInfo info;
   info.name = "ifs";
-  info.summary = "Attractors of random affine maps; the class is the maps (FractalDB)";
+  info.summary = "Attractors of random affine maps (FractalDB); class: the system of maps";
   constexpr const char* kReferences[] = {
       "Kataoka et al., Pre-training without natural images, ACCV 2020",
       "Anderson and Farrell, Improving fractal pre-training, WACV 2022",
@@ -196,38 +195,39 @@ SampleInfo Ifs::describe(const Params& params) {
   for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
   const auto last = [](int count) { return static_cast<float>(count > 0 ? count - 1 : 0); };
   const float part = params.picture > 1 ? 1.0f : 0.0f;
-  info.latents = {
-      {"variation", "which of the variations of the class's maps", "", 0, last(variations(params))},
-      {"drawing", "which of the random patches drawn at every point", "", 0, last(params.patches)},
-      {"flip_x", "1: mirrored left to right", "", 0, 1, LatentRole::unmapped},
-      {"flip_y", "1: mirrored top to bottom", "", 0, 1, LatentRole::unmapped},
-      {"part_x", "where the part seen begins: 0 left, 1 right; 0 where all is seen", "", 0, part,
-       LatentRole::unmapped},
-      {"part_y", "likewise: 0 top, 1 bottom", "", 0, part, LatentRole::unmapped}};
+  info.latents = {{"variation", "variation of the class's maps", "", 0, last(variations(params))},
+                  {"drawing", "drawing of the variation", "", 0, last(params.patches)},
+                  {"flip_x", "1: mirrored left to right", "", 0, 1, LatentRole::unmapped},
+                  {"flip_y", "1: mirrored top to bottom", "", 0, 1, LatentRole::unmapped},
+                  {"part_x", "position of the visible part: 0 left, 1 right; 0 if all is visible",
+                   "", 0, part, LatentRole::unmapped},
+                  {"part_y", "position of the visible part: 0 top, 1 bottom; 0 if all is visible",
+                   "", 0, part, LatentRole::unmapped}};
   info.high = params.palette == Palette::grey ? kGrey : 191.0f / 255;
   if (counts) {
     info.high = 1;
     const auto role = LatentRole::unmapped;
     const std::vector<LatentInfo> more = {
         {"transposed", "1: mirrored about a diagonal, before the flips", "", 0, 1, role},
-        {"shift_x", "of the window along the fractal's own x axis, of the points' box", "box side",
-         -params.shift, params.shift, role},
-        {"shift_y", "likewise along its y axis", "box side", -params.shift, params.shift, role},
-        {"zoom_x", "side of the window along the fractal's own x axis", "box side", params.zoom_low,
+        {"shift_x", "offset of the window along the fractal's x axis", "box side", -params.shift,
+         params.shift, role},
+        {"shift_y", "offset of the window along the fractal's y axis", "box side", -params.shift,
+         params.shift, role},
+        {"zoom_x", "side of the window along the fractal's x axis", "box side", params.zoom_low,
          params.zoom_high, role},
-        {"zoom_y", "likewise along its y axis", "box side", params.zoom_low, params.zoom_high,
-         role},
-        {"mask", "the patch of all points, a bit a pixel", "", 1, 511},
+        {"zoom_y", "side of the window along the fractal's y axis", "box side", params.zoom_low,
+         params.zoom_high, role},
+        {"mask", "patch of all points, one bit per pixel", "", 1, 511},
         {"hue",
-         "of a pixel that is hardly covered, 2 degrees a unit; it grows by 255 units to the "
-         "most covered one",
+         "hue at zero coverage, in units of 2 degrees; increases by 255 units to the largest "
+         "coverage",
          "", 0, 255, LatentRole::colour},
-        {"saturation", "of the points", "", 0.3f, 1, LatentRole::colour},
-        {"value", "of the points", "", 0.5f, 1, LatentRole::colour},
-        {"decay", "how fast the background's heights become smoother, a level", "", 0.4f, 0.8f}};
+        {"saturation", "saturation of the points", "", 0.3f, 1, LatentRole::colour},
+        {"value", "value (HSV) of the points", "", 0.5f, 1, LatentRole::colour},
+        {"decay", "decay rate of the background's amplitudes per level", "", 0.4f, 0.8f}};
     info.latents.insert(info.latents.end(), more.begin(), more.end());
   }
-  // A block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
+  // One block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = counts ? 7 : 2;
   info.draws.part = walkers * ((params.burn_in + 8) / 4);
@@ -238,7 +238,7 @@ SampleInfo Ifs::describe(const Params& params) {
                                                      params.picture * params.picture);
   }
   if (counts && params.background == Background::plasma) {
-    // A word a point of a grid whose side is up to twice the image's.
+    // A word per point of a grid whose side is up to twice the image's.
     info.draws.pixel += 1;
     info.draws.part += 16;
   }
@@ -249,9 +249,9 @@ std::int64_t Ifs::cells(SampleShape shape) const {
   constexpr int kLargest = 2048;
   if (shape.height > kLargest || shape.width > kLargest) {
     fail(ErrorKind::config,
-         {fmt::format("ifs: images of {}x{} pixels are not possible", shape.width, shape.height),
-          "points are numbered by the upper 23 bits of a cell, and such images need more",
-          fmt::format("give a side of at most {} pixels", kLargest)});
+         {fmt::format("ifs: images of {}x{} pixels are too large", shape.width, shape.height),
+          "a point's number has 23 bits, and such images need more points",
+          fmt::format("use sides of at most {} pixels", kLargest)});
   }
   const std::int64_t bordered =
       std::int64_t{shape.height + 2 * kBorder} * (shape.width + 2 * kBorder);
@@ -274,7 +274,7 @@ ifs::CategorySpec category_spec(const Ifs::Params& params) {
   return spec;
 }
 
-/// The parts of a table one behind another.
+/// Visits the parts of a table in their stored order.
 template <class Table, class Visit>
 void visit_parts(Table& table, const Visit& visit) {
   visit(std::span(table.categories));
@@ -324,8 +324,8 @@ ifs::CategoryTable Ifs::Tables::make(Progress* progress) const {
 
 std::vector<std::string> Ifs::Tables::prepare(TableCache& cache) {
   const auto bytes = cache.get(key(), [&] {
-    // Seconds for those that are known, minutes for a search: to be seen on a terminal, and
-    // elsewhere once it has lasted ten seconds.
+    // A search takes minutes, known categories take seconds: progress is shown on a terminal, and
+    // elsewhere after ten seconds.
     Progress::Options options;
     options.title = "ifs: categories";
     options.total = static_cast<std::uint64_t>(params_.categories);

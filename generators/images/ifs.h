@@ -1,19 +1,19 @@
-// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game. Called through
-// the registry; host and device. A class is a system of affine maps; modes differ in which:
+// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game; class: a
+// system of affine maps, by mode:
 //
-// fractaldb      2 to 7 random maps that fill enough of a picture, in 25 variations of their
-//                coefficients and four flips, with a random 3x3 patch at every point. H. Kataoka et
+// fractaldb      2 to 7 random maps whose attractor fills enough of the image, in 25 weight
+//                variations and four flips, with a random 3x3 patch at every point. H. Kataoka et
 //                al., "Pre-training without natural images", ACCV 2020.
-// svd            contractions made of their singular values, in jittered windows: how often a pixel
-//                is hit is a hue, in front of a plasma (ifs_counts.h). C. Anderson, R. Farrell,
-//                "Improving fractal pre-training", WACV 2022.
+// svd            contractions built from singular values, in jittered windows; hue: points
+//                per pixel; background: plasma (ifs_counts.h). C. Anderson, R. Farrell, "Improving
+//                fractal pre-training", WACV 2022.
 // one_parameter  small perturbations of one such system, drawn as in mode fractaldb. R. Nakamura et
 //                al., "Scaling backwards: minimal synthetic pre-training?", ECCV 2024.
 //
-// What differs from them, and from the programs published with them: systems are our own
-// (ifs_categories.h, ifs_svd.h) unless FractalDB's are asked for (ifs_official.h); points come from
-// many walkers that begin on the attractor, and each sample draws its own; patches are centred on
-// their points; variations that diverge or leave almost nothing to see are drawn again.
+// Differences from the papers and their programs: systems are our own (ifs_categories.h, ifs_svd.h)
+// unless FractalDB's are requested (ifs_official.h); points come from many walkers that start on
+// the attractor, drawn per sample; patches are centred on their points; variations that diverge or
+// show almost nothing are redrawn. Called through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -71,25 +71,25 @@ struct Ifs {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 16;
-  /// Of them, those that modes fractaldb and one_parameter have.
+  /// Latents of modes fractaldb and one_parameter; mode svd has all.
   static constexpr int kFewLatents = 6;
-  /// Published density of points, per pixel of the picture: of the modes, in their order.
+  /// Published density of points per pixel of the picture; kDensities: by mode.
   static constexpr float kDensity = 200000.0f / (362.0f * 362.0f);
   static constexpr float kDensities[] = {kDensity, 100000.0f / (224 * 224),
                                          100000.0f / (512 * 512)};
-  /// The grey of the published pictures, of 255.
+  /// Grey level of the published pictures.
   static constexpr float kGrey = 127.0f / 255;
 
   static SampleInfo describe(const Params& params);
 
-  /// What the device reads of categories.
+  /// Tables of categories that the device reads.
   struct Rows {
     const ifs::Category* category = nullptr;
-    const ifs::Window* window = nullptr;  ///< ifs::kVariations of each category
-    const ifs::Jitter* jitter = nullptr;  ///< likewise, in mode svd
+    const ifs::Window* window = nullptr;  ///< ifs::kVariations per category
+    const ifs::Jitter* jitter = nullptr;  ///< ifs::kVariations per category, mode svd only
   };
 
-  /// The categories and their windows, found once and kept on disk.
+  /// The categories and their windows, computed once and cached on disk.
   class Tables {
    public:
     explicit Tables(const Params& params);
@@ -97,7 +97,6 @@ struct Ifs {
     void plan(MemoryPlan& memory);
     void load(Stream& stream);
     void bind(Ifs& functor) const { functor.read(rows()); }
-    /// What is loaded.
     Rows rows() const { return {category_.data(), window_.data(), jitter_.data()}; }
 
    private:
@@ -118,19 +117,19 @@ struct Ifs {
     ifs::Placing placing;
     SampleRng rng;
     std::int32_t width, height;
-    ifs::CountStyle style;  ///< mode svd, as is what follows
+    ifs::CountStyle style;  ///< this and the following: mode svd
     ifs::GroundStyle ground;
-    SampleRng own;  ///< of the background
+    SampleRng own;  ///< random numbers of the background
   };
 
-  /// Error (config) for parameters that contradict each other.
+  /// Error (config): parameters contradict each other.
   explicit Ifs(const Params& params);
 
-  // The canvas: the image's pixels and a border of one cell, whose patches reach into the image.
-  // Behind them, in mode svd: the largest count, then the heights of the background.
+  // The canvas: the image's pixels and a border of one cell, whose patches reach into the image. In
+  // mode svd the largest count and the heights of the background follow.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
-  /// Error (config) where the image is too large for the published density of points.
+  /// Error (config): the image is too large for the published density of points.
   std::int64_t cells(SampleShape shape) const;
   /// One team moves 512 walkers at once.
   int painters() const { return (params_.walkers + 511) / 512; }
@@ -153,7 +152,7 @@ struct Ifs {
     Scene scene;
     scene.width = key.shape.width;
     scene.height = key.shape.height;
-    // A numbered drawing is the same for every sample that has its number.
+    // A numbered drawing is the same for all samples with its number.
     scene.rng = params_.patches == 0 ? key.rng
                                      : SampleRng{static_cast<std::uint64_t>(params_.category_seed),
                                                  ifs::kDrawings + drawing};
@@ -244,14 +243,14 @@ struct Ifs {
     }
   }
 
-  /// The colour of a pixel; black beyond the image.
+  /// The colour of a pixel; black outside the image.
   WS_INLINE Rgb texel(const Scene& scene, const Cell* cells, int x, int y) const {
     if (x < 0 || x >= scene.width || y < 0 || y >= scene.height) return {};
     return colour_of(scene, cells, seen(scene, cells + cell_of(scene, x, y)), x, y);
   }
 
-  /// The colour of point number t: 128 hues around the circle of HSV with value and saturation of
-  /// 3/4, in whole steps of 1/255, as published (red and blue included, which change places there).
+  /// Colour of point number t: 128 hues around the HSV circle with value and saturation of 3/4, in
+  /// whole steps of 1/255, as published (including its swap of red and blue).
   WS_INLINE static Rgb hue_of(std::uint32_t t) {
     const std::uint32_t turn = (t % 128) * 6;
     const std::uint32_t sextant = turn / 128;
@@ -277,7 +276,7 @@ struct Ifs {
     }
   }
 
-  /// Points of a square picture of which `side` pixels are seen, as densely as published.
+  /// Points of a square picture of which `side` pixels are visible, at the published density.
   WS_INLINE static std::int32_t points_by_size(int side, float picture, float density = kDensity) {
     const float across = static_cast<float>(side) * picture;
     const float count = math::floor(math::fma(density * across, across, 0.5f));
@@ -303,8 +302,7 @@ struct Ifs {
     return diamond_square::levels_for(scene.height > scene.width ? scene.height : scene.width);
   }
 
-  /// What mode svd draws beside what all do: its window, and into the scene the jittered system,
-  /// patch and colours.
+  /// Draws what only mode svd has: the window, and the scene's jittered system, patch and colours.
   WS_INLINE ifs::Window draw_counts(const SampleRng& rng, const ifs::Jitter& jitter,
                                     const ifs::Window& box, Scene& scene,
                                     Truth<kLatents>& truth) const {
@@ -341,15 +339,15 @@ struct Ifs {
     return transposed ? ifs::transposed(window) : window;
   }
 
-  /// The number + 1 of the point that is seen in the pixel of a cell, or in mode svd of those that
-  /// are; 0 for none.
+  /// The number + 1 of the point visible in the pixel of a cell, in mode svd the number of points
+  /// covering it; 0: none.
   WS_INLINE std::uint32_t seen(const Scene& scene, const Cell* centre) const {
     const int stride = scene.width + 2 * kBorder;
     if (params_.mode == Mode::svd) return ifs::covering(centre, stride, scene.style.mask);
     if (params_.stamp == Stamp::point) return *centre >> ifs::kMaskBits;
     return ifs::seen_patch(centre, stride);
   }
-  /// Of a pixel of the image in which that is seen.
+  /// Colour of a pixel for a result of seen().
   WS_INLINE Rgb colour_of(const Scene& scene, const Cell* cells, std::uint32_t point, int x,
                           int y) const {
     if (params_.mode == Mode::svd) return count_colour(scene, cells, point, x, y);
@@ -375,7 +373,7 @@ struct Ifs {
   }
   WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
 
-  /// Scale and offset, in cells, of one axis: the window fills the picture but for its margin.
+  /// Scale and offset, in cells, of one axis: the window fills the picture except for its margin.
   WS_INLINE void place(float side, float low, float high, float part, bool flipped, float& scale,
                        float& offset) const {
     const float whole = side * params_.picture;
@@ -384,7 +382,7 @@ struct Ifs {
   }
 
   Params params_;
-  float density_ = kDensity;  ///< of points, per pixel of the picture
+  float density_ = kDensity;  ///< points per pixel of the picture
   Rows rows_;
 };
 

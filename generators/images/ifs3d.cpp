@@ -17,43 +17,43 @@ const ParamTable<Ifs3d::Params>& Ifs3d::table() {
                    "number of classes; class k does not depend on it",
                    "ExFractalDB-1k, -21k: 1000, 21000")
           .integer("category_seed", &Params::category_seed, {0}, "",
-                   "of the random systems; the same classes under every seed of samples")
+                   "seed of the systems, independent of the seed of the samples")
           .real("variance", &Params::variance, {0.001, 0.2}, "",
-                "of the points along each axis, that a class exceeds in a range of -1 to 1",
-                "ExFractalDB: 0.05 (0.15 where its program is not told)")
+                "minimum variance of a class's points along each axis, scaled to [-1, 1]",
+                "ExFractalDB: 0.05 (default of its program: 0.15)")
           .choice("views", &Params::views, {{"twelve", Views::twelve}, {"random", Views::random}},
-                  "where the camera stands: in twelve places around the upright axis, or anywhere",
+                  "camera positions: twelve around the vertical axis, or random directions",
                   "MV-FractalDB: twelve; ExFractalDB: random")
           .real("jitter", &Params::jitter, {0, 15}, "degrees",
-                "views: twelve; by how much an angle differs from its place",
-                "the published program's pi, meant as radians")
+                "views: twelve; largest deviation of a view's angle",
+                "the published program: pi, intended as radians")
           .only_where([](const Params& p) { return p.views == Views::twelve; }, "views: twelve")
           .real("elevation", &Params::elevation, {0, 90}, "degrees",
                 "views: random; largest angle above or below the horizon")
           .only_where([](const Params& p) { return p.views == Views::random; }, "views: random")
           .choice("palette", &Params::palette,
                   {{"white", Palette::white}, {"depth", Palette::depth}},
-                  "white points, or the nearer the brighter", "both: white")
+                  "white: white points; depth: nearer points are brighter", "both: white")
           .integer("points", &Params::points, {0, kMostPoints}, "",
-                   "0: as densely as published, 10,000 on 224x224 pixels",
+                   "number of points; 0: the published density, 10,000 on 224x224 pixels",
                    "both: 10,000 at 224 pixels")
           .integer("walkers", &Params::walkers, {1, 65536}, "",
-                   "points that wander at the same time, at most one for four that are drawn")
+                   "concurrent walkers, at most a quarter of the points")
           .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                   "steps of each walker that are not drawn")
-          .preset("exfractaldb-1k",
-                  {{"categories", "1000"}, {"views", "random"}, {"points", "10000"}},
-                  "145 variations, random views; Kataoka et al., CVPR 2022, but for the categories")
+                   "initial steps of each walker that are not drawn")
+          .preset(
+              "exfractaldb-1k", {{"categories", "1000"}, {"views", "random"}, {"points", "10000"}},
+              "145 variations, random views; Kataoka et al., CVPR 2022, with our own categories")
           .preset("mv-fractaldb-1k",
                   {{"categories", "1000"}, {"views", "twelve"}, {"points", "10000"}},
-                  "145 variations, 12 views; Yamada et al., IROS 2021, but for the categories");
+                  "145 variations, 12 views; Yamada et al., IROS 2021, with our own categories");
   return rows;
 }
 
 SampleInfo Ifs3d::describe(const Params& params) {
   SampleInfo info;
   info.name = "ifs3d";
-  info.summary = "Attractors of random affine maps of space; the class is the maps (ExFractalDB)";
+  info.summary = "Attractors of random affine maps in 3D (ExFractalDB); class: the system of maps";
   info.reference =
       "Kataoka et al., Replacing labeled real-image datasets with auto-generated contours, CVPR "
       "2022";
@@ -62,19 +62,18 @@ SampleInfo Ifs3d::describe(const Params& params) {
   const float highest =
       anywhere ? params.elevation / 360 * math::kTau + 1e-5f : 0.0f;  // and rounding
   const float last_view = anywhere ? 0.0f : kViews - 1;
-  info.latents = {{"variation", "which of the 145 weightings of the coefficients", "", 0,
-                   ifs3d::kVariations - 1},
-                  {"view", "which of the twelve places; 0 for random views", "", 0, last_view},
-                  {"azimuth", "of the direction of view about the upright axis", "rad", 0,
-                   math::kTau, LatentRole::unmapped},
-                  {"elevation", "of the direction of view above the horizon", "rad", -highest,
-                   highest, LatentRole::unmapped}};
-  info.plane = {
-      "depth",
-      "of the nearest point, along the axis of view, from the camera, which stands 4 from "
-      "the middle of a model that reaches 1.5 from it; 0 where there is no point",
-      "", PlaneInfo::Kind::depth};
-  // A block serves eight steps of a walker. Hosts move 16 walkers at once, needed or not.
+  info.latents = {
+      {"variation", "weighting of the coefficients, one of 145", "", 0, ifs3d::kVariations - 1},
+      {"view", "view, one of twelve; 0 for random views", "", 0, last_view},
+      {"azimuth", "azimuth of the view direction about the vertical axis", "rad", 0, math::kTau,
+       LatentRole::unmapped},
+      {"elevation", "elevation of the view direction above the horizon", "rad", -highest, highest,
+       LatentRole::unmapped}};
+  info.plane = {"depth",
+                "depth of the nearest point along the viewing axis; the camera is 4 from the "
+                "centre of a model of radius 1.5; 0: no point",
+                "", PlaneInfo::Kind::depth};
+  // One block serves eight steps of a walker. Hosts move 16 walkers at once, needed or not.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = 2;
   info.draws.part = walkers * ((params.burn_in + 16) / 8);

@@ -1,13 +1,13 @@
-// Generator `ifs3d`: attractors of iterated function systems of space, as white points seen by a
-// camera. A class is a random system of 2 to 7 maps that spreads along every axis; its samples are
-// 145 variations of the coefficients from twelve views around it, or from anywhere. Called through
+// Generator `ifs3d`: attractors of iterated function systems in 3D, as white points seen by a
+// camera; class: a random system of 2 to 7 maps that spreads along every axis. Samples are 145
+// variations of the coefficients, viewed from twelve directions or from anywhere. Called through
 // the registry; host and device.
 //
 // After H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
-// CVPR 2022 (ExFractalDB), and R. Yamada et al., "MV-FractalDB: formula-driven supervised learning
-// for multi-view image recognition", IROS 2021, and the program published with the former. What
-// differs: systems are our own (ifs3d_categories.h); points come from many walkers that begin on
-// the attractor, and each sample draws its own; variations that diverge or collapse are left out.
+// CVPR 2022 (ExFractalDB), with its program, and R. Yamada et al., "MV-FractalDB: formula-driven
+// supervised learning for multi-view image recognition", IROS 2021. Differences: systems are our
+// own (ifs3d_categories.h); points come from many walkers that start on the attractor, drawn per
+// sample; variations that diverge or collapse are left out.
 #pragma once
 
 #include "core/config/params.h"
@@ -45,13 +45,13 @@ struct Ifs3d {
 
   static constexpr int kLatents = 4;
   static constexpr int kViews = 12;
-  /// Published density of points, per pixel.
+  /// Published density of points per pixel.
   static constexpr float kDensity = 10000.0f / (224 * 224);
   static constexpr int kMostPoints = 1 << 23;
 
   static SampleInfo describe(const Params& params);
 
-  /// The categories and their frames, found once and kept on disk.
+  /// The categories and their frames, computed once and cached on disk.
   class Tables {
    public:
     explicit Tables(const Params& params) : params_(params) {}
@@ -66,10 +66,10 @@ struct Ifs3d {
     Planned<ifs3d::Category> category_;
     Planned<ifs3d::Frame> frame_;
   };
-  /// What of them the device reads.
+  /// Tables of categories that the device reads.
   struct Rows {
     const ifs3d::Category* category = nullptr;
-    const ifs3d::Frame* frame = nullptr;  ///< ifs3d::kVariations of each category
+    const ifs3d::Frame* frame = nullptr;  ///< ifs3d::kVariations per category
   };
   void read(const Rows& rows) { rows_ = rows; }
 
@@ -83,7 +83,7 @@ struct Ifs3d {
 
   explicit Ifs3d(const Params& params) : params_(params) {}
 
-  // The canvas: of every pixel how near its nearest point is, 0 for none.
+  // The canvas: nearness of each pixel's nearest point, 0 for none.
   using Cell = std::uint32_t;
   std::int64_t cells(SampleShape shape) const { return std::int64_t{shape.height} * shape.width; }
   /// One team moves 512 walkers at once.
@@ -100,12 +100,12 @@ struct Ifs3d {
     const int variation = category.variation[below(which, category.usable)];
     const ifs3d::Frame frame = rows_.frame[k * ifs3d::kVariations + variation];
 
-    // A turn is 12 views, of which the first stands at 30 degrees.
+    // A turn is 12 views; the first is at 30 degrees.
     const bool anywhere = params_.views == Views::random;
     const float jitter = math::fma(2.0f, around, -1.0f) * (params_.jitter / 360);
     const float turns =
         math::fract(anywhere ? around : static_cast<float>(view + 1) / kViews + jitter);
-    // Uniform on the part of the sphere between the two elevations.
+    // Uniform on the zone of the sphere between the two elevations.
     const float highest = math::sin_turns(params_.elevation / 360);
     const float sine = anywhere ? above * highest : 0.0f;
     const math::SinCos elevation = {sine, math::sqrt(math::fma(-sine, sine, 1.0f))};
@@ -161,7 +161,7 @@ struct Ifs3d {
   }
 
   static constexpr bool kHasPlane = true;
-  /// Of the pixel that a place lies in.
+  /// Depth of the pixel at each place.
   template <int N>
   WS_INLINE void plane(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                        float (&value)[N]) const {
@@ -174,7 +174,7 @@ struct Ifs3d {
     }
   }
 
-  /// The grey of a pixel; black beyond the image.
+  /// The grey level of a pixel; black outside the image.
   WS_INLINE float texel(const Scene& scene, const Cell* cells, int x, int y) const {
     if (x < 0 || x >= scene.width || y < 0 || y >= scene.height) return 0;
     const Cell near = cells[y * scene.width + x];
@@ -191,7 +191,7 @@ struct Ifs3d {
     const float count = math::floor(math::fma(kDensity * side, side, 0.5f));
     return static_cast<std::int32_t>(math::clamp(count, 1, static_cast<float>(kMostPoints)));
   }
-  /// No more than can draw four points each.
+  /// Walkers, limited so that each draws at least four points.
   WS_INLINE std::int32_t walkers_for(std::int32_t count) const {
     const std::int32_t most = count < 8 ? 1 : count / 4;
     return params_.walkers < most ? params_.walkers : most;

@@ -1,6 +1,5 @@
-// Iterated function systems of space: affine maps of three coordinates, walkers under them, and the
-// camera that sees their points. Used by generator `ifs3d`, by its search for categories and by its
-// tests; host and device.
+// Iterated function systems in 3D: affine maps, walkers, and the camera that sees their points.
+// Used by generator `ifs3d`, its search for categories and its tests; host and device.
 //
 // R. Yamada et al., "Point cloud pre-training with natural 3D structures", CVPR 2022 (systems); H.
 // Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours", CVPR 2022
@@ -18,9 +17,9 @@ namespace wellspring::ifs3d {
 
 inline constexpr int kMaxMaps = 7;
 inline constexpr int kCoefficients = 12;
-/// None, and each coefficient of all maps by 0.4, 0.5, ... 1.6 without 1.
+/// Unchanged, and each coefficient of all maps by 0.4, 0.5, ... 1.6 without 1.
 inline constexpr int kFactors = 12, kVariations = 1 + kFactors * kCoefficients;
-/// A selector is one more than the largest that a draw can be; see System::upto.
+/// Selectors are below this, see System::upto.
 inline constexpr std::uint32_t kSelectors = 1u << 16;
 
 /// Row r of x -> A x + b is (value[3 r], value[3 r + 1], value[3 r + 2]) and value[9 + r].
@@ -28,8 +27,8 @@ struct Map {
   float value[kCoefficients];
 };
 
-/// Maps and how often each is taken: map i for selectors in [upto[i - 1], upto[i]), of kSelectors;
-/// beyond the last map `upto` is kSelectors.
+/// Maps and their probabilities: map i is taken for selectors in [upto[i - 1], upto[i]), of
+/// kSelectors; beyond the last map `upto` is kSelectors.
 struct System {
   std::int32_t maps;
   Map map[kMaxMaps];
@@ -43,7 +42,7 @@ WS_INLINE int map_of(const std::uint32_t (&upto)[kMaxMaps], std::uint32_t select
   return index;
 }
 
-/// What a variation multiplies: coefficient p of every map; number 0 changes nothing, 1 + 12 p + j
+/// Factor of a variation on coefficient p of every map: number 0 changes nothing, 1 + 12 p + j
 /// multiplies by (4 + j) / 10, or (5 + j) / 10 from j = 6 on.
 struct Weighting {
   int coefficient;  ///< -1: none
@@ -65,29 +64,29 @@ WS_INLINE void vary(System& system, int variation) {
   }
 }
 
-/// From a system's coordinates to cells: the point p is seen at depth d = depth . p + depth_at, in
-/// column (across . p + across_at) / d + centre_x and row (down . p + down_at) / d + centre_y.
+/// Maps a system's coordinates to cells: point p has depth d = depth . p + depth_at, column
+/// (across . p + across_at) / d + centre_x and row (down . p + down_at) / d + centre_y.
 struct Camera {
   float across[3], down[3], depth[3];
   float across_at, down_at, depth_at;
   float centre_x, centre_y;
 };
 
-/// How a model is made to fit: p -> scale (p - centre), its points within a cube of side 2.
+/// Normalisation of a model: p -> scale (p - centre), with all points within a cube of side 2.
 struct Frame {
   float scale, centre[3];
   float start[3];  ///< a point of the model, in its system's own coordinates
 };
 
-/// Published: the camera's distance from the centroid of the model, the full angle of its view, and
-/// the nearest depth that is seen.
+/// Published: the camera's distance from the model's centroid, the full field of view, and the
+/// nearest visible depth.
 inline constexpr float kDistance = 4, kNear = 1;
 /// 1 / tan(45 degrees / 2).
 inline constexpr float kFocal = 0x1.3504f4p+1f;
 
-/// Looks at the centroid along the direction (cos e cos a, sin e, -cos e sin a), azimuth a about
-/// the upright y axis and elevation e, both as sine and cosine. The picture has `width` x `height`
-/// pixels, of which the smaller side spans 45 degrees; its first pixel is cell (border, border).
+/// Camera towards the centroid along (cos e cos a, sin e, -cos e sin a), azimuth a about the
+/// vertical y axis and elevation e, both as sine and cosine. The picture has `width` x `height`
+/// pixels, its smaller side spans 45 degrees, and its first pixel is cell (border, border).
 WS_INLINE Camera camera(const Frame& frame, math::SinCos a, math::SinCos e, int width, int height,
                         int border) {
   const float half = 0.5f * static_cast<float>(width < height ? width : height);
@@ -114,7 +113,7 @@ WS_INLINE Camera camera(const Frame& frame, math::SinCos a, math::SinCos e, int 
   return seen;
 }
 
-/// The larger, the nearer: for cells that keep the largest. Positive for depths above 0.
+/// Larger when nearer, for cells that keep the maximum; positive for depths above 0.
 WS_INLINE std::uint32_t nearness(float depth) {
   return 0x7f800000u - std::bit_cast<std::uint32_t>(depth);
 }
@@ -122,7 +121,7 @@ WS_INLINE float depth_of(std::uint32_t nearness) {
   return std::bit_cast<float>(0x7f800000u - nearness);
 }
 
-/// All of it belongs to the sample, nothing to the launch.
+/// Properties of the sample, not of the launch.
 struct Walk {
   std::int32_t walkers, burn_in, points;
   float start[3];
@@ -140,9 +139,9 @@ struct Walk {
 #endif
 
 /// Moves the walkers of pieces `first_piece`, + `stride`, ... of WS_WALKERS_3D each, and calls
-/// hit(cell, nearness) for each point that the camera sees on `width` x `height` cells. Point
-/// number t = step * walkers + walker, steps counted after the burn-in; the same points however the
-/// pieces are shared out.
+/// hit(cell, nearness) for each visible point on `width` x `height` cells. Point number
+/// t = step * walkers + walker, counting steps after the burn-in, does not depend on how pieces are
+/// distributed.
 template <class Hit>
 WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
                     const Walk& walk, const Camera& seen, int width, int height,
@@ -197,7 +196,7 @@ WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System&
           depth[l] = along(seen.depth, seen.depth_at, l);
           const float column = along(seen.across, seen.across_at, l) / depth[l] + seen.centre_x;
           const float row = along(seen.down, seen.down_at, l) / depth[l] + seen.centre_y;
-          // Not a number fails these, too.
+          // NaN fails these tests, too.
           const int inside = static_cast<int>(depth[l] >= kNear) &
                              static_cast<int>(depth[l] < math::kInfinity) &
                              static_cast<int>(column >= 0) & static_cast<int>(column < columns) &

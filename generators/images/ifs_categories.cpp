@@ -16,17 +16,17 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Blocks of random numbers set aside for a survey: one eighth of its points, to a power of two.
+/// Blocks of random numbers reserved for a survey: one eighth of its points, as a power of two.
 constexpr std::uint32_t kSurveyBlocks = 1u << 14;
 static_assert(8 * kSurveyBlocks >= kSurveyPoints);
-/// And for a candidate's coefficients: the number of maps, then 42 of them.
+/// Blocks for a candidate's coefficients: the number of maps, then 42 coefficients.
 constexpr std::uint32_t kCandidateBlocks = 16;
-/// A point as far out as this has diverged: a picture that held it would show nothing else.
+/// A point this far out has diverged: a picture that includes it would show nothing else.
 constexpr double kFar = 1e15;
-/// Points before the divergence that are left out of a survey, as in the published program.
+/// Points before the divergence that a survey leaves out, as in the published program.
 constexpr int kTail = 100;
 
-/// Number of points that a survey is about, and whether the rest diverged.
+/// Number of points of a survey, and whether the others diverged.
 struct Chain {
   int points;
   bool diverged;
@@ -71,7 +71,7 @@ bool has_area(const Survey& survey) {
   return survey.x1 > survey.x0 && survey.y1 > survey.y0;
 }
 
-/// How a survey's points fall on its picture, each axis by itself.
+/// Maps a survey's points to its picture, each axis separately.
 struct Picture {
   double x0 = 0, sx = 0, y0 = 0, sy = 0;
 
@@ -102,7 +102,7 @@ double fill_of(const std::uint64_t* hit) {
   return static_cast<double>(pixels) / (kSurveySide * kSurveySide);
 }
 
-/// The chances of the maps are not computed again.
+/// A variation of a system, with the original probabilities of the maps.
 System varied(const System& system, int variation, float weight_step) {
   System result = system;
   for (int i = 0; i < result.maps; ++i) {
@@ -111,7 +111,7 @@ System varied(const System& system, int variation, float weight_step) {
   return result;
 }
 
-/// All variations of a system side by side, a vector lane each, under one sequence of maps.
+/// All variations of a system, one vector lane each, under one sequence of maps.
 class Variations {
  public:
   static constexpr int kLanes = 28;  ///< whole vectors of four
@@ -126,12 +126,12 @@ class Variations {
       }
     }
   }
-  /// One step of every lane, which widens the lane's range.
+  /// One step of every lane; widens the lane's range.
   void step(int map) {
     move(map);
 #pragma omp simd
     for (int v = 0; v < kLanes; ++v) {
-      // Not a number changes nothing; what became infinite before it has.
+      // NaN changes nothing; the infinity before it already has.
       x0_[v] = x_[v] < x0_[v] ? x_[v] : x0_[v];
       x1_[v] = x_[v] > x1_[v] ? x_[v] : x1_[v];
       y0_[v] = y_[v] < y0_[v] ? y_[v] : y0_[v];
@@ -143,7 +143,7 @@ class Variations {
     survey.diverged = !(x0_[v] > -kFar && x1_[v] < kFar && y0_[v] > -kFar && y1_[v] < kFar);
     return survey;
   }
-  /// Back to the origin; a lane without a picture stays there.
+  /// Returns to the origin; a lane without a picture stays there.
   void restart(int v, const Picture& picture) {
     x_[v] = y_[v] = 0;
     left_[v] = picture.x0;
@@ -164,7 +164,7 @@ class Variations {
       x_[v] = x;
     }
   }
-  /// Where each lane's point lies on its picture.
+  /// Pixels of each lane's point on its picture.
   void look(std::int32_t (&pixel)[kLanes]) const {
 #pragma omp simd
     for (int v = 0; v < kLanes; ++v) {
@@ -185,7 +185,7 @@ class Variations {
   double left_[kLanes] = {}, scale_x_[kLanes] = {}, bottom_[kLanes] = {}, scale_y_[kLanes] = {};
 };
 
-/// The category of a system that was taken, by a survey whose maps begin at a block of `rng`.
+/// The category of an accepted system, by a survey whose maps begin at a block of `rng`.
 Category surveyed(const CategorySpec& spec, const System& system, std::uint32_t attempt,
                   const SampleRng& rng, std::uint32_t first_block, Surveyor& surveyor,
                   std::span<Window> windows) {
@@ -207,13 +207,13 @@ Category surveyed(const CategorySpec& spec, const System& system, std::uint32_t 
   return category;
 }
 
-/// Of all of them, by the published search.
+/// All systems of the published search.
 std::vector<OfficialSystem> official_systems(const CategorySpec& spec, std::int64_t count,
                                              int threads, Progress* progress) {
   WS_EXPECT(spec.seed >= 0 && spec.seed <= std::numeric_limits<std::uint32_t>::max());
   const auto seed = static_cast<std::uint32_t>(spec.seed);
   const auto known = known_refusals(seed, spec.rate);
-  // What is known takes a moment, less than the surveys that follow and tell how far they are.
+  // Known refusals take a moment, less than the surveys that follow and report their own progress.
   const bool searches = static_cast<std::size_t>(count) > known.size();
   return search_official(seed, spec.rate, count, known, threads, searches ? progress : nullptr);
 }
@@ -345,13 +345,14 @@ std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& s
   }
   fail(ErrorKind::config,
        {fmt::format("ifs: no system of category {} fills {} of the picture", k, spec.rate),
-        fmt::format("{} candidates were tried", most), "lower `rate`; published is 0.2"});
+        fmt::format("{} candidates were tried", most),
+        "use a lower `rate`; the published one is 0.2"});
 }
 
 Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t attempt,
                        Surveyor& surveyor, std::span<Window> windows) {
   const SampleRng rng = category_rng(spec, k);
-  // The points of variation 0 are those that it was accepted for: it cannot be refused now.
+  // The survey repeats the points that variation 0 was accepted for, so it passes again.
   return surveyed(spec, candidate_system(rng, attempt), attempt, rng, attempt * kSurveyBlocks,
                   surveyor, windows);
 }

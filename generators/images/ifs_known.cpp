@@ -1,5 +1,4 @@
-// Which candidate each of the first 1000 categories took, of our own search and of the published
-// one, so that nobody waits for them.
+// Precomputed results for the first 1000 categories of our own search and of the published one.
 #include "generators/images/ifs_categories.h"
 #include "generators/images/ifs_official.h"
 
@@ -7,8 +6,8 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Of categories 0, 1, ... under the default seed and rate: 43,972 candidates in all. Each is
-/// searched for again by tests/generators/images/ifs_categories.test.cpp (some of them a run).
+/// Accepted attempt of categories 0, 1, ... under the default seed and rate: 43,972 candidates in
+/// all. tests/generators/images/ifs_categories.test.cpp repeats the search for some per run.
 constexpr std::uint8_t kKnown[] = {
     103, 29,  66,  46,  0,   93,  4,   10,  105, 26,  43,  19,  118, 17,  37,  97,  46,  42,  88,
     1,   58,  28,  11,  60,  152, 47,  4,   27,  3,   54,  37,  147, 32,  26,  49,  7,   30,  6,
@@ -64,8 +63,8 @@ constexpr std::uint8_t kKnown[] = {
     133, 3,   60,  53,  7,   89,  4,   50,  46,  32,  59,  25,  57,  189, 30,  26,  82,  2,   52,
     6,   59,  25,  82,  85,  77,  14,  7,   43,  42,  38,  2};
 
-/// Before each of the published categories, 42,655 candidates in all. Found by search_official;
-/// some are searched for again by tests/generators/images/ifs_official.test.cpp.
+/// Candidates refused before each of the published categories, 42,655 in all. Found by
+/// search_official; tests/generators/images/ifs_official.test.cpp repeats the search for some.
 constexpr std::uint16_t kRefused[] = {
     23,  4,   38,  19,  6,   59,  7,   31,  2,   105, 7,   112, 18,  35,  17,  67,  58,  1,   22,
     2,   92,  10,  21,  16,  65,  33,  248, 20,  1,   11,  29,  68,  6,   14,  48,  197, 58,  22,

@@ -1,10 +1,10 @@
-// Generator `ifs_multi`: several fractals on a plasma, each of a class, as multi-hot labels. Called
-// through the registry; host and device.
+// Generator `ifs_multi`: several fractals on a plasma, with multi-hot labels of their classes.
+// Called through the registry; host and device.
 //
 // The multi-instance task of C. Anderson, R. Farrell, "Improving fractal pre-training", WACV 2022,
-// section 4, and of its program. Systems are those of mode `svd` of generator `ifs` (ifs_svd.h),
-// colours and patches those of ifs_counts.h: every fractal is drawn on a grid of half the image's
-// side, stretched bilinearly to its place, and hides what lies behind it.
+// section 4, and of its program. Generator `ifs` has the same systems in mode `svd` (ifs_svd.h);
+// colours and patches are described in ifs_counts.h. Each fractal is drawn on a grid of half the
+// image's side, stretched bilinearly to its square, and hides the ones below it.
 #pragma once
 
 #include "core/config/params.h"
@@ -37,7 +37,7 @@ struct IfsMulti {
   static const ParamTable<Params>& table();
 
   static constexpr int kLabels = kMostInstances;
-  /// Of the image, then of each instance.
+  /// Latents of the image, then of each instance.
   static constexpr int kImageLatents = 2, kInstanceLatents = 6;
   static constexpr int kLatents = kImageLatents + kInstanceLatents * kMostInstances;
   /// Published density of points: 100,000 on a grid of 112x112.
@@ -62,14 +62,14 @@ struct IfsMulti {
   /// One fractal: a square of the image.
   struct Instance {
     ifs::System system;
-    ifs::Placing placing;    ///< on its grid
-    float start_x, start_y;  ///< of its walkers
-    std::int32_t left, top;  ///< of the square, pixels; partly outside
+    ifs::Placing placing;    ///< on the instance's grid
+    float start_x, start_y;  ///< start of its walkers
+    std::int32_t left, top;  ///< corner of the square, pixels; may be outside
     std::int32_t side;       ///< pixels
     ifs::CountStyle style;
   };
   struct Scene {
-    Instance instance[kMostInstances];  ///< the first `count`, from back to front
+    Instance instance[kMostInstances];  ///< the first `count` are used, from back to front
     std::int32_t count;
     std::int32_t width, height;
     std::int32_t grid;  ///< side of the instances' grids, cells
@@ -78,11 +78,11 @@ struct IfsMulti {
     SampleRng rng;
   };
 
-  /// Error (config) for limits in the wrong order.
+  /// Error (config): limits in the wrong order.
   explicit IfsMulti(const Params& params);
 
-  // The canvas: a grid with a border of one cell for each instance, then the largest count of each,
-  // then the heights of the background.
+  // The canvas: per instance a grid with a border of one cell, then the largest count of each, then
+  // the heights of the background.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
   std::int64_t cells(SampleShape shape) const;
@@ -110,7 +110,7 @@ struct IfsMulti {
       truth.present[i] = draw_instance(draw, colours, side, scene.grid, scene.instance[i],
                                        truth.latents + kImageLatents + i * kInstanceLatents);
     }
-    // The one in front is seen wholly.
+    // The frontmost fractal is fully visible.
     truth.label = truth.present[scene.count - 1];
   }
 
@@ -122,7 +122,7 @@ struct IfsMulti {
          piece += work.stride) {
       const auto i = static_cast<int>(piece / pieces);
       const Instance& one = scene.instance[i];
-      // Four steps of a walker take a block of random numbers.
+      // One block of random numbers serves four steps of a walker.
       const auto first_block = static_cast<std::uint32_t>(i * ((steps + 3) / 4) * scene.walkers);
       const ifs::Walk walk = {scene.walkers, params_.burn_in, scene.points,
                               one.start_x,   one.start_y,     first_block};
@@ -160,7 +160,7 @@ struct IfsMulti {
     }
   }
 
-  /// The colour of a pixel; black beyond the image.
+  /// The colour of a pixel; black outside the image.
   WS_INLINE Rgb texel(const Scene& scene, const Cell* cells, int x, int y) const {
     if (x < 0 || x >= scene.width || y < 0 || y >= scene.height) return {};
     for (int i = scene.count - 1; i >= 0; --i) {
@@ -168,7 +168,7 @@ struct IfsMulti {
       const int column = x - one.left, row = y - one.top;
       if (column < 0 || column >= one.side || row < 0 || row >= one.side) continue;
       const Rgb colour = stretched(scene, cells, i, column, row);
-      // What would not be black as bytes hides the rest.
+      // A colour that is not black as bytes hides the rest.
       if (math::max(colour.r, math::max(colour.g, colour.b)) >= 0.5f / 255) return colour;
     }
     if (params_.background == Ifs::Background::black) return {};
@@ -194,7 +194,7 @@ struct IfsMulti {
     return params_.points > 0 ? params_.points : Ifs::points_by_size(grid, 1, kDensity);
   }
 
-  /// Six words of `draw`, four of `colours`; the class.
+  /// Draws an instance from six words of `draw` and four of `colours`; returns its class.
   WS_INLINE std::int32_t draw_instance(RngStream& draw, RngStream& colours, int side, int grid,
                                        Instance& one, float* latents) const {
     const auto k = static_cast<int>(draw.integer(static_cast<std::uint32_t>(params_.categories)));
@@ -233,8 +233,8 @@ struct IfsMulti {
     return k;
   }
 
-  /// An instance's colour at a pixel of its square: between the cells of its grid whose centres are
-  /// nearest, black where no patch covers them.
+  /// An instance's colour at a pixel of its square: bilinear between the cells of its grid, black
+  /// where no patch covers them.
   WS_INLINE Rgb stretched(const Scene& scene, const Cell* cells, int instance, int column,
                           int row) const {
     const Instance& one = scene.instance[instance];
@@ -245,7 +245,7 @@ struct IfsMulti {
     return between_pixels(
         (static_cast<float>(column) + 0.5f) * scale, (static_cast<float>(row) + 0.5f) * scale,
         [&](int x, int y) -> Rgb {
-          // Beyond the grid's edge its outermost cells go on.
+          // The outermost cells extend beyond the grid's edge.
           x = x < 0 ? 0 : x > last ? last : x;
           y = y < 0 ? 0 : y > last ? last : y;
           const std::uint32_t count =

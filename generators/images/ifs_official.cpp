@@ -14,15 +14,15 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Candidates that are judged side by side.
+/// Candidates evaluated at once.
 constexpr int kBatch = 32;
-/// Beyond all that a picture can show beside the origin, and far from overflow.
+/// Larger than anything a picture can show together with the origin, and far from overflow.
 constexpr double kFar = 1e300;
-/// Candidates in a row before the search gives up: see kMostAttempts.
+/// Consecutive refusals before the search gives up: see kMostAttempts.
 constexpr std::uint32_t kMostRefused = kMostAttempts;
 
-/// xs - min(xs), then its extent, as published: the origin is one of the points, so that the least
-/// is never above 0.
+/// xs - min(xs), then its extent, as published; the origin is one of the points, so that the
+/// minimum is never above 0.
 struct Axis {
   double low, extent;
 };
@@ -73,7 +73,7 @@ double official_fill(const OfficialSystem& system, std::span<const double> point
     int j = 0;
     while (j < system.maps && !(points[i - 1] <= upto[j])) ++j;
     const double x = xs[i - 1], y = ys[i - 1];
-    // Beyond the last sum, which rounding may leave below 1, a point stays where it is.
+    // Rounding may leave the last sum below 1; for a number above it the point stays where it is.
     if (j == system.maps) {
       xs[i] = x;
       ys[i] = y;
@@ -143,7 +143,8 @@ std::vector<OfficialSystem> search_official(std::uint32_t seed, double rate, std
     if (refused < kMostRefused) continue;
     fail(ErrorKind::config,
          {fmt::format("ifs: no system of category {} fills {} of the picture", found.size(), rate),
-          fmt::format("{} candidates were tried", refused), "lower `rate`; published is 0.2"});
+          fmt::format("{} candidates were tried", refused),
+          "use a lower `rate`; the published one is 0.2"});
   }
   return found;
 }

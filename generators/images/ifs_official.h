@@ -1,9 +1,10 @@
-// The search that found FractalDB's published categories, number for number: NumPy's generator, the
-// published order of draws, double precision without fused operations. For generator `ifs`; host.
+// The search that found FractalDB's published categories, reproduced exactly: NumPy's generator,
+// the published order of draws, double precision without fused operations. For generator `ifs`;
+// host.
 //
-// H. Kataoka et al., "Pre-training without natural images", ACCV 2020, and param_search of the
-// program published with it. Under seed 1 and rate 0.2 the first 1000 systems are those of
-// FractalDB-1k, to the last digit of its files (of which eight have been compared).
+// H. Kataoka et al., "Pre-training without natural images", ACCV 2020, and param_search of its
+// program. Under seed 1 and rate 0.2 the first 1000 systems equal FractalDB-1k to the last
+// digit of its files (eight of them were compared).
 #pragma once
 
 #include "generators/images/ifs_system.h"
@@ -19,34 +20,34 @@ class Progress;
 
 namespace wellspring::ifs {
 
-/// A system as the published files have it: a line a map.
+/// A system as in the published files: one line per map.
 struct OfficialSystem {
   struct Line {
     double a, b, c, d, e, f;
-    double chance;  ///< |ad - bc| over the sum of all maps'
+    double chance;  ///< |ad - bc| divided by the sum over all maps
   };
   int maps = 0;
   Line line[kMaxMaps] = {};
-  std::uint32_t refused = 0;  ///< candidates since the system before it
+  std::uint32_t refused = 0;  ///< candidates since the previous system
 
-  /// Its coefficients in f32, as samples are drawn.
+  /// The coefficients in f32, as samples use them.
   System rounded() const;
 };
 
-/// What a candidate draws first: 2 to 7 maps.
+/// A candidate's first draws: 2 to 7 maps.
 OfficialSystem draw_official(NumpyRandom& random);
-/// The published filling rate of a candidate, from the kSurveyPoints numbers that it draws then; 0
-/// where a point is farther out than 1e300. The published program goes on until points are not
-/// numbers, leaves out the last 100 before, and finds a picture with hardly a pixel hit.
+/// The published filling rate of a candidate, from the kSurveyPoints numbers that it draws next; 0
+/// if a point is farther out than 1e300. (The published program goes on until points are NaN, drops
+/// the last 100 before, and finds hardly a pixel hit.)
 double official_fill(const OfficialSystem& system, std::span<const double> points);
 
-/// The first `count` systems whose filling rate is `rate` or more, of one search from `seed` on.
-/// `known`: how many candidates were refused before each of the first ones, which are then not
-/// judged again. By `threads` threads; `progress` is told how many systems are found.
+/// The first `count` systems with a filling rate of at least `rate`, of one search from `seed` on.
+/// `known`: numbers of candidates refused before each of the first systems, which are then not
+/// evaluated again. `progress` counts the systems found.
 std::vector<OfficialSystem> search_official(std::uint32_t seed, double rate, std::int64_t count,
                                             std::span<const std::uint16_t> known, int threads,
                                             Progress* progress = nullptr);
-/// What search_official needs not judge again: of the published 1000; empty under another seed or
+/// Precomputed `known` of search_official for the published 1000 systems; empty for another seed or
 /// rate.
 std::span<const std::uint16_t> known_refusals(std::uint32_t seed, double rate);
 

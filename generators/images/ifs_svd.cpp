@@ -12,11 +12,11 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// The system of mode one_parameter has random numbers of its own, beyond those of all categories.
+/// Index of the random numbers of mode one_parameter's system, beyond all categories' numbers.
 constexpr std::uint64_t kOneSystem = std::uint64_t{1} << 62;
-/// Tries before a class, or the one system, gives up.
+/// Attempts before a class, or the one system, gives up.
 constexpr int kMostTries = 1000;
-/// Tries of a jitter, as published.
+/// Attempts per jitter, as published.
 constexpr int kJitterTries = 4;
 
 double unit(RngStream& draw) {
@@ -38,8 +38,8 @@ Window window_of(const Box& box) {
 }
 
 [[noreturn]] void give_up(const char* what, const char* advice) {
-  fail(ErrorKind::config, {fmt::format("ifs: {} shows nothing", what),
-                           fmt::format("{} were tried", kMostTries), advice});
+  fail(ErrorKind::config, {fmt::format("ifs: {} shows anything", what),
+                           fmt::format("{} candidates were tried", kMostTries), advice});
 }
 
 CategoryTable empty_table(std::int64_t count) {
@@ -55,7 +55,7 @@ void make_svd_class(const SvdSpec& spec, std::int64_t k, Category& category, Win
   RngStream draw(rng, Purpose::scene);
   SvdSystem made;
   for (std::uint32_t attempt = 0;; ++attempt) {
-    if (attempt == kMostTries) give_up("no system of a class", "give another `category_seed`");
+    if (attempt == kMostTries) give_up("no system of a class", "use another `category_seed`");
     const int maps = spec.maps_low + static_cast<int>(draw.integer(static_cast<std::uint32_t>(
                                          spec.maps_high - spec.maps_low + 1)));
     made = draw_svd_system(draw, maps, (5 + maps) / 2.0, (6 + maps) / 2.0);
@@ -73,7 +73,7 @@ void make_svd_class(const SvdSpec& spec, std::int64_t k, Category& category, Win
     for (int attempt = 0; attempt < kJitterTries; ++attempt) {
       const auto map = static_cast<int>(draw.integer(static_cast<std::uint32_t>(made.system.maps)));
       const auto factor = static_cast<float>(between(draw, 0.8, 1.1));
-      // A multiple of a map has the multiples of its singular values.
+      // The factor also multiplies the map's singular values.
       if (made.s1[map] * factor > 1) continue;
       jitter = {map, factor};
       break;
@@ -127,8 +127,8 @@ SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high) {
   SvdSystem made;
   made.system.maps = maps;
   made.alpha = between(draw, low, high);
-  // p: what is left of alpha; q: how much of it this map must take at least, were all later ones to
-  // take the 3 that a map can.
+  // p: the rest of alpha; q: the least part of it that this map must take if all later ones take
+  // their maximum of 3.
   double p = made.alpha, q = made.alpha - 3 * maps + 3;
   for (int i = 0; i < maps - 1; ++i) {
     const double s1 = between(draw, std::max(0.0, q / 3), std::min(1.0, p));
@@ -140,12 +140,12 @@ SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high) {
     made.s1[i] = s1;
     made.s2[i] = s2;
   }
-  draw.next();  // the last map has one degree of freedom less, and as many words
+  draw.next();  // the last map has one degree of freedom less, but as many words
   made.s2[maps - 1] = between(draw, std::max(0.0, (p - 1) / 2), p / 3);
   made.s1[maps - 1] = p - 2 * made.s2[maps - 1];
 
   for (int i = 0; i < maps; ++i) {
-    // R(theta) D1 diag(s1, s2) R(phi) D2, its angles as turns.
+    // R(theta) D1 diag(s1, s2) R(phi) D2, with angles in turns.
     const math::SinCos theta = math::sincos_turns(unit_float(draw.next()) - 0.5f);
     const math::SinCos phi = math::sincos_turns(unit_float(draw.next()) - 0.5f);
     const std::uint32_t signs = draw.next();
@@ -188,7 +188,7 @@ Box box_of(const System& system, const SampleRng& rng) {
   Box box = {HUGE_VAL, -HUGE_VAL, HUGE_VAL, -HUGE_VAL, 0, 0};
   for (int step = 0; step < kSteps; step += 8) {
     for (int l = 0; l < kLanes; ++l) {
-      // Eight steps of a lane: the lower, then the upper halves of the words of its block.
+      // Eight steps per lane: the lower, then the upper halves of the words of its block.
       const Philox4 words =
           rng.block(Purpose::texture, static_cast<std::uint32_t>(step / 8 * kLanes + l));
       for (int k = 0; k < 8; ++k) {
@@ -259,7 +259,7 @@ System one_parameter_system(const OneParameterSpec& spec) {
     const Box box = box_of(system, rng);
     if (box.has_area() && lit_share(system, window_of(box), spec.seed) > kLeastLit) return system;
   }
-  give_up("no system", "give another `category_seed`");
+  give_up("no system", "use another `category_seed`");
 }
 
 CategoryTable make_perturbed_categories(const OneParameterSpec& spec, std::int64_t count,

@@ -1,6 +1,6 @@
 // Iterated function systems: affine maps of the plane, one of which moves the point at each step,
-// and walkers that do so many at a time. Used by generator `ifs`, by its search for categories and
-// by its tests; host and device.
+// and vectorised walkers. Used by generator `ifs`, its search for categories and its tests; host
+// and device.
 //
 // M. Barnsley, S. Demko, "Iterated function systems and the global construction of fractals",
 // Proc. R. Soc. A 399 (1985) 243; as classes of images: H. Kataoka et al., "Pre-training without
@@ -16,10 +16,10 @@
 namespace wellspring::ifs {
 
 inline constexpr int kMaxMaps = 7;       ///< FractalDB: 2 to 7
-inline constexpr int kCoefficients = 6;  ///< of a map
-/// Weight variations of a category: none, and each coefficient of all maps by four factors.
+inline constexpr int kCoefficients = 6;  ///< per map
+/// Weight variations of a category: unchanged, and each coefficient of all maps by four factors.
 inline constexpr int kVariations = 1 + 4 * kCoefficients;
-/// A selector is one more than the largest that a draw can be; see System::upto.
+/// Selectors are below this, see System::upto.
 inline constexpr std::uint32_t kSelectors = 1u << 16;
 
 /// (x, y) -> (a x + b y + e, c x + d y + f).
@@ -27,7 +27,7 @@ struct Map {
   float a, b, c, d, e, f;
 };
 
-/// Maps and how often each is taken. Map i is taken for selectors in [upto[i - 1], upto[i]), of
+/// Maps and their probabilities: map i is taken for selectors in [upto[i - 1], upto[i]), of
 /// kSelectors; beyond the last map `upto` is kSelectors.
 struct System {
   std::int32_t maps;
@@ -35,8 +35,8 @@ struct System {
   std::uint32_t upto[kMaxMaps];
 };
 
-/// Numbered drawings have random numbers of their own under the categories' seed, beyond all
-/// categories.
+/// Numbered drawings have their own random numbers under the categories' seed, from this index on,
+/// beyond all categories.
 inline constexpr std::uint64_t kDrawings = std::uint64_t{1} << 63;
 
 /// Index of the map for a selector in [0, kSelectors).
@@ -47,8 +47,8 @@ WS_INLINE int map_of(const std::uint32_t (&upto)[kMaxMaps], std::uint32_t select
   return index;
 }
 
-/// What the coefficients of a variation are multiplied by: number 0 changes nothing, 1 + 4 p + j
-/// multiplies coefficient p of every map by 1 - 2 w, 1 - w, 1 + w or 1 + 2 w (j = 0..3).
+/// Number 0 changes nothing; 1 + 4 p + j multiplies coefficient p of every map by 1 - 2 w, 1 - w,
+/// 1 + w or 1 + 2 w (j = 0..3).
 WS_INLINE Map vary(const Map& map, int variation, float w) {
   if (variation == 0) return map;
   const int which = (variation - 1) / 4, step = (variation - 1) % 4;
@@ -63,17 +63,17 @@ WS_INLINE Map vary(const Map& map, int variation, float w) {
   return varied;
 }
 
-/// Where points of the plane lie on the canvas: cell (floor(sx x + ox), floor(sy y + oy)).
+/// Maps points of the plane to the canvas: cell (floor(sx x + ox), floor(sy y + oy)).
 struct Placing {
   float sx, ox, sy, oy;
 };
 
-/// Scale and offset of one axis: [low, high] fills `side` cells from `begin` on, but for a margin
-/// on both sides; mirrored where `flipped`.
+/// Scale and offset of one axis: [low, high] fills `side` cells from `begin` on, except for a
+/// margin on both sides; mirrored if `flipped`.
 WS_INLINE void place(float begin, float side, float margin, float low, float high, bool flipped,
                      float& scale, float& offset) {
   const float width = high - low;
-  // A window without width shows nothing; only degenerate ones that are kept have one.
+  // A window of zero width shows nothing; only degenerate ones that were kept have one.
   const float stretch = width > 0 ? (side - 2 * margin) / width : 0.0f;
   if (flipped) {
     scale = -stretch;
@@ -84,34 +84,33 @@ WS_INLINE void place(float begin, float side, float margin, float low, float hig
   }
 }
 
-/// How a picture is walked. All of it belongs to the sample, nothing to the launch.
+/// Parameters of the chaos game; properties of the sample, not of the launch.
 struct Walk {
-  std::int32_t walkers;           ///< at least 1; the draws of walker w begin at its number
+  std::int32_t walkers;           ///< at least 1; the draws of walker w start at its number
   std::int32_t burn_in;           ///< steps of each walker that are not drawn
-  std::int32_t points;            ///< drawn by all walkers together, up to kMostPoints
-  float start_x, start_y;         ///< of every walker: a point of the attractor
-  std::uint32_t first_block = 0;  ///< of the random numbers
+  std::int32_t points;            ///< points drawn by all walkers together, at most kMostPoints
+  float start_x, start_y;         ///< start of every walker: a point of the attractor
+  std::uint32_t first_block = 0;  ///< first block of random numbers
 };
 
-/// Of `walkers` no more than can draw four of `points` each.
+/// `walkers`, limited so that each draws at least four of the `points`.
 WS_INLINE std::int32_t walkers_for(std::int32_t walkers, std::int32_t points) {
   const std::int32_t most = points < 8 ? 1 : points / 4;
   return walkers < most ? walkers : most;
 }
 
-/// A cell holds the last point that fell into it: its number + 1, then nine bits that it drew for
-/// the patch around it. 0: no point.
+/// A cell holds the last point that fell into it: its number + 1, then nine random bits for the
+/// patch around it. 0: no point.
 inline constexpr int kMaskBits = 9;
 inline constexpr std::int32_t kMostPoints = (1 << (32 - kMaskBits)) - 2;
 
-/// Uniform in 1..511 from the low half of a word (each within 1 % of the same chance).
+/// Uniform in 1..511 from the low half of a word (probabilities equal within 1 %).
 WS_INLINE std::uint32_t patch_mask(std::uint32_t word) {
   return (((word & 0xffffu) * 511u) >> 16) + 1u;
 }
 
-/// The number + 1 of the point that is seen in the pixel of a cell, 0 for none: the latest of the
-/// nine points whose patches cover the pixel decides, by its patch's bit for the place of the pixel
-/// in it, which is moved to the lowest one.
+/// The number + 1 of the point visible in the pixel of a cell, 0 for none: the latest of the nine
+/// points whose patches may cover the pixel decides, by its patch's bit for the pixel.
 WS_INLINE std::uint32_t seen_patch(const std::uint32_t* centre, int stride) {
   std::uint32_t latest = 0;
   WS_UNROLL(9)
@@ -124,28 +123,28 @@ WS_INLINE std::uint32_t seen_patch(const std::uint32_t* centre, int stride) {
   return (latest & 1u) != 0 ? latest >> kMaskBits : 0u;
 }
 
-/// Walkers that a member moves at once: vector lanes on the host, one on a device. Results do not
-/// depend on it.
+/// Walkers that a member moves at once: vector lanes on the host, one on a device. The result does
+/// not depend on it.
 #if WS_DEVICE_CODE
 #define WS_WALKERS 1
 #else
 #define WS_WALKERS 16
 #endif
-/// Before a loop over them.
+/// Precedes a loop over walkers.
 #if WS_DEVICE_CODE || defined(__CUDACC__)
 #define WS_WALKER_LOOP
 #else
 #define WS_WALKER_LOOP _Pragma("omp simd")
 #endif
 
-/// A map for each of N walkers.
+/// One map per walker.
 template <int N>
 struct MapLanes {
   float a[N], b[N], c[N], d[N], e[N], f[N];
 };
 
 #if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-/// Finds the maps of N walkers: eight values of a coefficient are one vector, looked up in one
+/// Finds the maps of N walkers: eight values of a coefficient are one vector, indexed by one
 /// instruction.
 class MapFinder {
  public:
@@ -199,7 +198,7 @@ class MapFinder {
 };
 #endif
 
-/// N walkers, and where they are.
+/// N walkers and their positions.
 template <int N>
 struct Walkers {
   float x[N], y[N];
@@ -218,7 +217,7 @@ struct Walkers {
       x[l] = moved;
     }
   }
-  /// The cells that the first `count` of them are in; -1 for the others, and beyond the canvas.
+  /// Cells of the first `count` walkers; -1 for the others, and outside the canvas.
   WS_INLINE void locate(const Placing& placing, int width, int height, int count,
                         std::int32_t (&cell)[N]) const {
     const auto columns = static_cast<float>(width), rows = static_cast<float>(height);
@@ -226,7 +225,7 @@ struct Walkers {
     for (int l = 0; l < N; ++l) {
       const float column = math::fma(placing.sx, x[l], placing.ox);
       const float row = math::fma(placing.sy, y[l], placing.oy);
-      // Not a number fails these, too. Without branches, so that lanes stay together.
+      // NaN fails these tests, too. Without branches, so that lanes stay together.
       const int inside = static_cast<int>(column >= 0) & static_cast<int>(column < columns) &
                          static_cast<int>(row >= 0) & static_cast<int>(row < rows) &
                          static_cast<int>(l < count);
@@ -239,8 +238,8 @@ struct Walkers {
 
 /// Moves the walkers of pieces `first`, `first` + `stride`, ... of WS_WALKERS each, and calls
 /// hit(cell, value) for each point that falls on a canvas of `width` x `height` cells. Point number
-/// t = step * walkers + walker, steps counted after the burn-in: the same however the pieces are
-/// shared out, so that keeping the largest value gives the same canvas.
+/// t = step * walkers + walker, counting steps after the burn-in, does not depend on how pieces are
+/// distributed, so keeping the largest value gives the same canvas.
 template <class Hit>
 WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
                     const Walk& walk, const Placing& placing, int width, int height,
@@ -273,7 +272,7 @@ WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System&
         walkers.move(maps);
         if (step < walk.burn_in) continue;
 
-        const int number = (step - walk.burn_in) * walk.walkers + first;  // of the first's point
+        const int number = (step - walk.burn_in) * walk.walkers + first;  // first walker
         const int left = walk.walkers - first, wanted = walk.points - number;
         std::int32_t cell[N];
         walkers.locate(placing, width, height, left < wanted ? left : wanted, cell);

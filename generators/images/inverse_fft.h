@@ -1,21 +1,20 @@
-// The inverse Fourier transform of spectra of real square grids, by a team, in place: radix 4 with
-// one stage of radix 2 where it is needed, decimation in time (J. Cooley and J. Tukey, Math. Comp.
-// 19 (1965) 297), one order of operations whatever the team. Used by the generator of spectrum
-// noise; host and device.
+// Inverse Fourier transform of spectra of real square grids, by a team, in place: radix 4 with one
+// stage of radix 2 if needed, decimation in time (J. Cooley and J. Tukey, Math. Comp. 19 (1965)
+// 297). The order of operations does not depend on the team. Used by generator `spectrum`; host and
+// device.
 //
 // A grid of N x N real values c, N = 2^log_side from 2^4 to 2^10, is the transform
 //
 //     c[y][x] = sum over ky, kx of C[ky][kx] exp(2 pi i (ky y + kx x) / N),  C[-ky][-kx] = conj C.
 //
-// It is computed as N x N/2 complex numbers z[y][j] = c[y][2 j] + i c[y][2 j + 1], which are the
-// transform over ky and k of
+// It is computed as N x N/2 complex numbers z[y][j] = c[y][2 j] + i c[y][2 j + 1], the transform
+// over ky and k of
 //
-//     Z[ky][k] = C[ky][k] + C[ky][k + N/2] + i w^k (C[ky][k] - C[ky][k + N/2]),  w = exp(2 pi i /
-//     N)
+//     Z[ky][k] = C[ky][k] + C[ky][k + N/2] + i w^k (C[ky][k] - C[ky][k + N/2]),  w = e^(2 pi i / N)
 //
-// Before the transform Z[ky][k] stands in row reversed(ky) and column reversed(k), numbers with the
-// order of their bits reversed; after it z[y][j] stands in row y and column j. Values are the bits
-// of floats in 32-bit cells: N^2/2 real parts, then as many imaginary ones.
+// Before the transform Z[ky][k] is stored in row reversed(ky) and column reversed(k) (bit-reversed
+// numbers), afterwards z[y][j] in row y and column j. Values are the bits of floats in 32-bit
+// cells: N^2/2 real parts, then as many imaginary parts.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -49,7 +48,7 @@ WS_INLINE void store(Cell* cell, float value) {
   *cell = std::bit_cast<Cell>(value);
 }
 
-/// `number` of `bits` bits, from the last to the first.
+/// `number` with its `bits` bits reversed.
 WS_INLINE std::int32_t reversed(std::int32_t number, int bits) {
 #if WS_DEVICE_CODE
   return static_cast<std::int32_t>(__brev(static_cast<unsigned>(number)) >> (32 - bits));
@@ -62,7 +61,7 @@ WS_INLINE std::int32_t reversed(std::int32_t number, int bits) {
 #endif
 }
 
-/// Powers of w: cosines of the first three quarters of a turn, then sines, N 3/2 cells.
+/// Powers of w: cosines over the first three quarters of a turn, then sines; 3/2 N cells in all.
 struct Twiddles {
   Cell* cells;
   std::int32_t side;
@@ -84,7 +83,7 @@ struct Twiddles {
   }
 };
 
-/// Real and imaginary parts of complex numbers, apart.
+/// Separate arrays of the real and imaginary parts of complex numbers.
 template <class Value>
 struct Parts {
   Value* re;
@@ -99,7 +98,7 @@ struct Parts {
   }
 };
 
-/// Two stages of radix 2 in one, on the numbers i, i + step, i + 2 step and i + 3 step.
+/// Two stages of radix 2 at once, on the numbers i, i + step, i + 2 step and i + 3 step.
 template <class Value>
 WS_INLINE void butterfly4(Parts<Value> z, std::int32_t i, std::int32_t step, Complex w1, Complex w2,
                           Complex w3) {
@@ -111,7 +110,7 @@ WS_INLINE void butterfly4(Parts<Value> z, std::int32_t i, std::int32_t step, Com
   z.set(i + 2 * step, b0 - b2);
   z.set(i + 3 * step, b1 - b3);
 }
-/// The first stage of an odd number of them.
+/// The first stage if the number of stages is odd.
 template <class Value>
 WS_INLINE void butterfly2(Parts<Value> z, std::int32_t i, std::int32_t step) {
   const Complex a = z.get(i), b = z.get(i + step);
@@ -119,8 +118,7 @@ WS_INLINE void butterfly2(Parts<Value> z, std::int32_t i, std::int32_t step) {
   z.set(i + step, a - b);
 }
 
-/// One transform of 2^log_length numbers, `step` apart, for each of `lines` lines that lie side by
-/// side, by one member.
+/// Transforms 2^log_length numbers, `step` apart, of each of `lines` adjacent lines, by one member.
 template <class Value>
 WS_INLINE void transform_bundle(Parts<Value> z, int log_length, std::int32_t step,
                                 std::int32_t lines, Twiddles twiddles) {
@@ -147,8 +145,8 @@ WS_INLINE void transform_bundle(Parts<Value> z, int log_length, std::int32_t ste
   }
 }
 
-/// The same by a team, for `lines` lines in each of `grids` grids of `stride` cells. Number i of a
-/// line is `step` cells after number i - 1, and a line `apart` cells after the one before it.
+/// The same by a team, for `lines` lines in each of `grids` grids of `stride` cells. Consecutive
+/// numbers of a line are `step` cells apart, consecutive lines `apart` cells.
 template <class Team>
 WS_INLINE void transform_lines(Team& team, Cell* cells, std::int32_t grids, std::int32_t stride,
                                int log_length, std::int32_t step, int log_lines, std::int32_t apart,
@@ -186,7 +184,7 @@ WS_INLINE void transform_lines(Team& team, Cell* cells, std::int32_t grids, std:
   }
 }
 
-/// All members, after a barrier: `grids` grids behind each other; ends with a barrier.
+/// All members, after a barrier: transforms `grids` consecutive grids; ends with a barrier.
 template <class Team>
 WS_INLINE void inverse(Team& team, Cell* cells, std::int32_t grids, int log_side,
                        Twiddles twiddles) {
@@ -195,7 +193,7 @@ WS_INLINE void inverse(Team& team, Cell* cells, std::int32_t grids, int log_side
     for (std::int32_t g = 0; g < grids; ++g) {
       Cell* const grid = cells + g * stride;
       transform_bundle(Parts<Cell>{grid, grid + stride / 2}, log_side, columns, columns, twiddles);
-      // Eight rows at once, as columns of a block that stays in the first level of cache.
+      // Eight rows at once, as columns of a block that fits into the L1 cache.
       constexpr std::int32_t kRows = 8;
       float re[512 * kRows], im[512 * kRows];
       for (std::int32_t row = 0; row < side; row += kRows) {
@@ -221,7 +219,7 @@ WS_INLINE void inverse(Team& team, Cell* cells, std::int32_t grids, int log_side
   }
 }
 
-/// Where c[y][x] stands after the transform.
+/// Index of c[y][x] after the transform.
 WS_INLINE std::int32_t place(std::int32_t x, std::int32_t y, int log_side) {
   return ((x & 1) << (2 * log_side - 1)) + (y << (log_side - 1)) + (x >> 1);
 }

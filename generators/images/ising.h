@@ -1,10 +1,10 @@
 // Generator `ising`: configurations of the two-dimensional Ising model in equilibrium, each from a
-// chain of its own; the class is the phase or a range of temperatures. Host and device.
+// chain of its own; class: phase or temperature range. Host and device.
 //
-// A sample begins with equal spins and is brought to equilibrium by rounds of cluster updates,
-// which forget where they began within a few rounds at any temperature, and checkerboard sweeps
-// (ising_lattice.h). Exact to compare with: L. Onsager, Phys. Rev. 65 (1944) 117; B. Kaufman, Phys.
-// Rev. 76 (1949) 1232, for finite lattices; docs/generators/ising.md has the bias that is left.
+// A sample starts from equal spins and is thermalised by rounds of cluster updates, which
+// decorrelate within a few rounds at any temperature, and checkerboard sweeps (ising_lattice.h).
+// Exact results for comparison: L. Onsager, Phys. Rev. 65 (1944) 117; B. Kaufman, Phys. Rev. 76
+// (1949) 1232, for finite lattices; docs/generators/ising.md gives the remaining bias.
 #pragma once
 
 #include "core/config/params.h"
@@ -23,7 +23,7 @@ namespace wellspring {
 struct Ising {
   using Label = SpinParams::Label;
   using Start = SpinParams::Start;
-  /// 2 / log(1 + sqrt 2), where long order ends on an endless lattice (Onsager 1944).
+  /// 2 / log(1 + sqrt 2): critical temperature of the infinite lattice (Onsager 1944).
   static constexpr float kCritical = 2.269185314213022f;
   static constexpr int kMostRounds = 256, kMostUpdates = 64;
 
@@ -44,16 +44,17 @@ struct Ising {
                             "Carrasquilla and Melko, Nature Phys. 13 (2017) 431: phase");
       return table
           .integer("rounds", &Params::rounds, {1, kMostRounds}, "",
-                   "of cluster updates and sweeps before a sample is shown")
-          .integer("clusters", &Params::clusters, {0, kMostUpdates}, "a round",
-                   "cluster updates; with 0, large lattices near 2.27 stay far from equilibrium",
+                   "rounds of cluster updates and sweeps per sample")
+          .integer("clusters", &Params::clusters, {0, kMostUpdates}, "per round",
+                   "Swendsen-Wang cluster updates; with 0, large lattices near 2.27 stay far from "
+                   "equilibrium",
                    "Swendsen and Wang, PRL 58 (1987) 86")
-          .integer("sweeps", &Params::sweeps, {0, kMostUpdates}, "a round",
-                   "checkerboard sweeps by Metropolis' rule, after them",
+          .integer("sweeps", &Params::sweeps, {0, kMostUpdates}, "per round",
+                   "Metropolis checkerboard sweeps, after the cluster updates",
                    "Metropolis et al., J. Chem. Phys. 21 (1953) 1087")
           .choice("start", static_cast<Start Params::*>(&Params::start),
                   {{"cold", Start::cold}, {"hot", Start::hot}},
-                  "before the first round: all spins up, or each by even chances");
+                  "initial spins. cold: all up; hot: independent and random");
     }();
     return rows;
   }
@@ -62,7 +63,7 @@ struct Ising {
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "ising";
-    info.summary = "The Ising model in equilibrium; the class is the phase or the temperature";
+    info.summary = "The 2D Ising model in equilibrium; class: phase or temperature range";
     info.reference = "Onsager, Phys. Rev. 65 (1944) 117; Swendsen and Wang, PRL 58 (1987) 86";
     if (params.label == Label::phase) {
       info.classes = {"ordered", "disordered"};
@@ -70,12 +71,12 @@ struct Ising {
       info.classes = spins::range_names(params);
     }
     info.latents = {
-        {"temperature", "T, with the coupling J and Boltzmann's constant k as units", "J / k",
-         params.t_low, params.t_high},
-        rarely_reached({"energy", "a spin, - sum of s_i s_j over neighbours / spins", "J", -2, 2}),
-        {"magnetisation", "mean spin, white up", "", -1, 1}};
-    // The phase and T; where the start is hot, its spins; two directions of bonds, their flips and
-    // two colours. Beyond the lattice of the image's pixels there are at most 32 words, see side.
+        {"temperature", "temperature T", "J / k", params.t_low, params.t_high},
+        rarely_reached(
+            {"energy", "energy per spin: - sum of s_i s_j over neighbours / spins", "J", -2, 2}),
+        {"magnetisation", "mean spin; up is white", "", -1, 1}};
+    // The phase and T; with a hot start, the spins; two directions of bonds, their flips and two
+    // colours. Beyond the lattice of the image's pixels there are at most 32 words, see side.
     const std::int64_t a_word =
         1 + std::int64_t{params.rounds} * (params.clusters * (2 * ising::kDrawsAWord + 1) +
                                            params.sweeps * 2 * ising::kDrawsAWord);
@@ -87,7 +88,7 @@ struct Ising {
     return info;
   }
 
-  /// Errors (config): a side or temperatures that cannot be.
+  /// Errors (config): an invalid side or invalid temperatures.
   explicit Ising(const Params& params) : params_(params) {
     spins::expect_spins("ising", params, kCritical);
   }
@@ -106,13 +107,13 @@ struct Ising {
     return {key.rng, chances(drawn.temperature), spins::side_for(params_, key.shape)};
   }
 
-  /// Error (config) where the image asks for a lattice that is too large.
+  /// Error (config): the image needs a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const {
     const std::int32_t side = spins::side_for(params_, shape);
     spins::expect_lattice("ising", shape, side);
     return IsingWork::words_of(IsingShape::of(side));
   }
-  /// A thread a word of spins.
+  /// One thread per word of spins.
   int lattice_members(SampleShape shape) const {
     const int words = IsingShape::of(spins::side_for(params_, shape)).words();
     return words >= 512 ? 512 : (words + 31) / 32 * 32;
@@ -136,7 +137,7 @@ struct Ising {
     measured[1] = static_cast<float>(2 * work.sums[1] - spins) / count;
   }
 
-  /// White for spins up, the spin that a pixel's centre falls on.
+  /// White for spins up; a pixel shows the spin under its centre.
   template <int N>
   WS_INLINE void shade(const Scene& scene, const std::uint32_t* spins, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
@@ -150,7 +151,7 @@ struct Ising {
     }
   }
 
-  /// In 2^-32, rounded down; the arguments are below 1.
+  /// Probabilities in units of 2^-32, rounded down; the arguments are below 1.
   WS_INLINE static IsingChances chances(float t) {
     const auto of = [](float chance) { return static_cast<std::uint32_t>(chance * 0x1p+32f); };
     return {of(1 - math::exp(-2 / t)), of(math::exp(-4 / t)), of(math::exp(-8 / t))};

@@ -1,13 +1,13 @@
-// Ising lattices of one team: 32 spins of a row in a word, checkerboard sweeps and cluster updates
-// on whole words. Called by the generator `ising`; host and device.
+// Ising lattices of one team: 32 spins of a row per word, checkerboard sweeps and cluster updates
+// on whole words. Called by generator `ising`; host and device.
 //
 //   E = - sum over neighbours s_i s_j,  s = +-1 (bits 1 and 0), J = 1, periodic, side x side
 //
 // Metropolis: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087, one colour of the checkerboard
 // after the other. Clusters: R. Swendsen, J.-S. Wang, "Nonuniversal critical dynamics in Monte
-// Carlo simulations", PRL 58 (1987) 86. All members of a team work on words of their own, and meet
-// between the phases; what joins clusters is the maximum of integers, so that a cluster's name is
-// its last site whatever the order. Many lanes share random words, bit by bit: see bernoulli().
+// Carlo simulations", PRL 58 (1987) 86. Each member of a team works on its own words and
+// synchronises between phases. Clusters are joined by an integer maximum, so a cluster is named by
+// its last site in any order of execution. Lanes share random words, bit by bit: see bernoulli().
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -19,23 +19,24 @@
 
 namespace wellspring {
 
-/// Chances as integers: of 2^32.
+/// Probabilities as integers, in units of 2^-32.
 struct IsingChances {
   std::uint32_t bond = 0;   ///< 1 - exp(-2 / T): equal neighbours join a cluster
-  std::uint32_t four = 0;   ///< exp(-4 / T): a flip that costs 4 is made
+  std::uint32_t four = 0;   ///< exp(-4 / T): a flip that costs 4 is accepted
   std::uint32_t eight = 0;  ///< exp(-8 / T)
 };
 
 namespace ising {
 
-/// Blocks of random numbers that bernoulli() has at its disposal.
+/// Blocks of random numbers reserved per call of bernoulli().
 inline constexpr std::uint32_t kDrawsAWord = 3;
 
-/// For each of 32 lanes that is set in `lanes`, whether u < t, u uniform in 32 bits and t
-/// `rare_chance` in lanes of `rare`, `chance` elsewhere. Lanes compare bit by bit from the highest
-/// on, so a block serves all of them for four bits: two blocks decide 255 of 256. Those that are
-/// still open take their last 24 bits from the four words of a third block, by turns (of five open
-/// lanes, once in 10^7, two share a word: each is as likely as ever, they are not independent).
+/// For each of 32 lanes that is set in `lanes`: whether u < t, u uniform in 32 bits, t
+/// `rare_chance` in lanes of `rare` and `chance` elsewhere. Lanes compare bit by bit from the
+/// highest bit on, so one block serves all of them for four bits; two blocks decide 255 of 256
+/// lanes. Open lanes take their last 24 bits alternately from the four words of a third block.
+/// (With five open lanes, once in 10^7, two share a word: probabilities stay exact, independence
+/// does not.)
 WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::uint32_t draw,
                                   std::uint32_t lanes, std::uint32_t chance, std::uint32_t rare,
                                   std::uint32_t rare_chance) {
@@ -68,29 +69,29 @@ WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::ui
 
 }  // namespace ising
 
-/// Where the spins of a lattice lie: `across` words a row, of which the last may be part full.
-/// Sites have the number of their word times 32 plus their bit.
+/// Layout of a lattice: `across` words per row, the last one possibly part full. The number of a
+/// site is 32 times its word plus its bit.
 struct IsingShape {
   std::int32_t side = 4;    ///< even, at least 4
-  std::int32_t across = 1;  ///< words a row
+  std::int32_t across = 1;  ///< words per row
 
   static WS_INLINE constexpr IsingShape of(std::int32_t side) { return {side, (side + 31) / 32}; }
   WS_INLINE constexpr std::int32_t words() const { return across * side; }
   WS_INLINE constexpr std::int32_t spins() const { return side * side; }
-  /// Spins in word `column` of a row.
+  /// Number of spins in word `column` of a row.
   WS_INLINE constexpr std::int32_t filled(std::int32_t column) const {
     return column == across - 1 ? side - 32 * (across - 1) : 32;
   }
 };
 
-/// What a team works on, all of it shared.
+/// Working memory that a team shares.
 struct IsingWork {
   std::uint32_t* spins;   ///< [words]
   std::uint32_t* other;   ///< [words] spins of the next half sweep; horizontal bonds
-  std::uint32_t* flips;   ///< [words] whether the cluster that ends in a site flips
-  std::uint32_t* parent;  ///< [32 words] a later site of the same cluster, or the site itself; of
-                          ///< sites alone that end a run of bonds within their word
-  std::int32_t* sums;     ///< [2] unequal neighbours, spins up
+  std::uint32_t* flips;   ///< [words] bit of a cluster's last site: the cluster flips
+  std::uint32_t* parent;  ///< [32 words] a later site of the same cluster, or the site itself; set
+                          ///< for sites that end a run of bonds within their word
+  std::int32_t* sums;     ///< [2] unequal neighbours; spins up
 
   static WS_INLINE constexpr std::int64_t words_of(IsingShape shape) {
     return std::int64_t{35} * shape.words() + 2;
@@ -107,11 +108,11 @@ struct IsingLattice {
   IsingChances chances;
   SampleRng rng;
 
-  /// A word and those around it.
+  /// A word and its neighbours.
   struct Place {
     std::int32_t word, row, column;
     std::int32_t filled;
-    std::uint32_t all;  ///< the bits that are spins
+    std::uint32_t all;  ///< mask of the bits that are spins
 
     WS_INLINE std::uint32_t top() const { return std::uint32_t{1} << (filled - 1); }
   };
@@ -129,7 +130,7 @@ struct IsingLattice {
   WS_INLINE std::int32_t right(const Place& at) const {
     return at.column == shape.across - 1 ? at.word - at.column : at.word + 1;
   }
-  /// The spins right and left of those of a word, lane by lane.
+  /// The right and left neighbours of a word's spins, lane by lane.
   WS_INLINE std::uint32_t to_the_right(const std::uint32_t* spins, const Place& at) const {
     return spins[at.word] >> 1 | (spins[right(at)] & 1u) << (at.filled - 1);
   }
@@ -139,7 +140,7 @@ struct IsingLattice {
     return (spins[at.word] << 1 & at.all) | (before >> (shape.filled(column) - 1) & 1u);
   }
 
-  /// All spins up, or each up or down: bit `lane` of word w is that of word w % 4 of block w / 4.
+  /// All spins up, or random: bit `lane` of word w is that bit of word w % 4 of block w / 4.
   template <class Team>
   WS_INLINE void begin(Team& team, const IsingWork& work, bool hot) const {
     for (std::int32_t w = team.rank(); w < shape.words(); w += team.size()) {
@@ -150,15 +151,15 @@ struct IsingLattice {
     team.sync();
   }
 
-  /// One sweep: every spin is tried once, those with an even sum of row and column first.
+  /// One sweep: every spin is tried once, first those with an even sum of row and column.
   template <class Team>
   WS_INLINE void sweep(Team& team, const IsingWork& work, std::uint32_t number) const {
     half_sweep(team, work.spins, work.other, number, 0);
     half_sweep(team, work.other, work.spins, number, 1);
   }
 
-  /// One update of clusters: equal neighbours are bound with chance `bond`, and each cluster of
-  /// bound spins is turned or not, by even chances.
+  /// One cluster update: equal neighbours are bound with probability `bond`, and each cluster flips
+  /// with probability 1/2.
   template <class Team>
   WS_INLINE void update_clusters(Team& team, const IsingWork& work, std::uint32_t number) const {
     const std::uint32_t first = number * static_cast<std::uint32_t>(shape.words());
@@ -200,7 +201,7 @@ struct IsingLattice {
           ((first + static_cast<std::uint32_t>(w)) * 2 + 1) * ising::kDrawsAWord;
       const std::uint32_t down =
           ising::bernoulli(rng, Purpose::texture, draw, equal, chances.bond, 0, 0);
-      // Of neighbouring bonds between the same two runs, the first is enough.
+      // Only the first of adjacent bonds between the same two runs.
       for (std::uint32_t left = down & ~((down & runs & under_runs) << 1); left != 0;
            left &= left - 1) {
         const int lane = lowest_bit(left);
@@ -209,7 +210,7 @@ struct IsingLattice {
     }
     team.sync();
 
-    // From the last word on: ways lead to later sites, which a lone member has shortened by then.
+    // From the last word on: paths lead to later sites, which a lone member has already shortened.
     for (std::int32_t i = team.rank(); i < shape.words(); i += team.size()) {
       const std::int32_t w = shape.words() - 1 - i;
       const Place at = place(w);
@@ -231,7 +232,7 @@ struct IsingLattice {
     team.sync();
   }
 
-  /// The sums over the lattice, in work.sums.
+  /// Sums over the lattice, in work.sums.
   template <class Team>
   WS_INLINE void measure(Team& team, const IsingWork& work) const {
     if (team.rank() == 0) work.sums[0] = work.sums[1] = 0;
@@ -256,11 +257,11 @@ struct IsingLattice {
     return i < 2 ? low : high;
   }
 
-  /// Bonds to the right but for the last spin's, which leads to another word.
+  /// Bonds to the right, except the last spin's, which leads to another word.
   WS_INLINE static std::uint32_t within(std::uint32_t bonds, const Place& at) {
     return bonds & (at.all >> 1);
   }
-  /// The last site that bonds within the word tie to this one.
+  /// The last site of the run of bonds, within the word, that contains this site.
   WS_INLINE static std::uint32_t end_of_run(std::int32_t word, int lane, std::uint32_t runs) {
     return static_cast<std::uint32_t>(32 * word + lane + lowest_bit(~(runs >> lane)));
   }
@@ -272,7 +273,7 @@ struct IsingLattice {
     for (std::int32_t w = team.rank(); w < shape.words(); w += team.size()) {
       const Place at = place(w);
       const std::uint32_t s = from[w];
-      // Neighbours that are equal: four bits a lane, added.
+      // Number of equal neighbours, as binary digits per lane.
       const std::uint32_t a = ~(s ^ to_the_right(from, at)), b = ~(s ^ to_the_left(from, at));
       const std::uint32_t c = ~(s ^ from[above(at)]), d = ~(s ^ from[below(at)]);
       const std::uint32_t one = a ^ b, two = a & b, other_one = c ^ d, other_two = c & d;
@@ -291,7 +292,7 @@ struct IsingLattice {
     team.sync();
   }
 
-  /// What is written there now, by other members too.
+  /// The current value, which other members may be writing.
   template <class Team>
   WS_INLINE static std::uint32_t peek(Team& team, std::uint32_t* at) {
 #if WS_DEVICE_CODE
@@ -300,19 +301,18 @@ struct IsingLattice {
     return team.atomic_or(at, std::uint32_t{0});
 #endif
   }
-  /// The last site known of a cluster.
+  /// The last known site of a cluster.
   template <class Team>
   WS_INLINE static std::uint32_t last_of(Team& team, std::uint32_t* parent, std::uint32_t site) {
     for (;;) {
       const std::uint32_t next = peek(team, parent + site);
       if (next == site) return site;
-      if constexpr (LoneTeam<Team>) parent[site] = parent[next];  // halves the way of the next one
+      if constexpr (LoneTeam<Team>) parent[site] = parent[next];  // path halving
       site = next;
     }
   }
-  /// One cluster of two. Parents only grow: what another member wrote meanwhile is never lost, and
-  /// where it was not the site itself, that is joined as well (Y. Komura, Comput. Phys. Commun. 194
-  /// (2015) 54).
+  /// Joins two clusters. Parents only grow, so a concurrent write is never lost; if it was not the
+  /// site itself, its cluster is joined as well (Y. Komura, Comput. Phys. Commun. 194 (2015) 54).
   template <class Team>
   WS_INLINE static void join(Team& team, std::uint32_t* parent, std::uint32_t a, std::uint32_t b) {
     for (;;) {

@@ -1,13 +1,13 @@
-// Noise on the integer lattice of the plane: gradient noise, simplex noise, and the distances to
-// the nearest features of a cellular pattern. Values belong to lattice points by a hash of their
-// coordinates under a key, so that the plane has no border and no period below 2^32. Used by the
-// generator of textures; host and device.
+// Noise on the integer lattice of the plane: gradient noise, simplex noise, and distances to the
+// nearest features of a cellular pattern. Values are hashes of a lattice point's coordinates under
+// a key, so the plane has no border and no period below 2^32. Used by generator `textures`; host
+// and device.
 //
 // Sources: K. Perlin, "An image synthesizer", SIGGRAPH 1985, and "Improving noise", SIGGRAPH 2002
-// (the quintic fade); simplex noise: K. Perlin, "Noise hardware", SIGGRAPH course 36 (2001), in the
+// (quintic fade); simplex noise: K. Perlin, "Noise hardware", SIGGRAPH course 36 (2001), in the
 // form of S. Gustavson, "Simplex noise demystified" (2005), with the support of radius sqrt(1/2)
-// that has no jumps; S. Worley, "A cellular texture basis function", SIGGRAPH 1996. The finaliser
-// of A. Appleby's MurmurHash3 is the hash.
+// that has no jumps; S. Worley, "A cellular texture basis function", SIGGRAPH 1996. The hash is the
+// finaliser of A. Appleby's MurmurHash3.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -19,7 +19,7 @@
 
 namespace wellspring::lattice {
 
-/// Mixes the bits of a word; one to one.
+/// Mixes the bits of a word; bijective.
 WS_INLINE constexpr std::uint32_t mix(std::uint32_t h) {
   h ^= h >> 16;
   h *= 0x85ebca6bu;
@@ -28,17 +28,17 @@ WS_INLINE constexpr std::uint32_t mix(std::uint32_t h) {
   return h ^ h >> 16;
 }
 
-/// What the values of a lattice follow from.
+/// Key of a lattice's hashes.
 struct Key {
   std::uint32_t column = 0, row = 0;
 
-  /// Of another lattice.
+  /// Key of another lattice.
   WS_INLINE constexpr Key next(std::uint32_t number) const {
     return {mix(column + number), mix(row + number)};
   }
 };
 
-/// The hash of lattice point (x, y), by way of its column's, which its neighbours share.
+/// Hash of lattice point (x, y), in two steps: neighbours share the hash of their column.
 WS_INLINE constexpr std::uint32_t column_hash(Key key, std::int32_t x) {
   return mix(static_cast<std::uint32_t>(x) ^ key.column);
 }
@@ -55,10 +55,10 @@ WS_INLINE float fade(float t) {
   return t * t * t * math::fma(t, math::fma(t, 6.f, -15.f), 10.f);
 }
 
-/// (x, y) along the gradient that bits 0 to 2 of a hash choose: one of eight unit vectors, at odd
-/// multiples of 22.5 degrees, so that none lies along an axis of the lattice.
+/// Projection of (x, y) on the gradient that bits 0 to 2 of a hash choose: one of eight unit
+/// vectors at odd multiples of 22.5 degrees, never parallel to an axis of the lattice.
 WS_INLINE float along_gradient(std::uint32_t hash, float x, float y) {
-  constexpr float kCosine = 0.92387953f, kSine = 0.38268343f;  // of 22.5 degrees
+  constexpr float kCosine = 0.92387953f, kSine = 0.38268343f;  // at 22.5 degrees
   const bool steep = (hash & 1u) != 0;
   const float gx = steep ? kSine : kCosine, gy = steep ? kCosine : kSine;
   const auto turned = [](float g, std::uint32_t sign) {
@@ -67,12 +67,12 @@ WS_INLINE float along_gradient(std::uint32_t hash, float x, float y) {
   return math::fma(turned(gx, (hash & 2u) << 30), x, turned(gy, (hash & 4u) << 29) * y);
 }
 
-/// Two values of one place, independent of each other.
+/// Two independent values at one place.
 struct Two {
   float first, second;
 };
 
-/// Where a point lies in its cell, and the hashes of the cell's corners.
+/// Position of a point in its cell, and the hashes of the cell's corners.
 struct GradientCell {
   float x, y;
   std::uint32_t h00, h10, h01, h11;
@@ -89,7 +89,7 @@ struct GradientCell {
     h11 = point_hash(key, right, iy + 1);
   }
 
-  /// The noise whose gradients are bits `shift` to `shift` + 2 of the hashes.
+  /// Noise whose gradients are bits `shift` to `shift` + 2 of the hashes.
   WS_INLINE float value(int shift) const {
     const float u = fade(x), v = fade(y);
     const float top =
@@ -100,12 +100,12 @@ struct GradientCell {
   }
 };
 
-/// Perlin's gradient noise, in [-1, 1]: reached in the middle of a cell whose gradients all point
-/// there. 0 at lattice points; mean 0, standard deviation kGradientDeviation.
+/// Perlin's gradient noise, in [-1, 1]; the bounds are reached in the middle of a cell whose
+/// gradients all point there. 0 at lattice points; mean 0, standard deviation kGradientDeviation.
 WS_INLINE float gradient_noise(Key key, float x, float y) {
   return GradientCell(key, x, y).value(0);
 }
-/// Two of them at one place, for the price of one lattice.
+/// Two independent gradient noises at one place, from one lattice.
 WS_INLINE Two gradient_noises(Key key, float x, float y) {
   const GradientCell cell(key, x, y);
   return {cell.value(0), cell.value(3)};
@@ -113,15 +113,15 @@ WS_INLINE Two gradient_noises(Key key, float x, float y) {
 /// sqrt(8 A B) with A and B the integrals over [0, 1] of (1 - fade)^2 and t^2 (1 - fade)^2.
 inline constexpr float kGradientDeviation = 0.30506114f;
 
-/// Simplex noise, in [-1, 1]; mean 0, standard deviation kSimplexDeviation. The triangles' corners
-/// have the lattice's coordinates in axes at 60 degrees, and sides of sqrt(2/3).
+/// Simplex noise, in [-1, 1]; mean 0, standard deviation kSimplexDeviation. The corners of the
+/// triangles are the lattice's points in axes at 60 degrees; sides are sqrt(2/3).
 WS_INLINE float simplex_noise(Key key, float x, float y) {
   constexpr float kSkew = 0.36602540f, kUnskew = 0.21132487f;  // (sqrt 3 - 1) / 2, (3 - sqrt 3) / 6
   const float skew = (x + y) * kSkew;
   const float i = math::floor(x + skew), j = math::floor(y + skew);
   const float back = (i + j) * kUnskew;
   const float x0 = x - (i - back), y0 = y - (j - back);
-  const bool right = x0 > y0;  // of the two triangles of the rhombus, the one with corner (1, 0)
+  const bool right = x0 > y0;  // the rhombus's triangle with corner (1, 0)
   const float x1 = x0 - (right ? 1.f : 0.f) + kUnskew, y1 = y0 - (right ? 0.f : 1.f) + kUnskew;
   const float x2 = x0 - 1 + 2 * kUnskew, y2 = y0 - 1 + 2 * kUnskew;
   const auto ix = static_cast<std::int32_t>(i), iy = static_cast<std::int32_t>(j);
@@ -134,26 +134,26 @@ WS_INLINE float simplex_noise(Key key, float x, float y) {
     const float square = inside * inside;
     return square * square * along_gradient(hash, dx, dy);
   };
-  // The greatest sum that gradients towards one point make is 1 / 99.2043.
+  // 1 / 99.2043 is the largest sum, reached with all gradients towards one point.
   return 99.204f * (corner(h0, x0, y0) + corner(h1, x1, y1) + corner(h2, x2, y2));
 }
-/// By quadrature of the squared kernels over a triangle, as the bound above.
+/// By quadrature of the squared kernels over a triangle, as is the bound above.
 inline constexpr float kSimplexDeviation = 0.53901f;
 
-/// A cell's feature lies in its middle part, this wide: then the two features nearest to a point
-/// are always among those of the 4 x 4 cells around it. (With margins m at both sides of a cell
-/// every other feature is at least 3/2 + m away, and two of the 16 are nearer than
-/// sqrt((3/2 - m)^2 + (1/2 - m)^2), which is less for m > (7 - sqrt 48) / 2 = 0.036.)
+/// Width of the middle part of a cell that contains its feature. With it the two features nearest
+/// to a point are always in the 4 x 4 cells around it: with margins m on both sides of
+/// a cell every other feature is at least 3/2 + m away, and two of the 16 are nearer than
+/// sqrt((3/2 - m)^2 + (1/2 - m)^2), which is less for m > (7 - sqrt 48) / 2 = 0.036.
 inline constexpr float kFeatureSpread = 0.9f;
 
-/// Where in its cell a feature is: 16 bits of a hash for each axis.
+/// Position of the feature in its cell: 16 bits of a hash per axis.
 WS_INLINE float feature_place(std::uint32_t bits) {
   return math::fma(static_cast<float>(static_cast<std::int32_t>(bits & 0xffffu)),
                    kFeatureSpread * 0x1p-16f, 0.5f - 0.5f * kFeatureSpread);
 }
 
-/// Worley's F1 and F2 of N points: distances to the nearest feature and to the next one, one
-/// feature a cell.
+/// Worley's F1 and F2 at N points: distances to the nearest and second-nearest feature, one feature
+/// per cell.
 template <int N>
 WS_INLINE void feature_distances(Key key, const float (&x)[N], const float (&y)[N], float (&f1)[N],
                                  float (&f2)[N]) {
@@ -190,7 +190,7 @@ WS_INLINE void feature_distances(Key key, const float (&x)[N], const float (&y)[
     f2[i] = math::sqrt(f2[i]);
   }
 }
-/// Means and standard deviations of F1, F2 and F2 - F1: of six million points of random lattices.
+/// Means and standard deviations of F1, F2 and F2 - F1, from six million points of random lattices.
 inline constexpr float kF1Mean = 0.4221f, kF1Deviation = 0.1834f;
 inline constexpr float kF2Mean = 0.6993f, kF2Deviation = 0.1674f;
 inline constexpr float kEdgeMean = 0.2771f, kEdgeDeviation = 0.2028f;

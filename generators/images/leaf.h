@@ -1,5 +1,5 @@
-// A leaf of generator `dead_leaves`: its shapes, how their outlines are drawn, and which points
-// they cover. Host and device.
+// A leaf of generator `dead_leaves`: its shape, how its outline is drawn, and which points it
+// covers. Host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -17,16 +17,16 @@ enum class LeafKind : std::uint8_t {
   rectangle,
   triangle,
   quadrilateral,
-  mixed,  ///< each leaf is one of the others
+  mixed,  ///< each leaf has one of the other shapes
   any,    ///< parameter only: one of the above per sample
 };
-inline constexpr int kLeafShapes = 6;  ///< kinds a single leaf can have
+inline constexpr int kLeafShapes = 6;  ///< shapes of a single leaf
 
-/// A leaf as its circumscribed circle, cut by four half-planes n . (p - centre) <= d unless it is a
-/// circle itself; one of a triangle's cuts nothing off. In source pixels.
+/// A leaf: its circumscribed circle, cut by four half-planes n . (p - centre) <= d unless it is a
+/// circle; a triangle's fourth half-plane cuts nothing off. In source pixels.
 struct Leaf {
   float x, y, radius;
-  std::uint32_t number;  ///< keys its random words
+  std::uint32_t number;  ///< key of its random words
   LeafKind kind;
   float normal_x[4], normal_y[4], distance[4];
 
@@ -37,7 +37,7 @@ struct Leaf {
   };
   struct InPolygon {
     WS_INLINE bool operator()(const Leaf& leaf, float dx, float dy) const {
-      // The worst of the four: no branches, so that a loop over pixels vectorises.
+      // The maximum of the four: no branches, so that a loop over pixels vectorises.
       float worst = beyond(leaf, 0, dx, dy);
       WS_UNROLL(4)
       for (int s = 1; s < 4; ++s) worst = math::max(worst, beyond(leaf, s, dx, dy));
@@ -45,12 +45,12 @@ struct Leaf {
     }
   };
 
-  /// Whether the point (dx, dy) from the centre lies on it.
+  /// True if the leaf covers the point (dx, dy), relative to its centre.
   WS_INLINE bool covers(float dx, float dy) const {
     return kind == LeafKind::circle ? InCircle{}(*this, dx, dy) : InPolygon{}(*this, dx, dy);
   }
 
-  /// Draws the outline from `words`; radius and kind are known.
+  /// Draws the outline from `words`; radius and kind are set.
   WS_INLINE void cut(const Philox4& words) {
     if (kind == LeafKind::triangle || kind == LeafKind::quadrilateral) {
       cut_polygon(words);
@@ -59,9 +59,8 @@ struct Leaf {
     }
   }
 
-  /// Mean area of a kind whose circle has the radius 1: inscribed rectangles have 2 sin(2 a) with
-  /// `a` uniform in a quarter turn, polygons of three and four uniform corners 3 / (2 pi) and
-  /// 3 / pi.
+  /// Mean area of a kind with circumradius 1: rectangles have 2 sin(2 a) with `a` uniform in a
+  /// quarter turn; polygons of three and four uniform corners 3 / (2 pi) and 3 / pi.
   static constexpr double mean_area(LeafKind kind) {
     constexpr double kAreas[kLeafShapes] = {
         3.141592653589793, 2, 2, 1.2732395447351628, 0.4774648292756860, 0.9549296585513720};
@@ -72,13 +71,12 @@ struct Leaf {
   }
 
  private:
-  /// How far a point lies beyond edge `s`.
+  /// Signed distance of a point beyond edge `s`.
   WS_INLINE static float beyond(const Leaf& leaf, int s, float dx, float dy) {
     return math::fma(leaf.normal_x[s], dx, math::fma(leaf.normal_y[s], dy, -leaf.distance[s]));
   }
 
-  /// Inscribed in the circle as all are: squares have the half-diagonal r, and a rectangle's corner
-  /// lies at an angle uniform in a quarter turn.
+  /// Squares have half-diagonal r; a rectangle's corner is at an angle uniform in a quarter turn.
   WS_INLINE void cut_rectangle(const Philox4& words) {
     const math::SinCos drawn = math::sincos_turns(0.25f * unit_float(words.word[0]));
     const bool turned = kind == LeafKind::oriented_square;
@@ -96,9 +94,8 @@ struct Leaf {
     }
   }
 
-  /// Corners at independent uniform angles on the circle. An edge between the angles a < b has its
-  /// normal at (a + b) / 2 and the distance r cos((b - a) / 2), which is negative where the centre
-  /// lies outside.
+  /// Corners at independent uniform angles on the circle. The edge between angles a < b has its
+  /// normal at (a + b) / 2 and distance r cos((b - a) / 2), negative where the centre is outside.
   WS_INLINE void cut_polygon(const Philox4& words) {
     float angle[5];
     WS_UNROLL(4)

@@ -1,7 +1,6 @@
-// Dead leaves as a thread alone paints them: front to back, each leaf on the open pixels of its own
-// box, where a team of a device holds all leaves against each of its pixels. Both give every pixel
-// the first leaf that covers it, by the same arithmetic. Called by generator `dead_leaves`; host
-// and device.
+// Dead leaves as painted by one thread: front to back, each leaf on the open pixels of its own box
+// (a device team instead tests all leaves against each pixel). Both give every pixel the first
+// leaf that covers it, by the same arithmetic. Called by generator `dead_leaves`; host and device.
 #pragma once
 
 #include "generators/images/leaf.h"
@@ -17,15 +16,14 @@
 
 namespace wellspring {
 
-/// Where a thread alone works: in its scratch.
+/// Scratch of one thread.
 struct LeafByLeafScratch {
   std::uint32_t* front;      ///< [rows][kSide] number of the leaf that each pixel shows
-  Rgb* colour;               ///< [kColours] of the first leaves, where they show
-  std::uint32_t* open_runs;  ///< [rows] a bit each run of a row
-  float *x, *y;              ///< [kSide] where columns and rows are looked up, if they stay such
+  Rgb* colour;               ///< [kColours] colours of the first leaves, where they show
+  std::uint32_t* open_runs;  ///< [rows] a bit per run of a row
+  float *x, *y;              ///< [kSide] source columns and rows of an upright view
 };
 
-/// Of leaf number `leaf`.
 WS_INLINE Rgb leaf_colour(const SampleRng& rng, std::uint32_t leaf) {
   const Philox4 w = rng.block(Purpose::texture, leaf);
   return {unit_float(w.word[0]), unit_float(w.word[1]), unit_float(w.word[2])};
@@ -33,10 +31,9 @@ WS_INLINE Rgb leaf_colour(const SampleRng& rng, std::uint32_t leaf) {
 
 class LeafByLeaf {
  public:
-  static constexpr int kRun = 16;    ///< pixels that are tested at once
-  static constexpr int kSide = 128;  ///< of the largest tile, pixels
-  /// Of so many leaves colours are kept; those of later ones, which are few, are drawn by the
-  /// pixel.
+  static constexpr int kRun = 16;    ///< pixels tested at once
+  static constexpr int kSide = 128;  ///< side of the largest tile, pixels
+  /// Leaves whose colours are stored; the few later ones are drawn per pixel.
   static constexpr int kColours = 2048;
 
   static constexpr std::size_t scratch_bytes() {
@@ -50,11 +47,11 @@ class LeafByLeaf {
             team.template scratch<float>(kSide), team.template scratch<float>(kSide)};
   }
 
-  /// Pixels of the tile are looked up in the image alone, and through no perspective.
+  /// All pixels of the tile have their source points in the image, without a perspective.
   WS_INLINE LeafByLeaf(const LeafPlaces& law, const Augmentation& view, const PixelTile& tile,
                        const LeafByLeafScratch& scratch)
       : law_(law), seen_(view), tile_(tile), to_(scratch) {
-    // From source points to output points: the inverse of augmentation's matrix.
+    // From source points to output points: the inverse of the augmentation's matrix.
     const float determinant = view.m00 * view.m11 - view.m01 * view.m10;
     xx_ = view.m11 / determinant;
     xy_ = -view.m01 / determinant;
@@ -64,7 +61,7 @@ class LeafByLeaf {
     stretch_y_ = math::sqrt(math::fma(yx_, yx_, yy_ * yy_));
   }
 
-  /// Lays leaves until no pixel is open, but no more than `most`: what these leave open shows leaf
+  /// Places leaves until no pixel is open, at most `most`; pixels that are still open show leaf
   /// number `most`.
   WS_INLINE void lay(std::uint32_t most) {
     open_ = most;
@@ -79,17 +76,17 @@ class LeafByLeaf {
   }
 
  private:
-  /// Output pixels that a leaf may cover: rows from y0 to before y1, a bit each run of them.
+  /// Output pixels that a leaf may cover: rows from y0 to before y1, a bit per run of a row.
   struct Box {
     int y0, y1;
     std::uint32_t runs;
   };
-  /// Pixels by which boxes are taken larger, so that rounding never decides.
+  /// Pixels by which boxes are enlarged, so that rounding never decides.
   static constexpr float kSlack = 0.0625f;
 
   WS_INLINE void begin() const {
     const int runs = (tile_.width + kRun - 1) / kRun;
-    // All that are shaded, with those beyond the tile that fill up a run.
+    // All shaded pixels, including those beyond the tile that fill up a run.
     constexpr int kLanes = WS_RUN_LENGTH > kRun ? WS_RUN_LENGTH : kRun;
     const int lanes = (tile_.width + kLanes - 1) / kLanes * kLanes;
     for (int row = 0; row < tile_.height; ++row) {
@@ -98,7 +95,7 @@ class LeafByLeaf {
       for (int i = 0; i < lanes; ++i) front[i] = i < tile_.width ? open_ : open_ + 1;
     }
   }
-  /// Lanes of place_run() do not depend on where their run begins.
+  /// The lanes of place_run() do not depend on where their run begins.
   WS_INLINE void place_columns_and_rows() const {
     for (int x = 0; x < tile_.width; x += kRun) {
       const PixelRun<kRun> run = detail::place_run<kRun>(seen_, tile_, tile_.x0 + x, tile_.y0);
@@ -149,7 +146,7 @@ class LeafByLeaf {
     return box;
   }
 
-  /// Gives the leaf the open pixels of a run that it covers. Returns how many stay open.
+  /// Assigns the open pixels of a run that the leaf covers. Returns how many pixels stay open.
   template <bool Upright, class Covers>
   WS_INLINE int take(const Leaf& leaf, int row, int run, const Covers& covers) const {
     std::uint32_t* const front = to_.front + row * kSide + run * kRun;
@@ -182,9 +179,9 @@ class LeafByLeaf {
   const Augmentation& seen_;
   PixelTile tile_;
   LeafByLeafScratch to_;
-  std::uint32_t open_ = 0;       ///< number of what lies behind all leaves
-  float xx_, xy_, yx_, yy_;      ///< output pixels a source pixel
-  float stretch_x_, stretch_y_;  ///< half sides of a circle's box, of radius 1
+  std::uint32_t open_ = 0;       ///< number of the background leaf
+  float xx_, xy_, yx_, yy_;      ///< output pixels per source pixel
+  float stretch_x_, stretch_y_;  ///< half sides of the box of a circle of radius 1
 };
 
 }  // namespace wellspring

@@ -1,21 +1,21 @@
-// Where the leaves of generator `dead_leaves` lie and how large they are: an endless sequence,
-// front to back, each leaf a function of the sample and its number. Host and device.
+// Places and sizes of the leaves of generator `dead_leaves`: an endless sequence, front to back,
+// each leaf a function of the sample and its number. Host and device.
 //
-// The stationary law lays leaves on the whole plane, radii by the density r^-3 on [r_min, r_max].
-// Only those that meet what is looked at can be seen, and these have a law of their own: the centre
-// of a leaf that meets a box of w x h lies in the box widened by its own radius, so radius and
-// centre have the density r^-3 (w + 2r)(h + 2r), which is drawn as a sum of three powers of r. (A
-// leaf of which the circle's upright square alone meets the box is laid in vain.)
+// The stationary law places leaves on the whole plane, with radii of density r^-3 on
+// [r_min, r_max]. Only leaves that meet the viewed region can be visible, and they have a law of
+// their own: the centre of a leaf that meets a box of w x h is in the box widened by its radius, so
+// radius and centre have the density r^-3 (w + 2r)(h + 2r), drawn as a sum of three powers of r.
+// (Leaves are tested by the upright square about their circle, so some miss the box.)
 //
-// So that neither augmentation nor the cut into tiles moves a leaf, the sequence of a larger region
-// holds that of a smaller one within it: wherever a leaf of the larger meets the smaller region, it
-// is replaced by the next of the smaller one's own sequence, which has the same law. The regions:
+// So that neither augmentation nor tiling moves a leaf, the sequence of a larger region contains
+// that of a smaller one: each leaf of the larger region that meets the smaller region is replaced
+// by the next leaf of the smaller region's sequence, which has the same law. The regions:
 //
 //   level 0   the image
-//   level 1   the image and a quarter of a side around it: what shifts up to 0.25, zooms from 2/3
-//             on and turns look at
-//   level 2   the plane, in periods of three sides or, where that is more, of one and a half and
-//             the largest diameter: every part of one and a half sides has the law of the plane
+//   level 1   the image and a margin of a quarter of a side: enough for shifts up to 0.25, zooms
+//             from 2/3 on, and rotations
+//   level 2   the plane, with a period of three sides or, if larger, one and a half sides plus the
+//             largest diameter: every part of one and a half sides has the law of the plane
 #pragma once
 
 #include "generators/images/leaf.h"
@@ -29,23 +29,23 @@
 
 namespace wellspring {
 
-/// The law of one sample's leaves; plain data. Lengths in source pixels.
+/// Law of one sample's leaves; plain data. Lengths in source pixels.
 struct LeafPlaces {
-  static constexpr int kRegions = 2;       ///< bounded ones
-  static constexpr int kPlane = kRegions;  ///< the level of the plane
-  static constexpr int kLevelShift = 29;   ///< a leaf's number has its level from this bit on
+  static constexpr int kRegions = 2;       ///< bounded regions
+  static constexpr int kPlane = kRegions;  ///< level of the plane
+  static constexpr int kLevelShift = 29;   ///< lowest bit of the level in a leaf's number
 
   SampleRng rng;
   LeafKind kind;
   bool on_plane;        ///< else: centres on the image alone
-  float width, height;  ///< of the image
+  float width, height;  ///< image size
   float r_min;
   float taper;             ///< 1 - (r_min / r_max)^2
   float linear;            ///< 1 - r_min / r_max
   float log_ratio;         ///< ln(r_max / r_min)
   float margin[kRegions];  ///< around the image
   float plain[kRegions];   ///< share of r^-3 among the leaves of the region
-  float beside[kRegions];  ///< and that of r^-2, added
+  float beside[kRegions];  ///< cumulative share of r^-3 and r^-2
   float period_x, period_y;
   float inverse_x, inverse_y;
 
@@ -69,7 +69,7 @@ struct LeafPlaces {
       law.margin[level] = level == 0 ? 0.f : 0.25f * side;
       law.set_shares(level);
     }
-    // One pixel more than is needed: rounding never decides.
+    // One pixel more than needed, so that rounding never decides.
     const float reach = 1.5f * side + 2 * r_max * side + 1;
     const float period = math::max(3 * side, reach);
     law.period_x = law.width - side + period;
@@ -79,7 +79,7 @@ struct LeafPlaces {
     return law;
   }
 
-  /// The level whose region holds the box.
+  /// The smallest level whose region contains the box.
   WS_INLINE int level_of(const SourceBox& box) const {
     if (!on_plane) return 0;
     int level = kPlane;
@@ -99,7 +99,7 @@ struct LeafPlaces {
     return number & ((std::uint32_t{1} << kLevelShift) - 1);
   }
 
-  /// Leaf `n` of a level's sequence: its place, size and kind.
+  /// Leaf `n` of a level's sequence, without its outline.
   WS_INLINE Leaf place(int level, std::uint32_t n) const {
     Leaf leaf;
     leaf.number = static_cast<std::uint32_t>(level) << kLevelShift | n;
@@ -129,22 +129,22 @@ struct LeafPlaces {
     return leaf;
   }
 
-  /// The outline of a leaf that was placed.
+  /// Draws the outline of a placed leaf.
   WS_INLINE void cut(Leaf& leaf) const {
     if (leaf.kind != LeafKind::circle) leaf.cut(rng.block(Purpose::scene, 2 * leaf.number + 1));
   }
 
-  /// Whether the upright square about the leaf meets the region of `level`.
+  /// True if the upright square about the leaf meets the region of `level`.
   WS_INLINE bool meets(int level, const Leaf& leaf) const {
     const float out = margin[level] + leaf.radius;
     return leaf.x >= -out && leaf.x < width + out && leaf.y >= -out && leaf.y < height + out;
   }
 
  private:
-  /// Density r^-3 has the distribution function (1 - (r_min / r)^2) / taper.
+  /// Radius at quantile u of the density r^-3, whose CDF is (1 - (r_min / r)^2) / taper.
   WS_INLINE float steep(float u) const { return r_min / math::sqrt(1 - taper * u); }
 
-  /// Integrals of the three terms of r^-3 (w + 2r)(h + 2r) from r_min to r_max.
+  /// Sets the shares: integrals of the three terms of r^-3 (w + 2r)(h + 2r) from r_min to r_max.
   WS_INLINE void set_shares(int level) {
     const float w = width + 2 * margin[level], h = height + 2 * margin[level];
     const float cubic = 0.5f * w * h * taper / (r_min * r_min);

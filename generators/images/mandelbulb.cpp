@@ -16,52 +16,53 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
       ParamTable<Params>("mandelbulb")
           .choice("form", &Params::form,
                   {{"variations", Form::variations}, {"classic", Form::classic}},
-                  "variations: each coordinate of a power is sine or cosine of one angle, by a "
-                  "rule; classic: the Mandelbulb itself, which has no rules",
+                  "variations: a rule selects sine or cosine of one angle for each coordinate of a "
+                  "power; classic: the Mandelbulb, without rules",
                   "Chiche et al., CVPR 2024; White and Nylander, 2009")
           .integer("power_low", &Params::power_low, {kLeast, kMost}, "",
-                   "least power; a class is a power and a rule", kChiche)
-          .integer("power_high", &Params::power_high, {kLeast, kMost}, "", "greatest power",
-                   kChiche)
+                   "smallest power; class: power and rule", kChiche)
+          .integer("power_high", &Params::power_high, {kLeast, kMost}, "", "largest power", kChiche)
           .integer("rules", &Params::rules, {1, kRules}, "",
-                   "how many of the published rules are used, in their order", kChiche)
+                   "number of published rules used, in their order", kChiche)
           .only_where([](const Params& p) { return p.form == Form::variations; },
                       "form: variations")
           .integer("second_rules", &Params::second_rules, {0, kSecondRules}, "",
-                   "0: one formula; else two take turns, the second of any of the powers and this "
-                   "many of the rules 32, 109, 222, 434; a class is both",
+                   "0: one formula; else two alternate, the second with any power and this many of "
+                   "the rules 32, 109, 222, 434; class: both formulas",
                    kChiche)
           .real("latitude", &Params::latitude, {0, 90}, "degrees",
-                "largest of the camera's, uniform between it and its negative", kChiche)
+                "largest latitude of the camera, uniform in [-latitude, latitude]", kChiche)
           .choice("light", &Params::light, {{"random", Light::random}, {"fixed", Light::fixed}},
-                  "random: from around the camera, anew for each sample; fixed: from (-1, 1, 1) "
-                  "of the solid's axes",
+                  "random: from around the camera, drawn per sample; fixed: from (-1, 1, 1) in the "
+                  "solid's axes",
                   "fixed: Chiche et al., CVPR 2024")
-          .flag("shadow", &Params::shadow, "whether the solid casts shadows on itself")
+          .flag("shadow", &Params::shadow, "on: the solid casts shadows on itself")
           .only_where(kLit, "palette: colour or grey")
           .choice("background", &Params::background,
                   {{"white", Background::white}, {"black", Background::black}},
-                  "colour of what is behind", "white: Chiche et al., CVPR 2024")
+                  "colour of the background", "white: Chiche et al., CVPR 2024")
           .only_where(kLit, "palette: colour or grey")
           .choice("palette", &Params::palette,
                   {{"colour", Palette::colour}, {"grey", Palette::grey}, {"depth", Palette::depth}},
-                  "three colours of each sample's own, mixed; the same in grey; or how near a "
-                  "point is, from 1 to 1/4, on 0")
+                  "colour: a mix of three random colours per sample; grey: the same in grey; "
+                  "depth: nearness, from 1 to 1/4, on 0")
           .integer("rays", &Params::rays, {1, 4}, "",
-                   "along either side of a pixel: 2 sends 4 a pixel and takes their mean",
+                   "rays along each side of a pixel: 2 averages 4 rays per pixel",
                    "2: Chiche et al., CVPR 2024")
           .real("precision", &Params::precision, {0.05, 2}, "pixels",
-                "how near to the solid a ray stops, and over what lengths its slope is measured",
+                "distance at which a ray stops at the solid, and length over which its normal is "
+                "measured",
                 "0.3 of 512 pixels: Chiche et al., CVPR 2024")
           .real("pace", &Params::pace, {0.1, 1}, "",
-                "share of the estimated distance to the solid that a ray goes at once; the larger, "
-                "the more rays pass through thin parts",
+                "step of a ray as a share of the estimated distance; with larger steps more rays "
+                "miss thin parts",
                 "1: Chiche et al., CVPR 2024")
           .integer("iterations", &Params::iterations, {1, 100}, "",
-                   "most powers of an orbit; one that is still near then does not escape",
+                   "largest number of iterations of an orbit; one that has not escaped by then "
+                   "counts as inside",
                    "100: Chiche et al., CVPR 2024")
           .integer("steps", &Params::steps, {8, 1000}, "",
-                   "most steps of a ray; one that goes on then has met the solid",
+                   "largest number of steps of a ray; a ray still going then counts as a hit",
                    "1000: Chiche et al., CVPR 2024")
           .preset("mandelbulbvar-1k",
                   {{"light", "fixed"},
@@ -69,7 +70,7 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
                    {"pace", "1"},
                    {"iterations", "100"},
                    {"steps", "1000"}},
-                  "1037 classes: 17 powers, 61 rules; its light, rays and limits")
+                  "1037 classes: 17 powers, 61 rules; published light, rays and limits")
           .preset("mandelbulbvar-hybrid",
                   {{"power_high", "12"},
                    {"rules", "44"},
@@ -80,7 +81,7 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
                    {"pace", "1"},
                    {"iterations", "100"},
                    {"steps", "1000"}},
-                  "21296 pairs, much as the 20328 of MandelbulbVAR-Hybrid-21k")
+                  "21296 pairs, similar to the 20328 of MandelbulbVAR-Hybrid-21k")
           .preset("mandelbulb-8", {{"form", "classic"}, {"power_low", "8"}, {"power_high", "8"}},
                   "the Mandelbulb; one class");
   return rows;
@@ -90,7 +91,7 @@ SampleInfo Mandelbulb::describe(const Params& params) {
   SampleInfo info;
   info.name = "mandelbulb";
   info.version = 2;
-  info.summary = "Solids of powers of space, seen from anywhere; the class is power and rule";
+  info.summary = "Mandelbulb solids from random views; class: power and rule";
   info.reference = "Chiche, Horikawa, Fujita, MandelbulbVAR, CVPR 2024";
   const bool classic = params.form == Form::classic;
   const int classes = classes_of(params);
@@ -98,7 +99,7 @@ SampleInfo Mandelbulb::describe(const Params& params) {
     return classic ? fmt::format("power{}", kind.power[which])
                    : fmt::format("power{}-rule{}", kind.power[which], kind.rule[which]);
   };
-  float least[2] = {511, 511}, most[2] = {0, 0};  // rules that there are
+  float least[2] = {511, 511}, most[2] = {0, 0};  // range of the rules used
   for (int label = 0; label < classes; ++label) {
     const Kind kind = kind_of(params, label);
     for (int i = 0; i < 2; ++i) {
@@ -113,22 +114,25 @@ SampleInfo Mandelbulb::describe(const Params& params) {
   const float north = params.latitude / 360 * math::kTau;
   const bool random = params.light == Light::random;
   info.latents = {
-      {"power", "of the formula, or of the first of two", "", low, high},
-      {"rule", "its rule; 0 of the classic form", "", least[0], most[0]},
-      {"second_power", "of the second formula; the first's where there is none", "", low, high},
-      {"second_rule", "its rule", "", least[1], most[1]},
-      {"latitude", "of the camera about the solid, from the plane of x and y", "rad", -north, north,
+      {"power", "power of the first formula", "", low, high},
+      {"rule", "rule of the first formula; 0 in the classic form", "", least[0], most[0]},
+      {"second_power", "power of the second formula, if any; else of the first", "", low, high},
+      {"second_rule", "rule of the second formula, if any; else of the first", "", least[1],
+       most[1]},
+      {"latitude", "latitude of the camera, from the x-y plane", "rad", -north, north,
        LatentRole::unmapped},
-      {"longitude", "of the camera, from x to y", "rad", 0, math::kTau, LatentRole::unmapped},
-      {"light", "where the light comes from in the picture, from the right counterclockwise", "rad",
-       0, math::kTau, LatentRole::direction},
-      {"light_height", "cosine of the angle between light and camera; below 0 it is behind", "",
-       random ? 0.3f : -1.f, random ? 0.9f : 1.f}};
-  info.plane = {
-      "depth",
-      "along the ray from the camera, which stands 2.5 from the middle of a ball of 1.5; 0 "
-      "where it meets nothing",
-      "", PlaneInfo::Kind::depth};
+      {"longitude", "longitude of the camera, from x to y", "rad", 0, math::kTau,
+       LatentRole::unmapped},
+      {"light", "direction of the light in the image, counterclockwise from the right", "rad", 0,
+       math::kTau, LatentRole::direction},
+      {"light_height",
+       "cosine of the angle between light and camera; below 0: light from the far side of the "
+       "solid",
+       "", random ? 0.3f : -1.f, random ? 0.9f : 1.f}};
+  info.plane = {"depth",
+                "distance along the ray; the camera is 2.5 from the centre of a ball of radius "
+                "1.5; 0: no hit",
+                "", PlaneInfo::Kind::depth};
   const char* const traps[] = {"near the plane z = 0",
                                "near the origin by the sum of |x|, |y|, |z|", "near the origin"};
   const char* const channels[] = {"red", "green", "blue"};
@@ -140,7 +144,7 @@ SampleInfo Mandelbulb::describe(const Params& params) {
            LatentRole::colour});
     }
   }
-  info.draws.scene = 1 + 1 + 3;  // the label, four words of the scene, nine of colours
+  info.draws.scene = 1 + 1 + 3;  // the label, four words of the scene, nine of the colours
   return info;
 }
 
@@ -148,9 +152,8 @@ Mandelbulb::Mandelbulb(const Params& params) : params_(params) {
   table().expect_ordered(params, {"power"});
   if (params.form == Form::classic && params.second_rules > 0) {
     fail(ErrorKind::config,
-         {fmt::format("mandelbulb: second_rules = {} of the classic form", params.second_rules),
-          "it has no rules, and hybrids are of variations",
-          "give second_rules: 0, or form: variations"});
+         {fmt::format("mandelbulb: second_rules = {} with the classic form", params.second_rules),
+          "the classic form has no rules", "use second_rules: 0, or form: variations"});
   }
 }
 

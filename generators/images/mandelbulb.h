@@ -1,11 +1,10 @@
-// Generator `mandelbulb`: solids of an orbit that does not escape, z -> power of z + c in space,
-// seen from anywhere, lit and coloured by how near orbits come to planes and to the origin; the
-// class is the power and the rule that says what it does to angles. Called through the registry;
-// host and device.
+// Generator `mandelbulb`: sets of non-escaping orbits z -> power of z + c in space, seen from
+// anywhere, lit, and coloured by how near orbits come to planes and to the origin; class: the power
+// and the rule that selects its angles. Called through the registry; host and device.
 //
 // After B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
-// Variations", CVPR 2024, pp. 22062-22071: rules, powers, colours, camera; the page says what
-// differs.
+// Variations", CVPR 2024, pp. 22062-22071: rules, powers, colours, camera;
+// docs/generators/mandelbulb.md lists the differences.
 #pragma once
 
 #include "core/config/params.h"
@@ -48,20 +47,20 @@ struct Mandelbulb {
   static constexpr int kPixelBlocks = 2;  // 128 registers
   static SampleInfo describe(const Params& params);
 
-  /// Errors (config): limits in the wrong order; rules of a form that has none.
+  /// Errors (config): limits in the wrong order; rules of the classic form.
   explicit Mandelbulb(const Params& params);
 
   struct Rules {
     std::int16_t at[kRules];
   };
-  /// The published ones, in their order.
+  /// The published rules, in their order.
   WS_INLINE static constexpr Rules published_rules() {
     return {{107, 106, 263, 334, 205, 271, 434, 225, 331, 413, 141, 167, 424, 196, 222, 461,
              488, 109, 151, 232, 42,  188, 507, 32,  451, 132, 190, 481, 143, 96,  180, 388,
              397, 68,  135, 197, 360, 40,  465, 243, 506, 160, 327, 175, 105, 223, 198, 332,
              452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 297}};
   }
-  /// The same with those last that the published hybrids do not have for their first formula.
+  /// The same, with the rules last that the published hybrids do not use in their first formula.
   WS_INLINE static constexpr Rules first_rules() {
     constexpr Rules kAll = published_rules();
     constexpr std::int16_t kLast[] = {434, 222, 109, 151, 507, 32,  190, 96, 68,
@@ -85,12 +84,12 @@ struct Mandelbulb {
     constexpr Rules kList = first_rules();
     return kList.at[i];
   }
-  /// Those that the published hybrids have for their second formula.
+  /// Rules of the published hybrids' second formula.
   WS_INLINE static std::int32_t second_rule_at(std::int32_t i) {
     return i == 0 ? 32 : (i == 1 ? 109 : (i == 2 ? 222 : 434));
   }
 
-  /// What a class is: two formulae that take turns, or twice the same.
+  /// A class: two alternating formulas, or one twice.
   struct Kind {
     std::int32_t power[2] = {0, 0}, rule[2] = {0, 0};
   };
@@ -123,11 +122,11 @@ struct Mandelbulb {
 
   struct Scene {
     mandelbulb::Bulb bulb;
-    solids::Vector3 right, up, back;  ///< axes of the picture; the camera is kDistance back
-    solids::Vector3 light;            ///< towards it, where the solid is
-    float centre_x, centre_y;         ///< of the image, pixels
-    float tangent;                    ///< of a pixel, one unit away
-    Rgb colour[3];                    ///< of the three traps
+    solids::Vector3 right, up, back;  ///< axes of the image; the camera is kDistance back
+    solids::Vector3 light;            ///< towards the light, in the solid's axes
+    float centre_x, centre_y;         ///< image centre, pixels
+    float tangent;                    ///< width of a pixel at unit distance
+    Rgb colour[3];                    ///< colours of the three traps
   };
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
@@ -147,7 +146,7 @@ struct Mandelbulb {
     scene.bulb.pace = params_.pace;
     WS_UNROLL(2)
     for (int i = 0; i < 2; ++i) {
-      // x: cos phi, y: sin phi, z: cos theta, of the classic one.
+      // Classic form: x: cos phi, y: sin phi, z: cos theta.
       const std::int32_t rule = scene.bulb.classic ? 0b000'100'010 : kind.rule[i];
       scene.bulb.formula[i] = mandelbulb::Formula::of(kind.power[i], rule);
     }
@@ -156,7 +155,7 @@ struct Mandelbulb {
     scene.up = {-(north.sine * east.cosine), -(north.sine * east.sine), north.cosine};
     scene.back = {north.cosine * east.cosine, north.cosine * east.sine, north.sine};
 
-    // Of unit length: where the light comes from, in the axes of the picture.
+    // Unit direction of the light in the axes of the image.
     Vector3 seen;
     if (params_.light == Light::random) {
       const float across = math::sqrt(math::fma(-light_cosine, light_cosine, 1.f));
@@ -224,20 +223,20 @@ struct Mandelbulb {
   }
 
  private:
-  static constexpr float kDistance = 2.5f;  ///< of the camera from the origin, as published
-  static constexpr float kBall = 1.5f;      ///< radius within which the set is looked for
+  static constexpr float kDistance = 2.5f;  ///< camera from the origin, as published
+  static constexpr float kBall = 1.5f;      ///< radius of the ball that is searched for the set
   static constexpr float kAmbient = 0.25f, kDiffuse = 0.75f;
   static constexpr float kLeastColour = 0.12f;
   static constexpr int kHostLanes = 8;
 
-  /// Pixels that are made together: places in, colours out.
+  /// A few pixels: places in, colours out.
   template <int M>
   struct Looks {
     float x[M], y[M];
     float r[M], g[M], b[M];
   };
 
-  /// A few pixels of the run at a time: `look` finds out what they show, `take` has it.
+  /// Processes the run a few pixels at a time: `look` computes their values, `take` stores them.
   template <int N, class Look, class Take>
   WS_INLINE static void look_together(const PixelRun<N>& run, const Look& look, const Take& take) {
 #if WS_DEVICE_CODE
@@ -258,7 +257,7 @@ struct Mandelbulb {
     }
   }
 
-  /// The length of the ray through each pixel's centre, as red; 0 where it meets nothing.
+  /// Length of the ray through each pixel's centre, in the red channel; 0 without a hit.
   template <int M>
   WS_HD __attribute__((noinline)) Looks<M> measure(const Scene& scene, Looks<M> looks,
                                                    float footprint) const {
@@ -267,14 +266,14 @@ struct Mandelbulb {
     float near[M];
     aim(scene, looks, rays, going);
     for (int i = 0; i < M; ++i) near[i] = 0;
-    // As near as the rays of the picture come.
+    // The same precision as the rays of the image.
     const float breadth = footprint * (1 / static_cast<float>(params_.rays));
     mandelbulb::march(scene.bulb, rays, near, slope_of(scene, breadth), params_.steps, going, hit);
     for (int i = 0; i < M; ++i) looks.r[i] = looks.g[i] = looks.b[i] = hit[i] != 0 ? rays.t[i] : 0;
     return looks;
   }
 
-  /// A call and not inlined: eight of it a run would be most of the program's code.
+  /// Not inlined: eight copies per run would dominate the code size.
   template <int M>
   WS_HD __attribute__((noinline)) Looks<M> look(const Scene& scene, Looks<M> looks,
                                                 float footprint) const {
@@ -298,12 +297,12 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// How near is a hit, a unit of length away, for rays of this breadth in pixels.
+  /// Hit distance per unit length of a ray, for rays of this breadth in pixels.
   WS_INLINE float slope_of(const Scene& scene, float breadth) const {
     return params_.precision * breadth * scene.tangent;
   }
 
-  /// A ray through each place, from where it enters the ball to where it leaves it.
+  /// A ray through each place, from its entry into the ball to its exit.
   template <int M>
   WS_INLINE static void aim(const Scene& scene, const Looks<M>& looks, mandelbulb::Rays<M>& rays,
                             int (&going)[M]) {
@@ -322,7 +321,7 @@ struct Mandelbulb {
       rays.from.x[i] = kDistance * scene.back.x;
       rays.from.y[i] = kDistance * scene.back.y;
       rays.from.z[i] = kDistance * scene.back.z;
-      // The ball of kBall: the camera is kDistance / length before its middle's nearest point.
+      // The ball of kBall: the camera is kDistance / length before the point nearest to its centre.
       const float middle = kDistance * inverse;
       const float half2 = math::fma(middle, middle, kBall * kBall - kDistance * kDistance);
       const float half = math::sqrt(math::max(half2, 0.f));
@@ -383,8 +382,8 @@ struct Mandelbulb {
     }
   }
 
-  /// 1 where the ball is nearest to the camera, 1/4 at its far side, 0 behind: linear in the length
-  /// of the ray.
+  /// Linear in the length of the ray: 1 at the ball's nearest point, 1/4 at its far side, 0 for the
+  /// background.
   template <int M>
   WS_INLINE static void show_depth(const mandelbulb::Rays<M>& rays, const int (&hit)[M],
                                    Looks<M>& looks) {
@@ -396,7 +395,7 @@ struct Mandelbulb {
     }
   }
 
-  /// Which of the points `at` do not see the light.
+  /// Marks the points `at` that are in shadow.
   template <int M>
   WS_INLINE void cast_shadows(const Scene& scene, const mandelbulb::Points<M>& at,
                               const mandelbulb::Points<M>& normal, const float (&size)[M],
@@ -405,7 +404,7 @@ struct Mandelbulb {
     int going[M];
     WS_LANES
     for (int i = 0; i < M; ++i) {
-      // Two sizes off the surface, which a ray must not meet where it starts.
+      // Start two sizes off the surface, so that the ray does not hit it at once.
       const float off = 2 * size[i];
       const solids::Vector3 from = {math::fma(off, normal.x[i], at.x[i]),
                                     math::fma(off, normal.y[i], at.y[i]),
@@ -427,7 +426,7 @@ struct Mandelbulb {
     mandelbulb::march(scene.bulb, rays, size, 0, params_.steps, going, dark);
   }
 
-  /// How much of its colour a trap shows, from kLeastColour where an orbit came to it.
+  /// Weight of a trap's colour, from kLeastColour where an orbit touches the trap.
   WS_INLINE static float weight(float trap, std::int32_t power) {
     const float within = math::min(trap, 1.f);
     float share = within;

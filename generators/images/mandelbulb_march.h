@@ -1,12 +1,11 @@
-// Powers of space by spherical coordinates, an estimate of the distance to the points whose orbits
-// do not escape, and rays that march by it: several at once on a host, so that vector units are
-// filled, one a thread on a device. Called by generator `mandelbulb`; host and device.
+// Powers in spherical coordinates, a distance estimate to the points whose orbits do not escape,
+// and ray marching by it: several rays at once on a host, to fill vector units, one per thread on a
+// device. Called by generator `mandelbulb`; host and device.
 //
 // The Mandelbulb: D. White and P. Nylander, 2009 (skytopia.com/project/fractal/mandelbulb.html);
 // its variations: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
-// Variations", CVPR 2024. Marching by a bound of the distance: J. C. Hart, D. J. Sandin, L. H.
-// Kauffman, "Ray tracing deterministic 3-D fractals", SIGGRAPH 1989; cited for the estimate as
-// well.
+// Variations", CVPR 2024. Marching by a bound of the distance, and the estimate: J. C. Hart, D. J.
+// Sandin, L. H. Kauffman, "Ray tracing deterministic 3-D fractals", SIGGRAPH 1989.
 #pragma once
 
 #include "generators/images/solids.h"
@@ -21,24 +20,23 @@ namespace wellspring::mandelbulb {
 
 using solids::Vector3;
 
-/// Powers of a formula, both ends included.
+/// Range of powers, inclusive.
 inline constexpr int kLeastPower = 2, kMostPower = 18;
-/// An orbit beyond this radius is taken to escape, as published.
+/// Orbits beyond this radius escape, as published.
 inline constexpr float kEscape = 4;
-/// Points without interest are moved here, where no orbit takes a step.
+/// Unneeded points are moved here, where orbits end at once.
 inline constexpr float kAway = 8;
 
-/// One power of space: the point at radius r, azimuth phi and inclination theta goes to
-/// r^power times a vector whose coordinates are each sine or cosine of power phi or power theta.
+/// One power: the point at radius r, azimuth phi and inclination theta goes to r^power times a
+/// vector whose coordinates are each the sine or cosine of power phi or power theta.
 struct Formula {
   std::int32_t power;
   std::int32_t multiplies;  ///< bits of the power below its leading one, from the highest
-  std::int32_t bits;        ///< how many there are
-  /// Of each coordinate: its share of cos phi, sin phi, cos theta, sin theta, one of which is +-1.
+  std::int32_t bits;        ///< number of these bits
+  /// Per coordinate: factors of cos phi, sin phi, cos theta, sin theta, one of which is +-1.
   float x[4], y[4], z[4];
 
-  /// `rule`: three bits a coordinate, that of x first and highest: sine, of theta, negative. Below
-  /// 512.
+  /// `rule`, below 512: three bits per coordinate, x first and highest: sine, of theta, negative.
   WS_INLINE static Formula of(std::int32_t power, std::int32_t rule) {
     Formula formula;
     formula.power = power;
@@ -56,12 +54,12 @@ struct Formula {
   }
 };
 
-/// z -> power of z, + c, from z = c on: which powers take turns.
+/// The orbit z -> power of z, + c, from z = c on, with alternating formulas.
 struct Bulb {
   Formula formula[2];
-  bool classic;  ///< cos phi and sin phi are times sin theta, so that radii are kept
+  bool classic;  ///< cos phi and sin phi are multiplied by sin theta, which preserves radii
   std::int32_t iterations;
-  float pace;  ///< the share of an estimate that a ray goes
+  float pace;  ///< step of a ray as a share of the estimate
 };
 
 template <int M>
@@ -69,17 +67,17 @@ struct Points {
   float x[M], y[M], z[M];
 };
 
-/// How near an orbit came to three things: |z| of the third coordinate, its taxicab norm times 2/3,
-/// its norm. In the order of the published colours.
+/// Closest approach of an orbit to three traps, in the order of the published colours: |z| of the
+/// third coordinate, its taxicab norm times 2/3, its norm.
 template <int M>
 struct Traps {
   float level[M], taxicab[M], norm[M];
 };
 
-/// An estimate of the distance of each point to the set, in its units, 0 or below inside: half of
-/// r log r / |dr|, r the radius of the orbit when it escapes, and |dr| that of its derivative by
-/// the point: dr -> power r^(power - 1) dr + 1. No bound: near the axis azimuths are stretched by
-/// more than radii are.
+/// Estimated distance of each point to the set, at most 0 inside: half of r log r / |dr|, r the
+/// radius of the escaping orbit, |dr| that of its derivative by the point:
+/// dr -> power r^(power - 1) dr + 1. Not a bound: near the axis azimuths are stretched more than
+/// radii.
 template <bool kWithTraps, int M>
 WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)[M],
                         Traps<M>& traps) {
@@ -100,7 +98,7 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
     for (int i = 0; i < M; ++i) going += r[i] <= kEscape ? 1 : 0;
     if (going == 0) break;
     const Formula& formula = bulb.formula[iteration & 1];
-    // Cosines and sines of the angles, then of their multiples: powers of complex numbers.
+    // Cosines and sines of the angles, then of their multiples as powers of complex numbers.
     float a[M], b[M], c[M], d[M], power[M], inverse[M];
     float a1[M], b1[M], c1[M], d1[M];
     WS_LANES
@@ -161,7 +159,7 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
       z[i] = goes ? nz : z[i];
       r[i] = goes ? nr : r[i];
       growth[i] = goes ? next : growth[i];
-      // Where an orbit stays, these see its last point again.
+      // For an orbit that has ended, these see its last point again.
       if constexpr (kWithTraps) {
         const float level = math::abs(z[i]);
         traps.level[i] = math::min(level, traps.level[i]);
@@ -183,17 +181,17 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
   estimate<false>(bulb, at, distance, none);
 }
 
-/// Rays from + t d, d of unit length.
+/// Rays from + t d, d normalised.
 template <int M>
 struct Rays {
   Points<M> from, d;
-  float t[M], end[M];  ///< where each begins and is given up
+  float t[M], end[M];  ///< start and end of each ray
 
   WS_INLINE Vector3 at(int i) const {
     return {math::fma(t[i], d.x[i], from.x[i]), math::fma(t[i], d.y[i], from.y[i]),
             math::fma(t[i], d.z[i], from.z[i])};
   }
-  /// The points of those that are `wanted`; others are away.
+  /// The points of the `wanted` rays; others are set to kAway.
   WS_INLINE void points(const int (&wanted)[M], Points<M>& out) const {
     WS_LANES
     for (int i = 0; i < M; ++i) {
@@ -205,8 +203,8 @@ struct Rays {
   }
 };
 
-/// Moves rays with `going` of 1 forward until the estimate is below near + slope t, which sets
-/// their `hit`; after `steps` what still goes has hit. All `going` are 0 afterwards.
+/// Moves the rays with `going` = 1 forward until the estimate is below near + slope t, which sets
+/// `hit`; rays still going after `steps` have hit, too. All `going` are 0 afterwards.
 template <int M>
 WS_INLINE void march(const Bulb& bulb, Rays<M>& rays, const float (&near)[M], float slope,
                      std::int32_t steps, int (&going)[M], int (&hit)[M]) {
@@ -236,8 +234,8 @@ WS_INLINE void march(const Bulb& bulb, Rays<M>& rays, const float (&near)[M], fl
   }
 }
 
-/// The direction in which the estimate grows, of unit length, from its values at the corners of a
-/// tetrahedron of half the edge `step` about each point.
+/// Unit direction of the estimate's gradient, from its values at the corners of a tetrahedron of
+/// half edge `step` about each point.
 template <int M>
 WS_INLINE void normals(const Bulb& bulb, const Points<M>& at, const float (&step)[M],
                        Points<M>& normal) {

@@ -1,6 +1,6 @@
-// Generator `noise`: independent uniform or Gaussian values on the lattice of source pixels; the
-// class is the law. Two laws of equal mean and variance, told apart by nothing but their shape.
-// Called through the registry; host and device.
+// Generator `noise`: independent uniform or Gaussian values on the lattice of source pixels; class:
+// the distribution. Both have equal mean and variance, so only their shape tells them apart. Called
+// through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -31,12 +31,12 @@ struct Noise {
             .choice(
                 "law", &Params::law,
                 {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}, {"either", Law::either}},
-                "law of each value; either: drawn per sample, half and half")
+                "distribution of the values; either: drawn per sample with equal probability")
             .real("mean", &Params::mean, {0, 1}, "", "mean of the values")
             .real("sigma", &Params::sigma, {0, 1}, "", "standard deviation of the values")
             .choice("palette", &Params::palette,
                     {{"colour", Palette::colour}, {"grey", Palette::grey}},
-                    "independent channels, or one value for the three");
+                    "colour: independent channels; grey: one value for all three");
     return rows;
   }
 
@@ -45,13 +45,14 @@ struct Noise {
     SampleInfo info;
     info.name = "noise";
     info.version = 2;
-    info.summary = "Independent uniform or Gaussian values per pixel; the class is the law";
-    info.reference = "Box and Muller, Ann. Math. Stat. 29 (1958) 610, for the Gaussian law";
+    info.summary = "Independent uniform or Gaussian values per pixel; class: the distribution";
+    info.reference =
+        "Box and Muller, Ann. Math. Stat. 29 (1958) 610, for the Gaussian distribution";
     info.classes = {"uniform", "gaussian"};
     info.latents = {{"mean", "mean of the values", "", params.mean, params.mean},
                     {"sigma", "standard deviation of the values", "", params.sigma, params.sigma}};
-    // The smallest uniform number of the transform is 2^-24: no value is further than
-    // sqrt(2 ln 2^24) = 5.768 standard deviations from the mean.
+    // The smallest uniform number of the transform is 2^-24, so values are within
+    // sqrt(2 ln 2^24) = 5.768 standard deviations of the mean.
     info.low = params.mean - 5.769f * params.sigma;
     info.high = params.mean + 5.769f * params.sigma;
     info.draws = {.scene = params.law == Law::either ? 1 : 0, .pixel = 1};
@@ -105,8 +106,8 @@ struct Noise {
   }
 
  private:
-  /// The words of the source pixel at (x, y). The lattice has no border: views that look past the
-  /// image see more of the same. Period 65536 pixels.
+  /// Words of the source pixel at (x, y). The lattice has no border, so views beyond the image see
+  /// more noise. Period 65536 pixels.
   WS_INLINE static Philox4 lattice(const Scene& scene, float x, float y) {
     const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(x)));
     const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(y)));

@@ -1,4 +1,4 @@
-// Generator `pde`: what is known of it, and what it refuses. Host only.
+// Generator `pde`: parameter table, description and validation. Host only.
 #include "generators/images/pde.h"
 
 #include "core/error.h"
@@ -24,44 +24,45 @@ const ParamTable<Pde::Params>& Pde::table() {
                    {"heat", Equation::heat},
                    {"advection", Equation::advection},
                    {"wave", Equation::wave}},
-                  "heat: u_t = kappa lap u; advection: with - v . grad u; wave: u_tt = c^2 lap u, "
-                  "at rest at first; mixed: each by even chances")
+                  "heat: u_t = kappa lap u; advection: u_t = kappa lap u - v . grad u; wave: u_tt "
+                  "= c^2 lap u, initially at rest; mixed: each with equal probability")
           .integer("cells", &Params::cells, {0, kMostSide}, "cells",
-                   "side of the periodic grid, whose length is 1; a pixel shows a cell, so a "
-                   "smaller image is a window, and a larger one repeats it; 0: the image's side, "
-                   "or four times `highest` where that is more")
+                   "side of the periodic grid, which has length 1; one cell per pixel, so a "
+                   "smaller image is a window and a larger one repeats the grid; 0: the image's "
+                   "side, or four times `highest` if larger")
           .integer("waves", &Params::waves, {1, kMostWaves}, "",
-                   "that the field at the beginning is the sum of")
+                   "number of waves in the initial field")
           .integer("highest", &Params::highest, {1, 64}, "",
-                   "most periods of a wave along a side, in either direction")
-          .real("time_low", &Params::time_low, {0, 1e4}, "time", "shortest")
-          .real("time_high", &Params::time_high, {1e-6, 1e4}, "time", "longest; drawn uniformly")
+                   "largest number of periods of a wave per side, in either direction")
+          .real("time_low", &Params::time_low, {0, 1e4}, "time", "shortest evolution time")
+          .real("time_high", &Params::time_high, {1e-6, 1e4}, "time",
+                "longest evolution time; uniform")
           .real("diffusivity_low", &Params::diffusivity_low, {1e-9, 10}, "1 / time",
-                "least kappa, in squares of the side")
+                "smallest kappa, in squared sides")
           .only_where(kSpreads, "equation: mixed, heat or advection")
           .real("diffusivity_high", &Params::diffusivity_high, {1e-9, 10}, "1 / time",
-                "greatest; its logarithm is drawn uniformly")
+                "largest kappa; log-uniform")
           .only_where(kSpreads, "equation: mixed, heat or advection")
           .real("velocity", &Params::velocity, {0, 1e3}, "1 / time",
-                "greatest component of v, in sides; each is drawn uniformly, with either sign")
+                "largest component of v, in sides; uniform, of either sign")
           .only_where(kCarries, "equation: mixed or advection")
           .real("speed_low", &Params::speed_low, {0, 1e3}, "1 / time",
-                "least speed c of waves, in sides")
+                "smallest wave speed c, in sides")
           .only_where(kWaves, "equation: mixed or wave")
           .real("speed_high", &Params::speed_high, {1e-6, 1e3}, "1 / time",
-                "greatest; drawn uniformly")
+                "largest wave speed; uniform")
           .only_where(kWaves, "equation: mixed or wave")
           .integer("steps", &Params::steps, {0, kMostSteps}, "",
-                   "of the scheme, whatever the time; 0: so many that all samples are stable")
+                   "steps of the scheme, for any time; 0: enough that all samples are stable")
           .choice("show", &Params::show, {{"pair", Show::pair}, {"last", Show::last}},
-                  "pair: the beginning red and the end green; last: the end alone, grey");
+                  "pair: initial field red, final field green; last: final field only, grey");
   return rows;
 }
 
 SampleInfo Pde::describe(const Params& params) {
   SampleInfo info;
   info.name = "pde";
-  info.summary = "A field and what heat, advection or waves make of it; the class is the equation";
+  info.summary = "A field evolved by heat conduction, advection or waves; class: the equation";
   info.reference = "Strikwerda, Finite Difference Schemes and Partial Differential Equations, 2004";
   const Equation which = params.equation;
   const bool mixed = which == Equation::mixed;
@@ -72,16 +73,17 @@ SampleInfo Pde::describe(const Params& params) {
   const bool carries = mixed || which == Equation::advection;
   const float v = carries ? params.velocity : 0;
   info.latents = {
-      {"time", "from the beginning to the end", "time", params.time_low, params.time_high},
-      {"diffusivity", "kappa, in squares of the side; 0 for waves", "1 / time",
+      {"time", "evolution time", "time", params.time_low, params.time_high},
+      {"diffusivity", "kappa, in squared sides; 0 for waves", "1 / time",
        mixed ? 0 : (spreads ? params.diffusivity_low : 0), spreads ? params.diffusivity_high : 0,
        LatentRole::unmapped},
-      {"velocity_x", "to the right, in sides; 0 without advection", "1 / time", -v, v,
+      {"velocity_x", "velocity to the right, in sides; 0 without advection", "1 / time", -v, v,
        LatentRole::unmapped},
-      {"velocity_y", "downwards", "1 / time", -v, v, LatentRole::unmapped},
-      {"speed", "c of waves, in sides; 0 without", "1 / time",
+      {"velocity_y", "velocity downwards, in sides; 0 without advection", "1 / time", -v, v,
+       LatentRole::unmapped},
+      {"speed", "wave speed c, in sides; 0 without waves", "1 / time",
        mixed || !waves ? 0 : params.speed_low, waves ? params.speed_high : 0, LatentRole::unmapped},
-      {"contrast", "root of the mean square of the end, in that of the beginning", "", 0, 1}};
+      {"contrast", "RMS of the final field divided by that of the initial field", "", 0, 1}};
   info.draws = {.scene = 2 + params.waves};
   return info;
 }
@@ -89,12 +91,12 @@ SampleInfo Pde::describe(const Params& params) {
 Pde::Pde(const Params& params) : params_(params) {
   table().expect_ordered(params, {"time", "diffusivity", "speed"});
   if (params.cells != 0 && params.cells <= 2 * params.highest) {
-    fail(ErrorKind::config, {"pde: cells = " + std::to_string(params.cells) +
-                                 " with highest = " + std::to_string(params.highest),
-                             "a wave of " + std::to_string(params.highest) +
-                                 " periods needs more than two cells for each",
-                             "give cells: " + std::to_string(2 * params.highest + 1) +
-                                 " or more, or a lower highest"});
+    fail(ErrorKind::config,
+         {"pde: cells = " + std::to_string(params.cells) +
+              " with highest = " + std::to_string(params.highest),
+          "a wave of " + std::to_string(params.highest) +
+              " periods needs more than two cells per period",
+          "use cells: " + std::to_string(2 * params.highest + 1) + " or more, or a lower highest"});
   }
   const Equation which = params.equation;
   const bool mixed = which == Equation::mixed;
@@ -111,11 +113,11 @@ Pde::Pde(const Params& params) : params_(params) {
 void Pde::expect_stable(std::int32_t side) const {
   const float needed = steps_needed(side);
   const auto n = static_cast<float>(side);
-  const std::string at = " on " + std::to_string(side) + " cells a side";
+  const std::string at = " on " + std::to_string(side) + " cells per side";
   if (!(needed < static_cast<float>(kMostSteps))) {
     fail(ErrorKind::config,
          {"pde: " + shortest(needed) + " steps" + at,
-          "so many are stable, and " + std::to_string(kMostSteps) + " are the most",
+          "stability needs so many, and at most " + std::to_string(kMostSteps) + " are allowed",
           "lower time_high, diffusivity_high, velocity or speed_high, or raise diffusivity_low"});
   }
   if (params_.steps == 0 || static_cast<float>(params_.steps) >= needed) return;
@@ -123,25 +125,26 @@ void Pde::expect_stable(std::int32_t side) const {
   std::string why;
   if (needed == diffusion_ * n * n) {
     why = "kappa dt / dx^2 reaches " + shortest(0.25f * needed / steps) +
-          ", and above 1/4 the finest waves grow in every step";
+          ", and above 1/4 the finest waves are unstable";
   } else if (needed == waves_ * n) {
     why = "c dt / dx reaches " + shortest(std::sqrt(0.5f) * needed / steps) +
-          ", and above the root of 1/2 the finest waves grow in every step";
+          ", and above sqrt(1/2) the finest waves are unstable";
   } else {
     why = "(vx^2 + vy^2) dt / (2 kappa) reaches " + shortest(needed / steps) +
-          ", and above 1 long waves grow in every step";
+          ", and above 1 long waves are unstable";
   }
   fail(ErrorKind::config,
        {"pde: steps = " + std::to_string(params_.steps) + at, why,
-        "give steps: " + std::to_string(static_cast<int>(std::ceil(needed))) + " or more, or 0"});
+        "use steps: " + std::to_string(static_cast<int>(std::ceil(needed))) + " or more, or 0"});
 }
 
 std::int64_t Pde::lattice_words(SampleShape shape) const {
   const std::int32_t side = side_for(shape);
   if (side > kMostSide) {
-    fail(ErrorKind::config, {"pde: an image of " + std::to_string(shape.width) + " pixels a side",
-                             "with cells = 0 its grid has as many cells, and 1024 are the most",
-                             "take a smaller image, or name the cells"});
+    fail(ErrorKind::config,
+         {"pde: an image of " + std::to_string(shape.width) + " pixels per side",
+          "with cells = 0 its grid has as many cells, and at most 1024 are allowed",
+          "use a smaller image, or set cells"});
   }
   expect_stable(side);
   return PdeWork::words_of(side, params_.waves);

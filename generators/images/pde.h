@@ -1,10 +1,10 @@
-// Generator `pde`: what heat, advection with diffusion and waves make of a random field in a random
-// time, on a periodic grid; the class is the equation. The picture shows the field before and
+// Generator `pde`: a random field on a periodic grid, evolved for a random time by heat conduction,
+// advection with diffusion, or waves; class: the equation. The image shows the field before and
 // after. Made through the registry; host and device.
 //
-// Equations and schemes: pde_grid.h. Each sample is a field of its own that one team takes through
-// all steps, so it has the form of a lattice and not that of `gray_scott`, whose samples are frames
-// of long chains.
+// Equations and schemes: pde_grid.h. Each sample is a field of its own, and one team takes it
+// through all steps, so it is a lattice generator, unlike `gray_scott`, whose samples are frames of
+// long chains.
 #pragma once
 
 #include "core/config/params.h"
@@ -24,7 +24,7 @@ struct Pde {
   enum class Show : std::uint8_t { pair, last };
   static constexpr int kMostSide = 1024, kMostSteps = 1 << 16, kMostWaves = 16;
 
-  /// Lengths in sides of the grid; any unit of time.
+  /// Lengths in sides of the grid; the unit of time is arbitrary.
   struct Params {
     Equation equation = Equation::mixed;
     int cells = 0;
@@ -44,7 +44,7 @@ struct Pde {
 
   static constexpr int kLatents = 6, kMeasured = 1;
   static SampleInfo describe(const Params& params);
-  /// Errors (config): ranges that are none, too few cells, steps that are not stable.
+  /// Errors (config): empty ranges, too few cells, unstable steps.
   explicit Pde(const Params& params);
 
   struct Scene {
@@ -72,7 +72,6 @@ struct Pde {
       const float courant = speed * dt * cells;
       rule.spread = courant * courant;
     } else {
-      // Uniform in the logarithm.
       const float octaves = math::log2(params_.diffusivity_high / params_.diffusivity_low);
       const float kappa =
           math::clamp(params_.diffusivity_low * math::exp2(unit_float(first.word[2]) * octaves),
@@ -91,7 +90,7 @@ struct Pde {
     return {key.rng, rule, side, steps};
   }
 
-  /// Errors (config): a grid that is too large, or needs more steps than there are.
+  /// Errors (config): the grid is too large, or needs too many steps.
   std::int64_t lattice_words(SampleShape shape) const;
   int lattice_members(SampleShape shape) const {
     const int cells = side_for(shape) * side_for(shape) / 2;
@@ -109,13 +108,13 @@ struct Pde {
       grid.advance(team, work, scene.rule, step);
     }
     grid.measure(team, work, scene.steps);
-    // Waves may cancel each other altogether.
+    // Waves may cancel each other completely.
     const double first = static_cast<double>(work.sums[0] > 0 ? work.sums[0] : 1);
     const auto ratio = static_cast<float>(static_cast<double>(work.sums[1]) / first);
     measured[0] = math::min(math::sqrt(ratio), 1.f);
   }
 
-  /// 0 to 1 for -1 to 1; bilinear between the centres of four cells, a cell itself at its centre.
+  /// Maps [-1, 1] to [0, 1]; bilinear between the centres of four cells.
   template <int N>
   WS_INLINE void shade(const Scene& scene, const std::uint32_t* fields, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
@@ -132,15 +131,15 @@ struct Pde {
     }
   }
 
-  /// Steps of a sample; without `steps`, one more than every sample needs to be stable.
+  /// Steps of a sample; with `steps` = 0, one more than the stability of every sample needs.
   WS_INLINE std::int32_t steps_for(std::int32_t side) const {
     return params_.steps > 0 ? params_.steps
                              : static_cast<std::int32_t>(math::ceil(steps_needed(side))) + 1;
   }
-  /// How many the least stable sample needs: 4 kappa t n^2 against diffusion (r <= 1/4),
-  /// (vx^2 + vy^2) t / (2 kappa) against advection that runs ahead of it, sqrt(2) c t n of waves
-  /// (s <= 1/2), n cells a side. A. Hindmarsh, P. Gresho, D. Griffiths, Int. J. Numer. Methods
-  /// Fluids 4 (1984) 853; Courant, Friedrichs, Lewy, Math. Ann. 100 (1928) 32.
+  /// Steps that the least stable sample needs: 4 kappa t n^2 for diffusion (r <= 1/4),
+  /// (vx^2 + vy^2) t / (2 kappa) for advection that outruns it, sqrt(2) c t n for waves (s <= 1/2),
+  /// with n cells per side. A. Hindmarsh, P. Gresho, D. Griffiths, Int. J. Numer. Methods Fluids 4
+  /// (1984) 853; Courant, Friedrichs, Lewy, Math. Ann. 100 (1928) 32.
   WS_INLINE float steps_needed(std::int32_t side) const {
     const auto n = static_cast<float>(side);
     return math::max(math::max(diffusion_ * n * n, waves_ * n), advection_);

@@ -1,10 +1,10 @@
-// Linear equations on a periodic grid, by one team: a field of a few waves and what explicit steps
-// make of it. Called by the generator `pde`; host and device.
+// Linear equations on a periodic grid, by one team: a field of a few waves, evolved by explicit
+// steps. Called by generator `pde`; host and device.
 //
 //   heat, advection   u_t = kappa lap u - v . grad u     forward Euler, central differences
 //   wave              u_tt = c^2 lap u, at rest at 0     leapfrog
 //
-// Every wave exp(i (a x + b y)), a and b in radians a cell, is a factor a step (J. Strikwerda,
+// Every wave exp(i (a x + b y)), a and b in radians per cell, has a factor per step (J. Strikwerda,
 // Finite Difference Schemes and Partial Differential Equations, SIAM 2004, 2.2, 7.2, 8.2):
 //
 //   1 - 4 r (sin^2(a/2) + sin^2(b/2)) - i (hx sin a + hy sin b),    r = kappa dt / dx^2,
@@ -30,7 +30,7 @@ WS_INLINE void store(std::uint32_t* cell, float value) {
   *cell = std::bit_cast<std::uint32_t>(value);
 }
 
-/// cos(2 pi (p x + q y) / side + 2 pi phase), x and y in cells, times the amplitude.
+/// amplitude * cos(2 pi (p x + q y) / side + 2 pi phase), x and y in cells.
 struct Wave {
   std::int32_t p = 0, q = 0;
   float amplitude = 0, phase = 0;
@@ -38,18 +38,18 @@ struct Wave {
 
 }  // namespace pde
 
-/// One equation with the numbers of one step.
+/// One equation and the numbers of one of its steps.
 struct PdeStep {
-  bool waves = false;            ///< leapfrog
+  bool waves = false;            ///< leapfrog; else Euler
   float spread = 0;              ///< r, or s
   float half_x = 0, half_y = 0;  ///< hx / 2, hy / 2
 };
 
-/// What a team works on, all of it shared: three fields, the waves of the first, and a sum.
+/// Working memory that a team shares: three fields, the initial waves, and a sum.
 struct PdeWork {
-  std::uint32_t* fields;  ///< [3, side, side] the beginning; after odd and after even steps
+  std::uint32_t* fields;  ///< [3, side, side] initial; after odd steps; after even steps
   std::uint32_t* waves;   ///< [most waves, 4]
-  std::int64_t* sums;     ///< [2] squares at the beginning and at the end
+  std::int64_t* sums;     ///< [2] sums of squares, initial and final
 
   static constexpr float kUnit = 0x1p+30f;
   static WS_INLINE constexpr std::int64_t words_of(std::int32_t side, std::int32_t waves) {
@@ -67,13 +67,13 @@ struct PdeGrid {
   std::int32_t side;
 
   WS_INLINE std::int32_t cells() const { return side * side; }
-  /// Which of the three fields holds what `step` steps have made.
+  /// Index of the field that holds the state after `step` steps.
   WS_INLINE static std::int32_t field_after(std::int32_t step) {
     return step == 0 ? 0 : 2 - step % 2;
   }
 
-  /// So many waves of at most `highest` periods a side, amplitudes adding up to 1: words 0 to 2 of
-  /// block m are direction, amplitude and phase of wave m.
+  /// Draws `count` waves of at most `highest` periods per side; their amplitudes add up to 1. Words
+  /// 0 to 2 of block m are direction, amplitude and phase of wave m.
   template <class Team>
   WS_INLINE void draw_waves(Team& team, const PdeWork& work, std::int32_t count,
                             std::int32_t highest, const SampleRng& rng) const {
@@ -82,7 +82,7 @@ struct PdeGrid {
       const Philox4 random = rng.block(Purpose::texture, static_cast<std::uint32_t>(m));
       auto k =
           static_cast<std::int32_t>(below(random.word[0], static_cast<std::uint32_t>(2 * middle)));
-      if (k >= middle) ++k;  // no constant
+      if (k >= middle) ++k;  // not the constant
       work.waves[4 * m] = static_cast<std::uint32_t>(k % across - highest);
       work.waves[4 * m + 1] = static_cast<std::uint32_t>(k / across - highest);
       pde::store(work.waves + 4 * m + 2, math::fma(0.75f, unit_float(random.word[1]), 0.25f));
@@ -105,7 +105,7 @@ struct PdeGrid {
             pde::load(at + 3)};
   }
 
-  /// The field of the waves, in field 0.
+  /// Sums the waves into field 0.
   template <class Team>
   WS_INLINE void begin(Team& team, const PdeWork& work, std::int32_t count) const {
     const float inverse = 1 / static_cast<float>(side);
@@ -114,7 +114,7 @@ struct PdeGrid {
       float sum = 0;
       for (std::int32_t m = 0; m < count; ++m) {
         const pde::Wave at = wave(work, m);
-        const std::int32_t whole = (at.p * x + at.q * y) % side;  // of the side: turns without loss
+        const std::int32_t whole = (at.p * x + at.q * y) % side;  // modulo the side: exact turns
         const float turns = math::fma(static_cast<float>(whole), inverse, at.phase);
         sum = math::fma(at.amplitude, math::cos_turns(turns), sum);
       }
@@ -123,7 +123,7 @@ struct PdeGrid {
     team.sync();
   }
 
-  /// Step number `step`, from 1: fills field_after(step).
+  /// Step number `step`, from 1: computes field_after(step).
   template <class Team>
   WS_INLINE void advance(Team& team, const PdeWork& work, const PdeStep& rule,
                          std::int32_t step) const {
@@ -146,7 +146,7 @@ struct PdeGrid {
               pde::store(to + i, math::fma(half, math::fma(-4.f, here, around), here));
             });
     } else {
-      // Where the new field goes lies the one before, but for the first.
+      // The previous field is stored where the new one goes, except for the second step.
       const std::uint32_t* const before = step == 2 ? work.fields : to;
       sweep(team, from,
             [&](std::int32_t i, float here, float left, float right, float up, float down) {
@@ -158,7 +158,7 @@ struct PdeGrid {
     team.sync();
   }
 
-  /// The sums of squares at the beginning and after `steps` steps.
+  /// Sums of squares of the initial field and after `steps` steps.
   template <class Team>
   WS_INLINE void measure(Team& team, const PdeWork& work, std::int32_t steps) const {
     if (team.rank() == 0) work.sums[0] = work.sums[1] = 0;
@@ -179,7 +179,7 @@ struct PdeGrid {
     return static_cast<std::int64_t>(math::round(value * value * PdeWork::kUnit));
   }
 
-  /// set(i, here, left, right, up, down) of all cells.
+  /// Calls set(i, here, left, right, up, down) for all cells.
   template <class Team, class Set>
   WS_INLINE void sweep(Team& team, const std::uint32_t* from, const Set& set) const {
     const auto cell = [&](std::int32_t row, std::int32_t up, std::int32_t down, std::int32_t x,

@@ -1,4 +1,4 @@
-// Cells of a periodic grid under a place of the plane. Called by generators that show one.
+// Cells of a periodic grid at a place of the plane. Called by generators that show such a grid.
 // Host and device.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace wellspring::periodic {
 
-/// A coordinate in cells, kept where all of them differ: beyond 2^22 the horizon has none of its
-/// own.
+/// A coordinate in cells, clamped to where floats resolve cells: towards the horizon, beyond 2^22,
+/// they do not.
 WS_INLINE float near(float at) {
   return math::clamp(at, -0x1p+22f, 0x1p+22f);
 }
@@ -27,9 +27,8 @@ WS_INLINE std::int32_t cell(float at, std::int32_t side) {
   return whole >= 0 && whole < side ? whole : wrap(whole, side);
 }
 
-/// Between the centres of the four cells about a place: bilinear, a cell itself at its centre.
-/// `value(column, row)` is that of a cell of the grid; the place (0, 0) is the upper left corner of
-/// cell (column, row).
+/// Bilinear between the centres of the four nearest cells. `value(column, row)` is the value of a
+/// cell of the grid; the place (0, 0) is the upper left corner of cell (column, row).
 template <class Value>
 WS_INLINE float bilinear(float x, float y, std::int32_t column, std::int32_t row, std::int32_t side,
                          const Value& value) {

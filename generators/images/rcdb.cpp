@@ -29,13 +29,13 @@ const ParamTable<Rcdb::Params>& Rcdb::table() {
     ParamTable<Params> table("rcdb");
     contour::add_class_rows(table, published)
         .real("vertices_mean", &Params::vertices_mean, {10, 10000}, "",
-              "mean of the exponential law of the number of vertices, before the range cuts it",
+              "mean of the exponential distribution of the number of vertices, before truncation",
               published("vertices_mean"));
     contour::add_growth_rows(table, published);
     return contour::add_place_rows(table, published)
         .preset("rcdb-1k", {{"classes", "1000"}}, "published ranges; Kataoka et al., CVPR 2022")
         .preset("rcdb-21k", {{"classes", "21000"}},
-                "the same with 21,000 classes; Kataoka et al., CVPR 2022");
+                "rcdb-1k with 21,000 classes; Kataoka et al., CVPR 2022");
   }();
   return rows;
 }
@@ -48,14 +48,14 @@ Rcdb::Rcdb(const Params& params)
       least_left_(
           math::exp(-(static_cast<float>(params.vertices_high + 1) / params.vertices_mean))) {
   table().expect_ordered(params, {"vertices", "orbits", "noise", "radius"});
-  // Beyond, the exponential of the law's beginning has lost its digits in single precision.
+  // Above, the exponential at the lower limit has lost its digits in single precision.
   constexpr float kFarthest = 80;
   if (static_cast<float>(params.vertices_low) > kFarthest * params.vertices_mean) {
     fail(ErrorKind::config,
          {fmt::format("rcdb: vertices_low = {} with vertices_mean = {}", params.vertices_low,
                       params.vertices_mean),
-          "the law of the vertices has no digits left so far above its mean",
-          fmt::format("take at least {} as vertices_mean, or at most {} as vertices_low",
+          "so far above its mean the distribution of the vertices underflows",
+          fmt::format("use vertices_mean of at least {}, or vertices_low of at most {}",
                       static_cast<float>(params.vertices_low) / kFarthest,
                       std::floor(kFarthest * params.vertices_mean))});
   }
@@ -64,7 +64,7 @@ Rcdb::Rcdb(const Params& params)
 SampleInfo Rcdb::describe(const Params& params) {
   SampleInfo info;
   info.name = "rcdb";
-  info.summary = "Radial contours that grow orbit by orbit; the class is how";
+  info.summary = "Radial contours that grow orbit by orbit; class: contour parameters";
   info.reference =
       "Kataoka et al., Replacing labeled real-image datasets with auto-generated contours, "
       "CVPR 2022";

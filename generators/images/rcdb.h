@@ -1,11 +1,10 @@
-// Generator `rcdb`: radial contours that grow from orbit to orbit, grey on white; the class is
-// their number of vertices and of orbits and how they grow. Called through the registry; host and
-// device.
+// Generator `rcdb`: radial grey contours on white that grow from orbit to orbit; class: numbers of
+// vertices and orbits, and growth parameters. Called through the registry; host and device.
 //
 // After H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
-// CVPR 2022 (RCDB), and the program published with it. Classes are drawn from random numbers of
-// their own, so that class k is the same however many there are; pictures of any size are the
-// published ones of 512 pixels with all lengths scaled.
+// CVPR 2022 (RCDB), and the program published with it. Each class has its own random stream, so
+// class k does not depend on the number of classes. All lengths scale from the published 512-pixel
+// images to the size of the image.
 #pragma once
 
 #include "core/config/params.h"
@@ -38,10 +37,10 @@ class Rcdb : public ContourPainter {
     explicit Tables(const Params&) {}
   };
 
-  /// Errors (config): a lower end above its upper one.
+  /// Error (config): a lower limit above its upper limit.
   explicit Rcdb(const Params& params);
 
-  /// What all samples of a class share. Lengths in published pixels.
+  /// Parameters that all samples of a class share; lengths in published pixels.
   struct Class {
     std::int32_t vertices, orbits;
     float noise, line_width;
@@ -49,7 +48,7 @@ class Rcdb : public ContourPainter {
   WS_INLINE Class class_of(std::uint32_t k) const {
     RngStream draw({class_key_, k}, Purpose::scene);
     Class c;
-    // The whole part of an exponential number, given that it is in the range.
+    // Integer part of an exponential variate that is truncated to the range.
     const float left = math::lerp(most_left_, least_left_, draw.uniform());
     const auto whole = static_cast<std::int32_t>(-(params_.vertices_mean * math::log(left)));
     const std::int32_t most = whole > params_.vertices_high ? params_.vertices_high : whole;
@@ -100,7 +99,7 @@ class Rcdb : public ContourPainter {
  private:
   Params params_;
   std::uint64_t class_key_;
-  float most_left_, least_left_;  ///< of the exponential law: shares above the ends of its range
+  float most_left_, least_left_;  ///< survival probabilities at the ends of the range
 };
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// What happens to the plane before a program of generator `shaders` is drawn on it: folds, swirls,
-// maps of the complex plane. Host and device.
+// Deformations of the plane that a program of generator `shaders` is drawn on: folds, swirls,
+// complex maps. Host and device.
 #pragma once
 
 #include "generators/images/shader_form.h"
@@ -12,17 +12,17 @@ namespace wellspring::shaders {
 
 enum class Domain : std::uint8_t {
   plain,
-  fold,          ///< mirrored again and again in both directions
-  swirl,         ///< turned about the origin, most in the middle
+  fold,          ///< mirrored repeatedly in both directions
+  swirl,         ///< rotated about the origin, most in the middle
   kaleidoscope,  ///< one sector, mirrored all round
-  polar,         ///< the complex logarithm: rings and rays in place of columns and rows
-  warp,          ///< pushed about by waves
-  inversion,     ///< the inside of a circle out and the outside in
-  quilt          ///< tiles, each turned by some quarters
+  polar,         ///< the complex logarithm: rings and rays for columns and rows
+  warp,          ///< displaced by waves
+  inversion,     ///< a circle turned inside out
+  quilt          ///< tiles, each rotated by a multiple of a quarter turn
 };
 inline constexpr int kDomains = 8;
 
-/// Where the program is asked for the point p. `bend` in [0, 1) is the strength.
+/// Point at which the program is evaluated for the point p; `bend` in [0, 1) is the strength.
 template <Domain D>
 WS_INLINE Point bent(const Form& form, float bend, Point p) {
   if constexpr (D == Domain::plain) {
@@ -43,7 +43,7 @@ WS_INLINE Point bent(const Form& form, float bend, Point p) {
     const math::SinCos at = math::sincos_turns(turn);
     return {math::fma(r, at.cosine, form.phase[2]), math::fma(r, at.sine, form.phase[3])};
   } else if constexpr (D == Domain::polar) {
-    const float rays = 2 + math::floor(4 * bend);  // half as many units around: 2 to 5
+    const float rays = 2 + math::floor(4 * bend);  // half the number of units around: 2 to 5
     const float depth = 0.5f * math::log(math::fma(p.x, p.x, math::fma(p.y, p.y, 0.002f)));
     return {math::fma(depth, rays / math::kPi, form.phase[2]),
             math::fma(math::abs(angle_turns(p)), 2 * rays, form.phase[3])};

@@ -1,4 +1,4 @@
-// What the programs of generator `shaders` and the bends of their plane have in common: the numbers
+// Shared by the programs of generator `shaders` and the deformations of their plane: the parameters
 // of a sample and a few maps. Host and device.
 #pragma once
 
@@ -14,16 +14,16 @@ struct Point {
   float x, y;
 };
 
-/// The numbers that a program is drawn with.
+/// Parameters of a program.
 struct Form {
-  float a, b;          ///< in [0, 1): how fine, and of what form
+  float a, b;          ///< in [0, 1): scale, and form
   float phase[4];      ///< in [0, 1)
-  std::uint32_t seed;  ///< of what differs from tile to tile
+  std::uint32_t seed;  ///< seed of what differs between tiles
   float pixel;         ///< side of a pixel, in units of the pattern
 };
 
-/// What a program says of a point: its place on the gradient of three colours, and how much of the
-/// fourth lies over it; each is cut to [0, 1].
+/// Result of a program at a point: the place on the gradient of three colours, and the share of the
+/// fourth colour over it; both are clamped to [0, 1].
 struct Tone {
   float level, tint;
 };
@@ -31,11 +31,10 @@ struct Tone {
 WS_INLINE float length(Point p) {
   return math::sqrt(math::fma(p.x, p.x, p.y * p.y));
 }
-/// In [-1/2, 1/2].
+/// Angle of a point in turns, in [-1/2, 1/2].
 WS_INLINE float angle_turns(Point p) {
   return math::atan2(p.y, p.x) * (1 / math::kTau);
 }
-/// Turned counterclockwise.
 WS_INLINE Point rotated(Point p, float turns) {
   const math::SinCos at = math::sincos_turns(turns);
   return {math::fma(at.cosine, p.x, -(at.sine * p.y)), math::fma(at.sine, p.x, at.cosine * p.y)};
@@ -44,18 +43,18 @@ WS_INLINE Point rotated(Point p, float turns) {
 WS_INLINE float fold(float x) {
   return math::abs(x - math::round(x));
 }
-/// cos(2 pi t), brought to [0, 1].
+/// cos(2 pi t), scaled to [0, 1].
 WS_INLINE float wave(float turns) {
   return math::fma(0.5f, math::cos_turns(turns), 0.5f);
 }
-/// 0 for x well below 0 and 1 for x well above, smooth over `width`.
+/// Smooth step of this width from 0 to 1 at x = 0.
 WS_INLINE float edge(float x, float width) {
   const float t = math::clamp(x / width + 0.5f, 0.f, 1.f);
   return t * t * math::fma(-2.f, t, 3.f);
 }
 
-/// A word for a tile, by multiplication and shifts (the odd multipliers are those of Philox): as
-/// scattered as colours of tiles need.
+/// Hash of a tile by multiplications and shifts (odd multipliers of Philox), good enough for
+/// colours of tiles.
 WS_INLINE std::uint32_t scatter(std::uint32_t seed, float column, float row) {
   const auto i = static_cast<std::uint32_t>(math::detail::to_int(column));
   const auto j = static_cast<std::uint32_t>(math::detail::to_int(row));

@@ -1,5 +1,5 @@
-// The programs of generator `shaders`: each a formula for the tone of a point of the plane, whose
-// features are about half a unit large. Host and device.
+// The programs of generator `shaders`: each is a formula for the tone at a point of the plane, with
+// features about half a unit large. Host and device.
 #pragma once
 
 #include "generators/images/shader_form.h"
@@ -32,11 +32,11 @@ inline constexpr int kPrograms = 16;
 
 namespace detail {
 
-/// Points about the middle of their hexagon (neighbours' middles are 1 apart), and which it is.
+/// A point relative to the centre of its hexagon (adjacent centres are 1 apart), and the hexagon.
 struct Hexagon {
   float x, y, column, row;
 };
-/// Middles stand on two rectangular lattices, one half a cell off: the nearer of both.
+/// Centres form two rectangular lattices, offset by half a cell: the nearer one of both.
 WS_INLINE Hexagon hexagon_at(float x, float y) {
   constexpr float kHigh = 1.7320508f, kInverse = 0.57735027f;
   const float c0 = math::round(x), r0 = math::round(y * kInverse);
@@ -53,7 +53,7 @@ template <Program P>
 WS_INLINE Tone tone(const Form& form, Point p) {
   const float a = form.a, b = form.b;
   [[maybe_unused]] const float* const phase = form.phase;
-  if constexpr (P == Program::stripes) {  // of changing width and colour
+  if constexpr (P == Program::stripes) {  // varying width and colour
     const float t = math::lerp(1.5f, 3.5f, a) * p.x + phase[0];
     const float sway = 0.22f * math::sin_turns(math::fma(0.7f, p.y, phase[1])) * b;
     const float at = t + sway, index = math::floor(at);
@@ -79,7 +79,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float three = math::sin_turns(math::fma(fine, length(p), phase[2]) + 0.3f * b * one);
     return {math::fma(0.2f, one + two + three, 0.5f), 0.8f * wave(0.5f * (two - one) + phase[3])};
   } else if constexpr (P == Program::metaballs) {
-    // Drops on circles of their own in a square that is mirrored all over the plane.
+    // Drops on circles of their own, in a square that is mirrored over the whole plane.
     const float x = fold(0.4f * p.x + 0.25f) * 2.5f - 0.625f;
     const float y = fold(0.4f * p.y + 0.25f) * 2.5f - 0.625f;
     const float size = math::lerp(0.012f, 0.03f, a);
@@ -95,7 +95,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float depth = field / (1 + field);  // 1/2 on the edge
     return {math::lerp(0.7f * depth, math::fma(1.6f, depth, -0.45f), inside),
             math::lerp(0.6f * wave(6 * depth) * depth, 0.1f, inside)};
-  } else if constexpr (P == Program::moire) {  // two sets of rings that beat
+  } else if constexpr (P == Program::moire) {  // two sets of beating rings
     const float fine = math::lerp(4, 8, a);
     const float apart = math::lerp(0.12f, 0.4f, b);
     const math::SinCos at = math::sincos_turns(phase[0]);
@@ -117,8 +117,8 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     return {body * dome * math::lerp(0.55f, 1, own),
             body * 0.8f * scattered(~form.seed, cell.column, cell.row)};
   } else if constexpr (P == Program::truchet) {
-    // Quarters of circles about two opposite corners of each tile: they meet in the middle of its
-    // sides, whichever corners are taken.
+    // Quarter circles about two opposite corners of each tile: they always meet in the middle of
+    // its sides.
     const float fine = math::lerp(1.4f, 2.8f, a);
     const float x = math::fma(fine, p.x, phase[0]), y = math::fma(fine, p.y, phase[1]);
     const float column = math::floor(x), row = math::floor(y);
@@ -132,21 +132,21 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float pipe = edge(half - off, 0.05f + 4 * form.pixel);
     const float round = math::fma(-0.7f / (half * half) * off, off, 1.f);
     return {math::lerp(0.22f * wave(2 * off), round, pipe), 0.35f * (1 - pipe) * wave(off)};
-  } else if constexpr (P == Program::weave) {  // strands over and under by turns
+  } else if constexpr (P == Program::weave) {  // strands alternately over and under
     const float fine = math::lerp(1.8f, 3.4f, a), half = math::lerp(0.3f, 0.46f, b);
     const float x = math::fma(fine, p.x, phase[0]), y = math::fma(fine, p.y, phase[1]);
     const float column = math::floor(x), row = math::floor(y);
     const float u = (x - column) - 0.5f, v = (y - row) - 0.5f;
     const float lift = math::cos_turns(0.5f * (column + row));       // 1 or -1
     const float along = lift * math::cos_turns(0.5f * u) * 0.35f;    // height of the row's strand
-    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // of the column's
+    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // the column's
     const float blur = 0.04f + 4 * form.pixel;
     const float in_row = edge(half - math::abs(v), blur),
                 in_column = edge(half - math::abs(u), blur);
     const float inverse = 0.45f / (half * half);
     const float row_light = (0.65f + along) * math::fma(-inverse * v, v, 1.f);
     const float column_light = (0.65f + across) * math::fma(-inverse * u, u, 1.f);
-    const float over = lift > 0 ? in_row : 1 - in_column;  // how much the row's strand is seen
+    const float over = lift > 0 ? in_row : 1 - in_column;  // visible share of the row's strand
     const float row_part = in_row * over, column_part = in_column * (1 - row_part);
     return {math::fma(row_part, row_light, column_part * column_light), 0.75f * column_part};
   } else if constexpr (P == Program::spirals) {
@@ -160,7 +160,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float other = wave(math::fma(arms + 1, turn, -twist) + phase[1]);
     return {math::lerp(0.5f, edge(one - 0.5f, 0.6f), calm), 0.65f * calm * other * other};
   } else if constexpr (P == Program::quasicrystal) {
-    // Plane waves of 5 or 7 directions, all round: an order that never repeats.
+    // Plane waves in 5 or 7 directions: an order that never repeats.
     constexpr float kCosine5[7] = {1, 0.80901699f, 0.30901699f, -0.30901699f, -0.80901699f, 0, 0};
     constexpr float kSine5[7] = {0, 0.58778525f, 0.95105652f, 0.95105652f, 0.58778525f, 0, 0};
     constexpr float kCosine7[7] = {
@@ -203,12 +203,12 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float fine = math::lerp(1.5f, 3, a);
     const float x = math::fma(fine, p.x, phase[0]), y = -math::fma(fine, p.y, phase[1]);
     const float row = math::floor(2 * y);
-    const float below = math::fma(-0.5f, row, y);  // of the row's middles, in [0, 1/2)
+    const float below = math::fma(-0.5f, row, y);  // distance from the row's centres, in [0, 1/2)
     const float shift = fold(0.5f * row);          // 0 or 1/2
     const float column = math::round(x - shift);
     const float u = (x - shift) - column;
     const bool front = math::fma(u, u, below * below) < 0.25f;
-    // Or a disc of the next row, whose middles are half a disc aside.
+    // Or a disc of the next row, whose centres are shifted by half a disc.
     const float behind_column = math::round(x - (0.5f - shift));
     const float behind_u = (x - (0.5f - shift)) - behind_column, behind_v = below - 0.5f;
     const float out = 2 * (front ? length({u, below}) : length({behind_u, behind_v}));
@@ -227,7 +227,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float own = scattered(form.seed, column, row);
     const float light = math::lerp(0.35f, 0.9f, own) * math::fma(0.3f, y - row, 0.8f);
     return {body * light, body * 0.7f * scattered(~form.seed, column, row)};
-  } else {  // halftone: dots as large as a slow wave says, on a lattice at 45 degrees
+  } else {  // halftone: dots sized by a slow wave, on a lattice at 45 degrees
     const float fine = math::lerp(4, 7, a);
     const float x = fine * (p.x + p.y) * 0.70710678f, y = fine * (p.y - p.x) * 0.70710678f;
     const float column = math::round(x), row = math::round(y);

@@ -1,10 +1,10 @@
-// Generator `shaders`: a formula per pixel, composed of three parts: a bend of the plane, a program
-// that draws on it, and a gradient of colours. The class is the program, the bend and the cell of
-// the program's parameters. Called through the registry; host and device.
+// Generator `shaders`: a formula per pixel, composed of a deformation of the plane, a program drawn
+// on it, and a colour gradient; class: program, deformation and cell of the program's parameters.
+// Called through the registry; host and device.
 //
-// Classes of procedural programs to pretrain on follow M. Baradad et al., "Procedural Image
-// Programs for Representation Learning", NeurIPS 2022. Their programs are other people's; all of
-// those here are our own.
+// Classes of procedural programs for pretraining follow M. Baradad et al., "Procedural Image
+// Programs for Representation Learning", NeurIPS 2022, whose programs are third-party; all programs
+// here are our own.
 #pragma once
 
 #include "core/config/params.h"
@@ -38,17 +38,18 @@ struct Shaders {
     static const auto rows =
         ParamTable<Params>("shaders")
             .integer("programs", &Params::programs, {1, shaders::kPrograms}, "",
-                     "how many of the programs are used, in the order of the class list")
+                     "number of programs used, in the order of the class list")
             .integer("domains", &Params::domains, {1, shaders::kDomains}, "",
-                     "how many of the bends of the plane are used; 1: none is bent")
+                     "number of deformations of the plane used; 1: none")
             .integer("cells", &Params::cells, {1, 8}, "",
-                     "into how many parts each of a program's two parameters is cut; a class is a "
-                     "program, a bend and a cell of both")
+                     "number of cells of each of a program's two parameters; class: program, "
+                     "deformation and cell of both")
             .choice("palette", &Params::palette,
                     {{"colour", Palette::colour}, {"grey", Palette::grey}},
-                    "four colours of each sample's own, or shades of grey")
-            .preset("programs-16", {{"domains", "1"}}, "a class a program, on the plain plane")
-            .preset("programs-1k", {{"cells", "3"}}, "1152 classes: 16 programs, 8 bends, 9 cells");
+                    "colour: four random colours per sample; grey: shades of grey")
+            .preset("programs-16", {{"domains", "1"}}, "one class per program, on the plain plane")
+            .preset("programs-1k", {{"cells", "3"}},
+                    "1152 classes: 16 programs, 8 deformations, 9 cells");
     return rows;
   }
 
@@ -56,7 +57,8 @@ struct Shaders {
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "shaders";
-    info.summary = "Programs drawn on a bent plane; the class is program, bend and parameter cell";
+    info.summary =
+        "Programs drawn on a deformed plane; class: program, deformation and parameter cell";
     info.reference = "our own; classes of programs: Baradad et al., NeurIPS 2022";
     const std::vector<std::string> programs = {"stripes",      "rings",  "checker",   "plasma",
                                                "metaballs",    "moire",  "honeycomb", "truchet",
@@ -76,21 +78,25 @@ struct Shaders {
     }
     info.latents = {
         {"program", "number of the program", "", 0, static_cast<float>(params.programs - 1)},
-        {"domain", "number of the bend", "", 0, static_cast<float>(params.domains - 1)},
-        {"fine", "the program's first parameter: how fine", "", 0, 1},
-        {"form", "its second: of what form", "", 0, 1},
-        {"bend", "how strong the bend is", "", 0, 1},
-        {"x", "origin of the plane, from the left of the largest square in the middle of the image",
-         "image side", 0.25f, 0.75f, LatentRole::position_x},
-        {"y", "the same, from the top", "image side", 0.25f, 0.75f, LatentRole::position_y},
-        {"unit", "of the plane", "image side", kSmallestUnit, kLargestUnit, LatentRole::length},
-        {"turn", "where the plane's first axis points, from the right counterclockwise as seen",
-         "rad", 0, math::kTau, LatentRole::direction},
-        {"phase0", "of the program's first waves", "turns", 0, 1},
-        {"phase1", "of its second waves", "turns", 0, 1},
-        {"phase2", "of its third waves and of the bend along x", "turns", 0, 1},
-        {"phase3", "of its fourth waves and of the bend along y", "turns", 0, 1},
-        {"hue", "of the darkest colour", "turns", 0, 1, LatentRole::colour}};
+        {"domain", "number of the deformation", "", 0, static_cast<float>(params.domains - 1)},
+        {"fine", "first parameter of the program: fineness", "", 0, 1},
+        {"form", "second parameter of the program: form", "", 0, 1},
+        {"bend", "strength of the deformation", "", 0, 1},
+        {"x", "origin of the plane, from the left of the largest central square", "image side",
+         0.25f, 0.75f, LatentRole::position_x},
+        {"y", "origin of the plane, from the top of that square", "image side", 0.25f, 0.75f,
+         LatentRole::position_y},
+        {"unit", "unit of the plane", "image side", kSmallestUnit, kLargestUnit,
+         LatentRole::length},
+        {"turn", "direction of the plane's first axis, counterclockwise from the right", "rad", 0,
+         math::kTau, LatentRole::direction},
+        {"phase0", "phase of the program's first waves", "turns", 0, 1},
+        {"phase1", "phase of the program's second waves", "turns", 0, 1},
+        {"phase2", "phase of the program's third waves, and of the deformation along x", "turns", 0,
+         1},
+        {"phase3", "phase of the program's fourth waves, and of the deformation along y", "turns",
+         0, 1},
+        {"hue", "hue of the darkest colour", "turns", 0, 1, LatentRole::colour}};
     info.draws = {.scene = 1 + 3 + 3};
     return info;
   }
@@ -99,8 +105,8 @@ struct Shaders {
     shaders::Form form;
     float bend;
     float centre_x, centre_y;  ///< source pixels
-    float cosine, sine;        ///< of the turn, divided by the unit in source pixels
-    float per_pixel;           ///< 1 / unit
+    float cosine, sine;  ///< direction of the first axis, divided by the unit in source pixels
+    float per_pixel;     ///< 1 / unit
     Rgb low, middle, high, over;
     std::int32_t program, domain;
   };
@@ -131,7 +137,7 @@ struct Shaders {
     WS_UNROLL(4)
     for (int k = 0; k < 4; ++k) scene.form.phase[k] = draw.uniform();
     scene.form.seed = draw.next();
-    scene.form.pixel = 0;  // known when it is looked at
+    scene.form.pixel = 0;  // set in shade()
     scene.centre_x = math::fma(x, side, 0.5f * (width - side));
     scene.centre_y = math::fma(y, side, 0.5f * (height - side));
     scene.per_pixel = 1 / (unit * side);
@@ -170,7 +176,7 @@ struct Shaders {
       x[i] = math::fma(scene.cosine, dx, scene.sine * dy);
       y[i] = math::fma(scene.cosine, dy, -(scene.sine * dx));
     }
-    // Programs and bends of an image are the same for all of its pixels.
+    // Program and deformation are the same for all pixels of an image.
     bend_by(static_cast<Domain>(scene.domain), form, scene.bend, x, y);
     // From here on x is the level and y the tint.
     tone_by(static_cast<Program>(scene.program), form, x, y);
@@ -268,8 +274,8 @@ struct Shaders {
     }
   }
 
-  /// A dark, a middle and a light colour of neighbouring hues, and one of about the opposite hue; a
-  /// coin says which end the dark one is. Returns the hue of the first.
+  /// A dark, a middle and a light colour of neighbouring hues, and one of about the opposite hue,
+  /// in random direction. Returns the hue of the first.
   WS_INLINE float draw_colours(SampleRng rng, Scene& scene) const {
     RngStream draw(rng, Purpose::colour);
     const float hue = draw.uniform(), away = draw.uniform(0.06f, 0.22f);

@@ -1,6 +1,6 @@
-// Generator `shapes`: one anti-aliased shape on a plain or textured background; the class is the
-// shape. All shapes have the same area at the same scale, so that only form tells them apart.
-// Called through the registry; host and device.
+// Generator `shapes`: one anti-aliased shape on a plain or textured background; class: the shape.
+// All shapes have the same area at the same scale, so only their form tells them apart. Called
+// through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -47,16 +47,16 @@ struct Shapes {
     static const auto rows =
         ParamTable<Params>("shapes")
             .integer("classes", &Params::classes, {1, kShapes}, "",
-                     "how many of the shapes are used, in the order of the class list")
+                     "number of shapes used, in the order of the class list")
             .real("scale_low", &Params::scale_low, {0.01, kLargestScale}, "image side",
                   "smallest scale: radius of the disc of equal area")
             .real("scale_high", &Params::scale_high, {0.01, kLargestScale}, "image side",
                   "largest scale; every shape at this scale fits into the image")
             .real("contrast", &Params::contrast, {0, 0.9}, "",
-                  "least difference of shape and background, its first colour, in at least one "
-                  "channel")
+                  "smallest difference between the shape's and the background's first colour, in "
+                  "at least one channel")
             .real("softness", &Params::softness, {0, 1}, "scale",
-                  "width of the edge, added to the one pixel of anti-aliasing")
+                  "additional width of the edge, besides one pixel of anti-aliasing")
             .choice("texture", &Params::texture,
                     {{"none", Texture::none},
                      {"gradient", Texture::gradient},
@@ -77,8 +77,9 @@ struct Shapes {
     SampleInfo info;
     info.name = "shapes";
     info.version = 3;
-    info.summary = "One anti-aliased shape of random place, scale, angle and colours";
-    info.reference = "signed distances of regular polygons, stars and discs; our own";
+    info.summary =
+        "One anti-aliased shape of random position, scale, angle and colours; class: the shape";
+    info.reference = "our own signed distances of regular polygons, stars and discs";
     const std::vector<std::string> names = {"circle",   "ring",    "crescent", "triangle", "square",
                                             "pentagon", "hexagon", "star",     "cross",    "heart"};
     info.classes.assign(names.begin(), names.begin() + params.classes);
@@ -88,36 +89,36 @@ struct Shapes {
     const float longest = gradients ? 1 / kGradientWaves : (waves ? 0.35f : 0);
     const float shortest = any ? 0 : (gradients ? longest : (waves ? 0.05f : 0));
     info.latents = {
-        rarely_reached({"x",
-                        "centre, from the left of the largest square in the middle of the image",
-                        "image side", 0, 1, LatentRole::position_x}),
+        rarely_reached({"x", "centre, from the left of the largest central square", "image side", 0,
+                        1, LatentRole::position_x}),
         rarely_reached({"y", "centre, from the top of that square", "image side", 0, 1,
                         LatentRole::position_y}),
         {"scale", "radius of the disc of equal area", "image side", params.scale_low,
          params.scale_high, LatentRole::length},
-        {"angle", "rotation from upright, counterclockwise as seen", "rad", 0, 6.2831855f,
+        {"angle", "rotation from upright, counterclockwise", "rad", 0, 6.2831855f,
          LatentRole::angle},
         {"shape_r", "colour of the shape: red", "", 0, 1, LatentRole::colour},
-        {"shape_g", "green", "", 0, 1, LatentRole::colour},
-        {"shape_b", "blue", "", 0, 1, LatentRole::colour},
+        {"shape_g", "colour of the shape: green", "", 0, 1, LatentRole::colour},
+        {"shape_b", "colour of the shape: blue", "", 0, 1, LatentRole::colour},
         {"background_r", "first colour of the background: red", "", 0, 1, LatentRole::colour},
-        {"background_g", "green", "", 0, 1, LatentRole::colour},
-        {"background_b", "blue", "", 0, 1, LatentRole::colour},
+        {"background_g", "first colour of the background: green", "", 0, 1, LatentRole::colour},
+        {"background_b", "first colour of the background: blue", "", 0, 1, LatentRole::colour},
         {"texture", "0 none, 1 gradient, 2 stripes, 3 grain", "",
          any ? 0 : static_cast<float>(params.texture),
          any ? 3 : static_cast<float>(params.texture)},
         {"second_r", "second colour of the background: red", "", 0, 1, LatentRole::colour},
-        {"second_g", "green", "", 0, 1, LatentRole::colour},
-        {"second_b", "blue", "", 0, 1, LatentRole::colour},
-        {"texture_period", "length of one wave of a gradient or of stripes; 0 where there is none",
-         "image side", shortest, longest, LatentRole::wave_period},
-        {"texture_angle", "direction of the wave, from the right counterclockwise as seen", "rad",
-         0, waves ? 6.2831855f : 0, LatentRole::wave_angle},
+        {"second_g", "second colour of the background: green", "", 0, 1, LatentRole::colour},
+        {"second_b", "second colour of the background: blue", "", 0, 1, LatentRole::colour},
+        {"texture_period", "wavelength of a gradient or stripes; 0 without", "image side", shortest,
+         longest, LatentRole::wave_period},
+        {"texture_angle", "direction of the wave, counterclockwise from the right", "rad", 0,
+         waves ? 6.2831855f : 0, LatentRole::wave_angle},
         {"texture_phase",
-         "phase at the top left corner; whole numbers show most of the second colour", "period", 0,
-         waves ? 1.f : 0.f, LatentRole::wave_phase}};
-    info.plane = {"shape", "the number of the class and 1 where the shape covers half of a pixel",
-                  "", PlaneInfo::Kind::number};
+         "phase at the top left corner; the second colour is strongest at whole numbers", "period",
+         0, waves ? 1.f : 0.f, LatentRole::wave_phase}};
+    info.plane = {"shape",
+                  "number of the class + 1 where the shape covers at least half of a pixel", "",
+                  PlaneInfo::Kind::number};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
     info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;
@@ -128,8 +129,8 @@ struct Shapes {
     Shape shape;
     Texture texture;
     float x, y;          ///< centre, source pixels
-    float radius;        ///< of the disc of equal area, source pixels
-    float cosine, sine;  ///< of the angle, divided by radius
+    float radius;        ///< radius of the disc of equal area, source pixels
+    float cosine, sine;  ///< angle, divided by radius
     float softness;      ///< extra width of the edge, source pixels
     Rgb front, back, second;
     float wave_x, wave_y, phase;  ///< texture coordinate: wave . position + phase, in periods
@@ -147,7 +148,7 @@ struct Shapes {
     const float side =
         static_cast<float>(key.shape.width < key.shape.height ? key.shape.width : key.shape.height);
     const float scale = draw.uniform(params_.scale_low, params_.scale_high);
-    const float margin = kReach * scale;  // the same for all shapes: place does not tell the class
+    const float margin = kReach * scale;  // for all shapes: place does not tell the class
     const float x = draw.uniform(margin, 1 - margin), y = draw.uniform(margin, 1 - margin);
     const float turns = draw.uniform();
 
@@ -214,7 +215,7 @@ struct Shapes {
   }
 
  private:
-  /// The share of each pixel that the shape covers.
+  /// Share of each pixel that the shape covers.
   template <int N>
   WS_INLINE static void cover_run(const Scene& scene, const PixelRun<N>& run, float (&cover)[N]) {
     switch (scene.shape) {
@@ -251,20 +252,20 @@ struct Shapes {
     }
   }
 
-  /// The farthest point of any shape from its centre, in units of the scale: the star's tips.
+  /// Largest distance of any shape from its centre, in units of the scale: the tips of the star.
   static constexpr float kReach = 1.672894f;
-  /// Largest scale at which the farthest point still fits: 0.5 / kReach, rounded down.
+  /// Largest scale that fits into the image: 0.5 / kReach, rounded down.
   static constexpr double kLargestScale = 0.298;
-  /// A gradient is a wave so long that a third of a period spans the image.
+  /// A gradient is a wave of which about a third of a period spans the image.
   static constexpr float kGradientWaves = 0.35f;
 
   WS_INLINE static float larger(float a, float b) { return a > b ? a : b; }
   WS_INLINE static float smaller(float a, float b) { return a < b ? a : b; }
   WS_INLINE static float length(float x, float y) { return math::sqrt(math::fma(x, x, y * y)); }
 
-  /// Signed distance to the edge, negative inside, exact near the edge; y points up and the disc of
-  /// equal area has radius 1. Every constant follows from "area = pi". Each shape is its own mirror
-  /// image about the y axis: its angle then has a meaning in mirrored pictures too.
+  /// Signed distance to the edge, negative inside, exact near the edge; y points up, and the disc
+  /// of equal area has radius 1. Every constant follows from "area = pi". Each shape is symmetric
+  /// about the y axis, so its angle is also defined in mirrored images.
   template <Shape S>
   WS_INLINE static float distance(float x, float y) {
     const float ax = math::abs(x), ay = math::abs(y);
@@ -273,7 +274,7 @@ struct Shapes {
     } else if constexpr (S == Shape::ring) {  // radii 0.75 and 1.25
       return math::abs(length(x, y) - 1) - 0.25f;
     } else if constexpr (S == Shape::crescent) {
-      // A disc without another of 0.8 its radius, centres 0.55 radii apart.
+      // A disc minus another of 0.8 its radius, centres 0.55 radii apart.
       return larger(length(x, y) - 1.3973045f, 1.1178436f - length(x, y - 0.76851746f));
     } else if constexpr (S == Shape::triangle) {  // half-planes at the inradius
       constexpr float kInradius = 0.77756015f;
@@ -287,8 +288,8 @@ struct Shapes {
     } else if constexpr (S == Shape::hexagon) {
       return larger(ax, math::fma(0.5f, ax, 0.8660254f * ay)) - 0.95231281f;
     } else if constexpr (S == Shape::star) {
-      // Inside the pentagram {5/2} at most one of the five half-planes of its inner pentagon is
-      // left: the second largest of the five distances decides.
+      // Inside the pentagram {5/2} a point is outside of at most one of the five half-planes of its
+      // inner pentagon: the second largest of the five distances decides.
       const float upper_near = math::fma(0.58778525f, ax, -0.80901699f * y);
       const float upper_far = math::fma(-0.58778525f, ax, -0.80901699f * y);
       const float side_near = math::fma(0.95105652f, ax, 0.30901699f * y);
@@ -348,9 +349,9 @@ struct Shapes {
     }
   }
 
-  /// Uniform colours, but in one channel, drawn at random, uniform among all pairs that differ by
-  /// `contrast` at least: two uniform numbers of [0, 1 - contrast], the larger moved up. The mean
-  /// of every channel is 1/2.
+  /// Uniform colours, except in one random channel: uniform among all pairs that differ by at least
+  /// `contrast`, from two uniform numbers of [0, 1 - contrast], the larger moved up. The mean of
+  /// every channel is 1/2.
   WS_INLINE void draw_colours(RngStream& draw, Scene& scene) const {
     float front[3], back[3];
     WS_UNROLL(3)
@@ -372,7 +373,7 @@ struct Shapes {
     scene.second.b = draw.uniform();
   }
 
-  /// What latents say of the wave; 0 where the texture is none.
+  /// Latents of the wave; 0 without a texture.
   struct Wave {
     float period = 0, angle = 0, phase = 0;  ///< image sides, radians, periods at the corner
   };
@@ -385,7 +386,7 @@ struct Shapes {
     const bool gradient = scene.texture == Texture::gradient;
     const float waves = gradient ? kGradientWaves : 1 / period;
     scene.wave_x = math::cos_turns(turns) * (waves / side);
-    scene.wave_y = -(math::sin_turns(turns) * (waves / side));  // counterclockwise as seen
+    scene.wave_y = -(math::sin_turns(turns) * (waves / side));  // counterclockwise
     scene.strength = params_.texture_strength;
     if (!gradient && scene.texture != Texture::stripes) return {};
     return {gradient ? 1 / kGradientWaves : period, turns * 6.2831855f, scene.phase};

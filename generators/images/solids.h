@@ -1,9 +1,9 @@
-// A room with one solid in it, seen by a camera that goes round: rays against planes, boxes,
+// A room with one solid, seen by a camera that moves around it: rays against planes, boxes,
 // cylinders, spheres and capsules, each in closed form. Called by generator `sprites`; host and
 // device.
 //
-// Lengths are in units of the room: its floor is y = 0, its walls are x = +-kWall and z = +-kWall,
-// the solid stands upright on the floor at the origin and the camera looks at the axis above it.
+// Lengths are in room units: the floor is y = 0, the walls are x = +-kWall and z = +-kWall, the
+// solid is upright on the floor at the origin, and the camera points at the axis above it.
 #pragma once
 
 #include "kernels/batch/pixel_run.h"
@@ -32,7 +32,7 @@ inline constexpr float kCylinderRadius = 0.43f, kCylinderHeight = 0.86f;
 inline constexpr float kSphereRadius = 0.50f;
 inline constexpr float kPillRadius = 0.32f, kPillHeight = 1.2f;
 
-/// Height of the middle of a solid at scale 1.
+/// Height of a solid's centre at scale 1.
 WS_INLINE constexpr float middle_of(Solid solid) {
   switch (solid) {
     case Solid::cube:
@@ -47,8 +47,8 @@ WS_INLINE constexpr float middle_of(Solid solid) {
   return 0.5f * kPillHeight;
 }
 
-/// Where a ray from + t d enters a solid, and the outward normal there. t = infinity: nowhere.
-/// `from` lies outside of the solid.
+/// Entry of a ray from + t d into a solid, and the outward normal there. t = infinity: no hit.
+/// `from` is outside the solid.
 struct RayHit {
   float t;
   Vector3 normal;
@@ -56,8 +56,8 @@ struct RayHit {
 
 namespace detail {
 
-/// The upright infinite cylinder of this radius about the origin: in between near and far, which
-/// are NaN where the ray misses it.
+/// Interval of a ray inside the infinite upright cylinder of this radius about the origin; NaN if
+/// the ray misses it.
 struct Span {
   float near, far;
 };
@@ -70,7 +70,7 @@ WS_INLINE Span cross_tube(Vector3 from, Vector3 d, float radius) {
   return {(-b - root) * inverse, (-b + root) * inverse};
 }
 
-/// Where the line enters the sphere about (0, y, 0); NaN where it misses.
+/// Entry of the line into the sphere about (0, y, 0); NaN if it misses.
 WS_INLINE float enter_sphere(Vector3 from, Vector3 d, float y, float radius) {
   const Vector3 p = {from.x, from.y - y, from.z};
   const float a = dot(d, d), b = dot(p, d);
@@ -78,7 +78,7 @@ WS_INLINE float enter_sphere(Vector3 from, Vector3 d, float y, float radius) {
   return (-b - math::sqrt(math::fma(b, b, -(a * c)))) / a;
 }
 
-/// Between two planes at low and high of one axis.
+/// Interval of a ray between the planes `low` and `high` of one axis.
 WS_INLINE Span cross_slab(float from, float d, float low, float high) {
   const float inverse = 1 / d;
   const float one = (low - from) * inverse, other = (high - from) * inverse;
@@ -87,7 +87,7 @@ WS_INLINE Span cross_slab(float from, float d, float low, float high) {
 
 }  // namespace detail
 
-/// The solid of this scale against a ray.
+/// First hit of a ray with the solid of this scale.
 template <Solid S>
 WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
   RayHit hit;
@@ -119,7 +119,7 @@ WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
     inside = hit.t == hit.t;
     const Vector3 p = along(from, hit.t, d);
     hit.normal = {p.x * inverse, (p.y - radius) * inverse, p.z * inverse};
-  } else {  // a tube between two spheres: above and below it, a ray inside of it has met them
+  } else {  // a tube between two spheres; above and below it, the ray has hit a sphere
     const float radius = kPillRadius * scale, inverse = 1 / radius;
     const float low = radius, high = kPillHeight * scale - radius;
     const float side = detail::cross_tube(from, d, radius).near;
@@ -135,39 +135,38 @@ WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
   return hit;
 }
 
-/// The room with its colours and its camera.
+/// The room with its colours and camera.
 struct Room {
   static constexpr float kWall = 3;
   static constexpr float kDistance = 2.6f,
-                         kHeight = 1.4f;        ///< the camera, from the axis, the floor
-  static constexpr float kDown = 0.31073886f;   ///< sine of its pitch: it looks at (0, 0.55, 0)
-  static constexpr float kAhead = 0.95049533f;  ///< cosine
-  static constexpr float kHalfView = 0.45f;     ///< tangent of half the angle of view
+                         kHeight = 1.4f;        ///< camera: from the axis, above the floor
+  static constexpr float kDown = 0.31073886f;   ///< sine of the pitch towards (0, 0.55, 0)
+  static constexpr float kAhead = 0.95049533f;  ///< cosine of the pitch
+  static constexpr float kHalfView = 0.45f;     ///< tangent of half the field of view
   static constexpr float kAmbient = 0.45f, kDirect = 0.55f;
-  static constexpr Vector3 kLight = {0.42054238f, 0.74763090f, 0.51399624f};  ///< towards it
+  static constexpr Vector3 kLight = {0.42054238f, 0.74763090f, 0.51399624f};  ///< towards the light
 
-  float cosine, sine;  ///< of the azimuth: the camera stands at (sine, ., cosine) kDistance
+  float cosine, sine;  ///< azimuth: the camera is at (sine, ., cosine) kDistance
   float scale;
   Rgb floor, wall, object;
 
   WS_INLINE Vector3 eye() const { return {sine * kDistance, kHeight, cosine * kDistance}; }
 
-  /// Direction of the ray that the picture shows `right` and `up` of its middle, in tangents; not
-  /// of unit length.
+  /// Direction of the ray at `right` and `up` from the image's centre, in tangents; not normalised.
   WS_INLINE Vector3 ray(float right, float up) const {
     const float ahead = math::fma(up, kDown, kAhead);
     return {math::fma(cosine, right, -(sine * ahead)), math::fma(up, kAhead, -kDown),
             math::fma(-sine, right, -(cosine * ahead))};
   }
 
-  /// How far below the middle of the picture the point (0, y, 0) is seen, in tangents.
+  /// Distance below the image's centre at which the point (0, y, 0) appears, in tangents.
   WS_INLINE static float below_middle(float y) {
     const float above = y - kHeight;
     return -(math::fma(kDown, kDistance, kAhead * above)) /
            math::fma(kAhead, kDistance, -(kDown * above));
   }
 
-  /// How far along the ray the planes ahead lie: the room is left through the nearest.
+  /// Distances along the ray to the planes ahead; the ray leaves the room through the nearest.
   struct Exits {
     float floor, x, z;
     WS_INLINE float wall() const { return math::min(x, z); }
@@ -177,14 +176,14 @@ struct Room {
             ((d.z < 0 ? -kWall : kWall) - from.z) / d.z};
   }
 
-  /// How far along the ray it meets something: for those of ray(), along the axis of view.
+  /// Distance along the ray to the first hit; for rays of ray(), the depth along the viewing axis.
   template <Solid S>
   WS_INLINE float depth(Vector3 from, Vector3 d) const {
     const Exits to = exits(from, d);
     return math::min(enter<S>(from, d, scale).t, math::min(to.floor, to.wall()));
   }
 
-  /// What the ray meets.
+  /// Colour of the first hit.
   template <Solid S>
   WS_INLINE Rgb seen(Vector3 from, Vector3 d) const {
     const auto [to_floor, to_x, to_z] = exits(from, d);

@@ -15,22 +15,20 @@ const ParamTable<Spectrum::Params>& Spectrum::table() {
   static const auto rows =
       ParamTable<Params>("spectrum")
           .real("slope_low", &Params::slope_low, {0, 4}, "",
-                "least power by which the amplitude falls with the frequency", kSource)
-          .real("slope_high", &Params::slope_high, {0, 4}, "", "greatest; drawn uniformly", kSource)
+                "smallest exponent of the fall of amplitude with frequency", kSource)
+          .real("slope_high", &Params::slope_high, {0, 4}, "", "largest exponent; uniform", kSource)
           .integer("slope_cells", &Params::slope_cells, {1, 64}, "classes",
-                   "into which that range is cut, of equal width")
+                   "number of classes of the exponent, of equal width")
           .real("tilt", &Params::tilt, {0, 0.5}, "",
-                "standard deviation of d, which is added to the power along x and taken from the "
-                "one along y",
-                kSource)
+                "standard deviation of d: the exponent is s + d along x and s - d along y", kSource)
           .integer("tilt_cells", &Params::tilt_cells, {1, 2}, "classes",
                    "2: the sign of d is part of the class")
           .choice("palette", &Params::palette,
                   {{"correlated", Palette::correlated},
                    {"independent", Palette::independent},
                    {"grey", Palette::grey}},
-                  "channels with the mean and the covariance of 3 to 22 random colours; three that "
-                  "know nothing of each other; one field",
+                  "correlated: channels with the mean and covariance of 3 to 22 random colours; "
+                  "independent: independent channels; grey: one field",
                   kSource);
   return rows;
 }
@@ -38,7 +36,7 @@ const ParamTable<Spectrum::Params>& Spectrum::table() {
 SampleInfo Spectrum::describe(const Params& params) {
   SampleInfo info;
   info.name = "spectrum";
-  info.summary = "Noise whose amplitude is a power of the frequency; the class is the power";
+  info.summary = "Noise with a power-law spectrum of amplitudes; class: the exponent";
   info.reference = "Baradad et al., Learning to see by looking at noise, NeurIPS 2021";
   const double low = params.slope_low, high = params.slope_high;
   const auto edge = [&](int i) { return low + (high - low) * i / params.slope_cells; };
@@ -52,12 +50,12 @@ SampleInfo Spectrum::describe(const Params& params) {
     }
   }
   const float widest = kFarthest * params.tilt;
-  info.latents = {{"slope", "s: the power by which the amplitude falls, mean of both axes", "",
+  info.latents = {{"slope", "s: exponent of the fall of amplitude, mean of both axes", "",
                    params.slope_low, params.slope_high},
-                  rarely_reached({"tilt", "d: the power along x is s + d, along y s - d", "",
+                  rarely_reached({"tilt", "d: the exponent is s + d along x, s - d along y", "",
                                   -widest, widest, LatentRole::unmapped})};
-  // The label, the scene, 66 words of colours; N + 2 blocks more than half the cells of the
-  // smallest grid. The grid has up to four times the pixels of the image.
+  // The label, the scene, 66 words of colours; the smallest grid takes N + 2 blocks more than half
+  // its cells. The grid has up to four times the pixels of the image.
   constexpr int kLeast = 1 << kLeastLogSide;
   info.draws = {.scene = 1 + 2 + 17 + kLeast * kLeast / 2 + kLeast + 2, .pixel = 2};
   return info;
@@ -69,27 +67,29 @@ Spectrum::Spectrum(const Params& params) : params_(params) {
     fail(ErrorKind::config,
          {fmt::format("spectrum: tilt = {} is too wide for slope_low = {}", params.tilt,
                       params.slope_low),
-          fmt::format("d reaches {} standard deviations, and amplitudes would rise along an axis",
+          fmt::format("d reaches {} standard deviations, so amplitudes could rise with frequency "
+                      "along an axis",
                       kFarthest),
-          fmt::format("give tilt: {:.3f} or less, or slope_low: {:.3f} or more",
+          fmt::format("use tilt: {:.3f} or less, or slope_low: {:.3f} or more",
                       0.999f * params.slope_low / kFarthest, 1.001f * kFarthest * params.tilt)});
   }
   if (params.slope_low == params.slope_high && params.slope_cells > 1) {
-    fail(ErrorKind::config, {fmt::format("spectrum: slope_cells = {} where all samples have {}",
-                                         params.slope_cells, params.slope_low),
-                             "nothing would tell the classes apart", "give slope_cells: 1"});
+    fail(ErrorKind::config,
+         {fmt::format("spectrum: slope_cells = {}, but all samples have the same slope, {}",
+                      params.slope_cells, params.slope_low),
+          "the classes would be identical", "use slope_cells: 1"});
   }
   if (params.tilt == 0 && params.tilt_cells > 1) {
-    fail(ErrorKind::config, {"spectrum: tilt_cells = 2 where all samples have a tilt of 0",
-                             "nothing would tell the classes apart", "give tilt_cells: 1"});
+    fail(ErrorKind::config, {"spectrum: tilt_cells = 2, but all samples have a tilt of 0",
+                             "the classes would be identical", "use tilt_cells: 1"});
   }
 }
 
 std::vector<std::string> Spectrum::notes(SampleShape shape) const {
   constexpr int kMost = 1 << kMostLogSide;
   if (std::max(shape.width, shape.height) <= kMost) return {};
-  return {
-      fmt::format("spectrum: images beyond {0} pixels a side repeat a grid of {0} x {0}", kMost)};
+  return {fmt::format("spectrum: images larger than {0} pixels per side repeat a grid of {0} x {0}",
+                      kMost)};
 }
 
 }  // namespace wellspring

@@ -1,11 +1,11 @@
-// Generator `spectrum`: noise whose amplitude falls with a power of the frequency, in correlated
-// colours; the class is a cell of the power, and of how it differs between the axes. Called through
-// the registry; host and device.
+// Generator `spectrum`: noise with amplitudes that fall as a power of the frequency, in correlated
+// colours; class: the exponent, and its difference between the axes. Called through the registry;
+// host and device.
 //
 // Source: M. Baradad, J. Wulff, T. Wang, P. Isola, A. Torralba, "Learning to see by looking at
 // noise", NeurIPS 2021: amplitudes 1 / (|fx|^(s + d) + |fy|^(s - d)), phases of white noise. Phases
-// are drawn here, so that one inverse transform a channel makes the field and its amplitudes are
-// exact. What else differs stands in docs/generators/spectrum.md.
+// are drawn here, so that one inverse transform per channel makes the field and its amplitudes are
+// exact. docs/generators/spectrum.md lists the other differences.
 #pragma once
 
 #include "core/config/params.h"
@@ -34,29 +34,29 @@ struct Spectrum {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
-  static constexpr int kPixelBlocks = 0;  // the compiler's choice, which spills nothing
+  static constexpr int kPixelBlocks = 0;  // the compiler's choice, which does not spill
   static SampleInfo describe(const Params& params);
 
-  /// Sides of the periodic grid that an image is cut from: powers of two between these.
+  /// The side of the periodic grid that contains the image is a power of two in this range.
   static constexpr int kLeastLogSide = 4, kMostLogSide = 10;
-  /// No normal number is further from 0 (24 bits of the radius).
+  /// Largest absolute value of a normal number (24 bits of the radius).
   static constexpr float kFarthest = 5.769f;
   static constexpr int kLeastColours = 3, kMostColours = 22;
 
   struct Scene {
     SampleRng rng;
-    std::int32_t log_side;       ///< of the grid
-    std::int32_t width, height;  ///< of the image, pixels
+    std::int32_t log_side;       ///< side of the grid, log2
+    std::int32_t width, height;  ///< image size, pixels
     float power_x, power_y;      ///< s + d, s - d
     Rgb mean;
-    Rgb first;     ///< what the first field adds to red, green and blue
-    float gg, gb;  ///< the second to green and blue
-    float bb;      ///< the third to blue
+    Rgb first;     ///< contribution of the first field to red, green and blue
+    float gg, gb;  ///< contribution of the second field to green and blue
+    float bb;      ///< contribution of the third field to blue
     bool on_grid;
   };
 
-  /// Errors (config): slopes in the wrong order; a tilt that would turn a slope round; classes of
-  /// nothing.
+  /// Errors (config): slopes in the wrong order; a tilt that could change a slope's sign; identical
+  /// classes.
   explicit Spectrum(const Params& params);
 
   std::vector<std::string> notes(SampleShape shape) const;
@@ -109,7 +109,7 @@ struct Spectrum {
   }
   int painters() const { return 1; }
 
-  /// All members of the one team of a sample: the colours of the whole grid.
+  /// All members of a sample's one team compute the colours of the whole grid.
   template <class Team>
   WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork, Cell* cells) const {
     const Work work(scene, cells + (fields() << (2 * scene.log_side)));
@@ -139,10 +139,10 @@ struct Spectrum {
     stretch(colour.b);
   }
 
-  /// Grids of a sample.
+  /// Grids per sample.
   WS_INLINE std::int32_t fields() const { return params_.palette == Palette::grey ? 1 : 3; }
 
-  /// The smallest grid that holds the image; the largest of all repeats itself on larger ones.
+  /// The smallest grid that contains the image; larger images repeat the largest grid.
   WS_INLINE static std::int32_t log_side_of(SampleShape shape) {
     std::int32_t log_side = kLeastLogSide;
     while (log_side < kMostLogSide &&
@@ -153,13 +153,13 @@ struct Spectrum {
   }
 
  private:
-  /// What stands behind the grids, N their side.
+  /// Working memory after the grids, N their side.
   struct Work {
-    Cell* range;   ///< 4: the least value and the gain that shade reads; keys of least and greatest
+    Cell* range;   ///< 4: offset and gain that shade() reads; keys of minimum and maximum
     Cell* across;  ///< N/2 + 1: |fx|^(s + d)
     Cell* down;    ///< N/2 + 1: |fy|^(s - d)
-    Cell* sums;    ///< N/2 + 1: squared amplitudes of a row; then, in the first, what makes the
-                   ///< mean square of a field 1
+    Cell* sums;    ///< N/2 + 1: squared amplitudes of a row; then, in the first, the factor that
+                   ///< normalises the mean square of a field to 1
     fft::Twiddles twiddles;
 
     WS_INLINE static std::int64_t count(std::int32_t side) {
@@ -173,13 +173,13 @@ struct Spectrum {
           twiddles{sums + (1 << scene.log_side) / 2 + 1, 1 << scene.log_side} {}
   };
 
-  /// Mean and a root of the covariance of equally many pixels of `colours` random colours: by
-  /// Cholesky, a lower triangle.
+  /// Mean and Cholesky factor (lower triangle) of the covariance of an equal mixture of `colours`
+  /// random colours.
   WS_INLINE static void correlate(RngStream draw, std::uint32_t colours, Scene& scene) {
     Rgb sum;
     float rr = 0, rg = 0, rb = 0, gg = 0, gb = 0, bb = 0;
     for (std::uint32_t k = 0; k < colours; ++k) {
-      // Measured from the middle, for the sake of what the products round.
+      // Relative to the middle: less rounding in the products.
       const float r = draw.uniform() - 0.5f, g = draw.uniform() - 0.5f, b = draw.uniform() - 0.5f;
       sum = {sum.r + r, sum.g + g, sum.b + b};
       rr = math::fma(r, r, rr);
@@ -205,7 +205,7 @@ struct Spectrum {
     scene.mean = {mean.r + 0.5f, mean.g + 0.5f, mean.b + 0.5f};
   }
 
-  /// The three fields' numbers at one frequency.
+  /// The three fields' amplitudes at one frequency.
   struct Waves {
     fft::Complex red, green, blue;
 
@@ -224,7 +224,7 @@ struct Spectrum {
     return {amplitude * turn.cosine, amplitude * turn.sine};
   }
 
-  /// At (ky, kx), ky from 0 to N - 1, kx between 0 and N/2.
+  /// Amplitudes at (ky, kx), ky from 0 to N - 1, kx between 0 and N/2.
   WS_INLINE static Waves waves(const Scene& scene, const Work& work, std::int32_t ky,
                                std::int32_t kx) {
     const std::int32_t side = 1 << scene.log_side;
@@ -235,7 +235,7 @@ struct Spectrum {
     return {wave(amplitude, words.word[0]), wave(amplitude, words.word[1]),
             wave(amplitude, words.word[2])};
   }
-  /// The same at kx = 0 and N/2, whose opposites stand in the same column, and ky from 0 to N/2.
+  /// The same at kx = 0 and N/2, whose opposites are in the same column, and ky from 0 to N/2.
   WS_INLINE static Waves edge_waves(const Scene& scene, const Work& work, std::int32_t ky,
                                     std::int32_t kx) {
     const std::int32_t half = 1 << (scene.log_side - 1);
@@ -252,7 +252,7 @@ struct Spectrum {
     return {real(words.word[0]), real(words.word[1]), real(words.word[2])};
   }
 
-  /// What the transform wants of frequencies a = (ky, k) and b = (ky, k + N/2): see inverse_fft.h.
+  /// Input Z of the transform from frequencies a = (ky, k), b = (ky, k + N/2): see inverse_fft.h.
   WS_INLINE static fft::Complex folded(fft::Complex a, fft::Complex b, fft::Complex w) {
     return a + b + (w * (a - b)).times_i();
   }
@@ -284,7 +284,7 @@ struct Spectrum {
       fft::store(work.down + k, math::pow(f, scene.power_y));
     }
     team.sync();
-    // The sum of all squared amplitudes, a quarter of which are different.
+    // The sum of all squared amplitudes, of which one quarter is computed.
     for (std::int32_t y = team.rank(); y <= half; y += team.size()) {
       const float down = fft::load(work.down + y);
       float sum = 0;
@@ -305,7 +305,7 @@ struct Spectrum {
       fft::store(work.sums, 1 / math::sqrt(sum));
     }
     team.sync();
-    // (ky, k) and (-ky, N/2 - k) have what each other needs of the frequencies beyond N/2.
+    // (ky, k) and (-ky, N/2 - k) provide each other's frequencies beyond N/2.
     const int log_quarter = scene.log_side - 2;
     const std::int32_t quarter = 1 << log_quarter;
     const std::int32_t pairs = side << log_quarter;
@@ -325,12 +325,12 @@ struct Spectrum {
       for (int i = 0; i < kLanes; ++i) {
         const std::int32_t ky = (first + i) >> log_quarter;
         const std::int32_t k = 1 + ((first + i) & (quarter - 1));
-        if (k == quarter && ky > half) continue;  // made as the partner of another
+        if (k == quarter && ky > half) continue;  // already computed as a partner
         put(scene, cells, ky, k, here[i]);
         put(scene, cells, (side - ky) & (side - 1), half - k, there[i]);
       }
     }
-    // In column 0 what stands beyond is at N/2; its rows are each other's opposites.
+    // In column 0 the other frequency is at N/2; its rows are each other's opposites.
     for (std::int32_t ky = team.rank(); ky <= half; ky += team.size()) {
       const Waves a = edge_waves(scene, work, ky, 0), b = edge_waves(scene, work, ky, half);
       put(scene, cells, ky, 0, folded(a, b, {1, 0}));
@@ -340,7 +340,7 @@ struct Spectrum {
     team.sync();
   }
 
-  /// Fields to colours, in place, and what takes those of the image to [0, 1].
+  /// Turns fields into colours, in place, and finds the scale that maps the image to [0, 1].
   template <class Team>
   WS_INLINE void mix_colours(Team& team, const Scene& scene, const Work& work, Cell* cells) const {
     const int log_columns = scene.log_side - 1;
@@ -388,7 +388,7 @@ struct Spectrum {
       low = math::min(low, least[i]);
       high = math::max(high, most[i]);
     }
-    // Keys grow with the floats they stand for, and are above 0, as cells begin.
+    // Keys are monotonic in their floats and above 0, the initial value of cells.
     if (low <= high) {
       team.atomic_max(work.range + 2, ~key_of(low));
       team.atomic_max(work.range + 3, key_of(high));
@@ -413,12 +413,12 @@ struct Spectrum {
   WS_INLINE static std::int32_t floor_int(float x) {
     return static_cast<std::int32_t>(math::floor(x));
   }
-  /// Where a pixel of the grid stands; the grid goes on periodically.
+  /// Index of a pixel of the grid, which is periodic.
   WS_INLINE static std::int32_t place(const Scene& scene, std::int32_t x, std::int32_t y) {
     const std::int32_t last = (1 << scene.log_side) - 1;
     return fft::place(x & last, y & last, scene.log_side);
   }
-  /// The colours of a run before they are brought to [0, 1].
+  /// The colours of a run before the scaling to [0, 1].
   template <int kFields, int N>
   WS_INLINE static void read(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                              ColourRun<N>& colour) {
@@ -438,7 +438,7 @@ struct Spectrum {
       return;
     }
     WS_LANES
-    for (int i = 0; i < N; ++i) {  // between the centres of four pixels
+    for (int i = 0; i < N; ++i) {  // bilinear between the centres of four pixels
       const float x = run.x[i] - 0.5f, y = run.y[i] - 0.5f;
       const std::int32_t ix = floor_int(x), iy = floor_int(y);
       const float u = x - math::floor(x), v = y - math::floor(y);

@@ -1,4 +1,4 @@
-// What generators of spins refuse alike, and how their classes are called. Host only.
+// Validation and class names that the generators of spins share. Host only.
 #include "generators/images/spin_model.h"
 
 #include "core/error.h"
@@ -16,19 +16,19 @@ void expect_spins(const std::string& generator, const SpinParams& params, float 
   if (params.side != 0 && (params.side < 4 || params.side % 2 != 0)) {
     const int nearest = params.side < 4 ? 4 : params.side + 1;
     fail(ErrorKind::config, {generator + ": side = " + std::to_string(params.side),
-                             "two colours of a periodic checkerboard need an even side, 4 at least",
-                             "take " + std::to_string(nearest) + ", or 0 for the image's"});
+                             "the periodic checkerboard needs an even side of at least 4",
+                             "use " + std::to_string(nearest) + ", or 0 for the image's side"});
   }
   if (!(params.t_low < params.t_high)) {
     fail(ErrorKind::config,
          {generator + ": t_low is not below t_high", "temperatures are uniform between the two",
-          "exchange them, or move them apart"});
+          "swap them, or move them apart"});
   }
   if (params.label == SpinParams::Label::phase &&
       !(params.t_low < critical && critical < params.t_high)) {
     fail(ErrorKind::config,
          {generator + ": temperatures from " + shortest(params.t_low) + " to " +
-              shortest(params.t_high) + " lie in one phase",
+              shortest(params.t_high) + " are in one phase",
           "the classes are below and above " + critical_text(critical),
           std::string(params.t_low < critical ? "raise t_high above " : "lower t_low below ") +
               critical_text(critical) + ", or set label: temperature"});
@@ -47,9 +47,9 @@ std::vector<std::string> range_names(const SpinParams& params) {
 void expect_lattice(const std::string& generator, SampleShape shape, std::int32_t side) {
   if (side <= kMostSide) return;
   fail(ErrorKind::config,
-       {generator + ": an image of " + std::to_string(shape.width) + " pixels a side",
-        "with side = 0 its lattice has as many spins, and 1024 are the most",
-        "take a smaller image, or name a side"});
+       {generator + ": an image of " + std::to_string(shape.width) + " pixels per side",
+        "with side = 0 its lattice has as many spins, and at most 1024 are allowed",
+        "use a smaller image, or set side"});
 }
 
 }  // namespace wellspring::spins

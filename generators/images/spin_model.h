@@ -1,6 +1,6 @@
-// What generators of spins on a lattice have in common: temperatures and the classes they make, the
-// side of the lattice that shows an image, and the cell under a pixel. Called by `ising` and `xy`;
-// host and device.
+// Parts that generators of spins on a lattice share: temperatures and their classes, the side of
+// the lattice that an image shows, and the cell under a pixel. Called by `ising` and `xy`; host and
+// device.
 #pragma once
 
 #include "core/config/params.h"
@@ -15,7 +15,7 @@
 
 namespace wellspring {
 
-/// Members that the parameters of each model begin with.
+/// Leading members of both models' parameters.
 struct SpinParams {
   enum class Label : std::uint8_t { phase, temperature };
   enum class Start : std::uint8_t { cold, hot };
@@ -34,21 +34,21 @@ inline constexpr int kMostSide = 1024;
 /// A critical temperature, in J / k, to four decimals.
 std::string critical_text(float critical);
 
-/// The rows side, t_low and t_high. `coldest`: the lowest t_low there may be, in J / k.
+/// Rows side, t_low and t_high. `coldest`: lower limit of t_low, in J / k.
 template <class Params>
 ParamTable<Params>& add_lattice_rows(ParamTable<Params>& table, double coldest) {
   return table
       .integer("side", static_cast<int Params::*>(&Params::side), {0, kMostSide}, "spins",
-               "of the periodic lattice, even; a pixel shows a spin, so a smaller image is a "
-               "window, and a larger one repeats it; 0: the image's side, or the next even "
-               "number, 4 at least")
+               "side of the periodic lattice, even; one spin per pixel, so a smaller image is a "
+               "window and a larger one repeats the lattice; 0: the image's side, rounded up to an "
+               "even number of at least 4")
       .real("t_low", static_cast<float Params::*>(&Params::t_low), {coldest, 20}, "J / k",
             "lowest temperature")
       .real("t_high", static_cast<float Params::*>(&Params::t_high), {coldest, 20}, "J / k",
             "highest temperature");
 }
 
-/// The rows label and bins; `critical` parts the classes of label: phase.
+/// Rows label and bins; `critical` separates the classes of label: phase.
 template <class Params>
 ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                                    const std::string& source) {
@@ -56,25 +56,25 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
   return table
       .choice("label", static_cast<Label Params::*>(&Params::label),
               {{"phase", Label::phase}, {"temperature", Label::temperature}},
-              "what the class is. phase: below or above " + critical_text(critical) +
-                  ", equally often, uniform in either; temperature: the range of temperatures, "
-                  "uniform in all",
+              "class. phase: below or above " + critical_text(critical) +
+                  ", equally likely, uniform in each; temperature: the temperature range, uniform "
+                  "overall",
               source)
       .integer("bins", static_cast<int Params::*>(&Params::bins), {1, 64}, "",
-               "equal ranges of temperature, the classes of label: temperature")
+               "number of equal temperature ranges, the classes of label: temperature")
       .only_where([](const Params& p) { return p.label == Label::temperature; },
                   "label: temperature");
 }
 
-/// Errors (config), which name the generator: an odd side, temperatures that are no range, or that
-/// lie in one phase.
+/// Errors (config), which name the generator: an odd side, an empty temperature range, or one
+/// within a single phase.
 void expect_spins(const std::string& generator, const SpinParams& params, float critical);
-/// The names of the classes of label: temperature.
+/// Class names of label: temperature.
 std::vector<std::string> range_names(const SpinParams& params);
-/// Error (config) where the image asks for a lattice that is too large.
+/// Error (config): the image needs a lattice that is too large.
 void expect_lattice(const std::string& generator, SampleShape shape, std::int32_t side);
 
-/// Lower end of a range of temperatures.
+/// Lower end of a temperature range.
 WS_INLINE float lower_edge(const SpinParams& params, int bin) {
   const float width = (params.t_high - params.t_low) / static_cast<float>(params.bins);
   return math::fma(static_cast<float>(bin), width, params.t_low);
@@ -85,7 +85,7 @@ struct Draw {
   float temperature;
 };
 
-/// The class from the first word, all equally likely, and the temperature within it from the
+/// Draws the class from the first word, all equally likely, and the temperature within it from the
 /// second.
 WS_INLINE Draw draw(const SpinParams& params, float critical, const Philox4& random) {
   const bool phase = params.label == SpinParams::Label::phase;
@@ -101,7 +101,7 @@ WS_INLINE Draw draw(const SpinParams& params, float critical, const Philox4& ran
   return {label, math::min(math::fma(unit_float(random.word[1]), high - low, low), params.t_high)};
 }
 
-/// Side of the lattice that an image of this shape shows.
+/// Side of the lattice for an image of this shape.
 WS_INLINE std::int32_t side_for(const SpinParams& params, SampleShape shape) {
   if (params.side > 0) return params.side;
   const std::int32_t longer = shape.width > shape.height ? shape.width : shape.height;

@@ -1,11 +1,11 @@
-// Generator `sprites`: scenes whose every factor is known and whose every combination of factors is
-// a sample: a white shape on black, as the dSprites are, or a solid in a coloured room, as in 3D
-// Shapes; the class is the shape. Called through the registry; host and device.
+// Generator `sprites`: scenes with known factors, in which every combination is a sample: a white
+// shape on black as in dSprites, or a solid in a coloured room as in 3D Shapes; class: the shape.
+// Called through the registry; host and device.
 //
 // After L. Matthey, I. Higgins, D. Hassabis, A. Lerchner, "dSprites: Disentanglement testing
 // Sprites dataset", 2017, and C. Burgess, H. Kim, "3D Shapes Dataset", 2018 (H. Kim, A. Mnih,
-// ICML 2018): their factors, numbers of values and order. Their renderers are not published;
-// sizes, the room and the light are our own.
+// ICML 2018): their factors, numbers of values and order. Their renderers are not published, so
+// sizes, room and light are our own.
 #pragma once
 
 #include "core/config/params.h"
@@ -44,41 +44,41 @@ struct Sprites {
         ParamTable<Params>("sprites")
             .choice("mode", &Params::mode,
                     {{"dsprites", Mode::dsprites}, {"shapes3d", Mode::shapes3d}},
-                    "a white shape on black (737280 combinations), or a solid in a room (480000)",
+                    "dsprites: a white shape on black (737280 combinations); shapes3d: a solid in "
+                    "a room (480000)",
                     "Matthey et al., dSprites, 2017; Burgess and Kim, 3D Shapes, 2018")
-            .choice(
-                "order", &Params::order,
-                {{"random", Order::random}, {"enumerated", Order::enumerated}},
-                "random: each factor is drawn by itself; enumerated: sample i shows combination "
-                "i modulo their number, in the published order")
+            .choice("order", &Params::order,
+                    {{"random", Order::random}, {"enumerated", Order::enumerated}},
+                    "random: factors are drawn independently; enumerated: sample i shows "
+                    "combination i modulo their number, in the published order")
             .flag("grid", &Params::grid,
-                  "whether factors take the published values alone; off: any number between")
+                  "on: factors take only the published values; off: any value between")
             .choice("angles", &Params::angles,
                     {{"published", Angles::published}, {"distinct", Angles::distinct}},
-                    "rotations of dsprites. published: 40 from 0 to a full turn with both ends, so "
-                    "that the last shows what the first does; distinct: 40 of 41 of a turn, no two "
-                    "of which are alike for any shape",
+                    "rotations of dsprites. published: 40 values from 0 to a full turn inclusive, "
+                    "so the last equals the first; distinct: 40 multiples of 1/41 turn, all "
+                    "different for every shape",
                     kMatthey)
             .only_where([](const Params& p) { return p.mode == Mode::dsprites; }, "mode: dsprites")
             .choice("edges", &Params::edges, {{"smooth", Edges::smooth}, {"hard", Edges::hard}},
-                    "smooth: by the covered share of a pixel; hard: a pixel is what its centre is",
+                    "smooth: by the covered share of a pixel; hard: by the pixel's centre",
                     "hard: as published, dSprites")
             .preset("dsprites", {{"mode", "dsprites"}, {"edges", "hard"}},
-                    "factors and black and white of Matthey et al. 2017; order: enumerated gives "
+                    "factors and binary pixels of Matthey et al. 2017; use order: enumerated for "
                     "their order")
             .preset("shapes3d", {{"mode", "shapes3d"}, {"edges", "smooth"}},
-                    "factors of Burgess and Kim 2018; order: enumerated gives their order");
+                    "factors of Burgess and Kim 2018; use order: enumerated for their order");
     return rows;
   }
 
-  /// Factors are positions on their lists of values: whole numbers on the grid.
+  /// Factors as indices into their lists of values: whole numbers on the grid.
   struct Factors {
     std::int32_t shape = 0;
     float scale = 0, turn = 0;
-    float x = 0, y = 0;                     ///< of dsprites
-    float floor = 0, wall = 0, object = 0;  ///< hues, of shapes3d
+    float x = 0, y = 0;                     ///< dsprites only
+    float floor = 0, wall = 0, object = 0;  ///< hues, shapes3d only
   };
-  // How many values each has, and how many combinations there are.
+  // Number of values per factor.
   static constexpr std::uint32_t kShapes = 3, kScales = 6, kTurns = 40, kPlaces = 32;
   static constexpr std::uint32_t kSolids = 4, kHues = 10, kSizes = 8, kViews = 15;
   static constexpr std::uint64_t kSprites =
@@ -87,8 +87,8 @@ struct Sprites {
       std::uint64_t{kHues} * kHues * kHues * kSizes * kSolids * kViews;
   static_assert(kSprites == 737280 && kRooms == 480000);
 
-  /// Combination `id` modulo their number; the last factor named moves first: shape, scale,
-  /// orientation, x, y; floor, wall, object, scale, shape, orientation.
+  /// Combination `id` modulo their number; the last factor varies fastest: shape, scale,
+  /// orientation, x, y; or floor, wall, object, scale, shape, orientation.
   WS_INLINE static constexpr Factors combination(Mode mode, std::uint64_t id) {
     auto rest = static_cast<std::uint32_t>(id % (mode == Mode::dsprites ? kSprites : kRooms));
     const auto take = [&](std::uint32_t count) {
@@ -121,8 +121,7 @@ struct Sprites {
     const bool flat = params.mode == Mode::dsprites;
     SampleInfo info;
     info.name = "sprites";
-    info.summary =
-        "A shape on black or a solid in a room, of known factors; the class is the shape";
+    info.summary = "A shape on black or a solid in a room, with known factors; class: the shape";
     info.reference = "Matthey et al., dSprites, 2017; Burgess and Kim, 3D Shapes, 2018";
     info.classes = flat ? std::vector<std::string>{"square", "ellipse", "heart"}
                         : std::vector<std::string>{"cube", "cylinder", "sphere", "pill"};
@@ -131,31 +130,30 @@ struct Sprites {
     info.latents = {
         {"shape", "the class", "", 0, static_cast<float>(info.classes.size() - 1)},
         {"scale",
-         flat ? "of 1, where the disc of equal area has a radius of 11 / 64 of the image"
-              : "of 1, the solid's size in the room",
+         flat ? "scale; at 1 the disc of equal area has a radius of 11/64 of the image"
+              : "scale of the solid",
          "", flat ? 0.5f : 0.75f, flat ? 1 : 1.25f, LatentRole::length},
         {"orientation",
-         flat ? "rotation from upright, counterclockwise as seen"
-              : "azimuth of the camera, to the right",
+         flat ? "rotation from upright, counterclockwise" : "azimuth of the camera, to the right",
          "rad", flat ? 0 : -kLargestView, flat ? kLargestTurn(params) : kLargestView,
          flat ? LatentRole::angle : LatentRole::unmapped},
-        {"x", "centre, from the left of the largest square in the middle of the image",
-         "image side", flat ? kFirstPlace / 64 : 0.5f, flat ? kLastPlace / 64 : 0.5f,
-         LatentRole::position_x},
+        {"x", "centre, from the left of the largest central square", "image side",
+         flat ? kFirstPlace / 64 : 0.5f, flat ? kLastPlace / 64 : 0.5f, LatentRole::position_x},
         {"y", "centre, from the top of that square", "image side", flat ? kFirstPlace / 64 : 0.4f,
          flat ? kLastPlace / 64 : 0.6f, LatentRole::position_y},
-        {"floor_hue", "0 red, 1 / 3 green, 2 / 3 blue; 0 where there is no floor", "", 0, hues,
-         LatentRole::colour},
-        {"wall_hue", "the same of the walls", "", 0, hues, LatentRole::colour},
-        {"object_hue", "the same of the solid", "", 0, hues, LatentRole::colour}};
+        {"floor_hue", "hue of the floor: 0 red, 1/3 green, 2/3 blue; 0 without a floor", "", 0,
+         hues, LatentRole::colour},
+        {"wall_hue", "hue of the walls", "", 0, hues, LatentRole::colour},
+        {"object_hue", "hue of the solid", "", 0, hues, LatentRole::colour}};
     if (flat) {
-      info.plane = {"shape", "the number of the class and 1 where the shape covers half of a pixel",
-                    "", PlaneInfo::Kind::number};
+      info.plane = {"shape",
+                    "number of the class + 1 where the shape covers at least half of a pixel", "",
+                    PlaneInfo::Kind::number};
     } else {
-      info.plane = {"depth",
-                    "along the axis of view, from the camera, which stands 2.6 from the middle of "
-                    "a room that is 6 wide",
-                    "", PlaneInfo::Kind::depth};
+      info.plane = {
+          "depth",
+          "depth along the viewing axis; the camera is 2.6 from the centre of a room of width 6",
+          "", PlaneInfo::Kind::depth};
     }
     info.draws = {.scene = params.order == Order::enumerated ? 0 : (flat ? 2 : 3)};
     return info;
@@ -163,9 +161,9 @@ struct Sprites {
 
   struct Scene {
     std::int32_t shape;
-    float centre_x, centre_y;  ///< of the sprite, or of the picture, in pixels
-    float radius;              ///< of the disc of equal area; of the picture: pixels a unit tangent
-    float cosine, sine;        ///< of the angle, divided by radius
+    float centre_x, centre_y;  ///< sprite, or image, in pixels
+    float radius;              ///< disc of equal area; for the room: pixels per unit tangent
+    float cosine, sine;        ///< angle, divided by radius
     solids::Room room;
   };
 
@@ -173,7 +171,7 @@ struct Sprites {
     if (params.order == Order::enumerated && !params.grid) {
       fail(ErrorKind::config,
            {"sprites: order is enumerated and grid is off",
-            "only the values of the grid can be counted", "take grid: on, or order: random"});
+            "only the values of the grid can be enumerated", "use grid: on, or order: random"});
     }
   }
 
@@ -266,23 +264,22 @@ struct Sprites {
   }
 
  private:
-  /// Radius of the disc of equal area at scale 1, image sides. No shape reaches further than
-  /// sqrt(2) radii, 15.6 of 64 pixels.
+  /// Radius of the disc of equal area at scale 1, image sides. No shape extends beyond sqrt(2)
+  /// radii, 15.6 of 64 pixels.
   static constexpr float kRadius = 11.f / 64;
-  /// Places in 64ths of the image, one apart: at 64 pixels each is the next one's picture, moved.
+  /// Positions in 64ths of the image, one apart: at 64 pixels adjacent values shift the image by
+  /// one.
   static constexpr float kFirstPlace = 16.5f, kLastPlace = 47.5f;
   static constexpr float kLargestView = 0.5235988f;  ///< 30 degrees, rounded up
 
   static constexpr float turn_steps(const Params& params) {
     return params.angles == Angles::published ? 39 : 41;
   }
-  /// The largest angle of a sprite, rad.
   static float kLargestTurn(const Params& params) {
     return params.grid && params.angles == Angles::distinct ? 39.f / 41 * math::kTau : math::kTau;
   }
 
-  /// The shape from the label's word; the others from the scene's, in the order of Factors as far
-  /// as the mode has them.
+  /// Draws the shape from the label's word, the others from the scene's, in the order of Factors.
   WS_INLINE Factors drawn(SampleRng rng) const {
     const bool flat = params_.mode == Mode::dsprites;
     Factors factors;
@@ -312,16 +309,16 @@ struct Sprites {
 
   WS_INLINE static float length(float x, float y) { return math::sqrt(math::fma(x, x, y * y)); }
 
-  /// Signed distance to the edge, negative inside, exact near the edge but for the ellipse; y
-  /// points up and the disc of equal area has radius 1. The constants follow from "area = pi".
+  /// Signed distance to the edge, negative inside, exact near the edge except for the ellipse; y
+  /// points up, and the disc of equal area has radius 1. The constants follow from "area = pi".
   template <Shape S>
   WS_INLINE static float distance(float x, float y) {
     const float ax = math::abs(x), ay = math::abs(y);
     if constexpr (S == Shape::square) {
       return math::max(ax, ay) - 0.88622693f;
     } else if constexpr (S == Shape::ellipse) {
-      // Twice as wide as high. f / |grad f| of f = (x / a)^2 + (y / b)^2 - 1, a^2 = 2, b^2 = 1 / 2:
-      // right to first order (G. Taubin, PAMI 13 (1991) 1115).
+      // Twice as wide as high. f / |grad f| with f = (x / a)^2 + (y / b)^2 - 1, a^2 = 2, b^2 = 1 /
+      // 2: correct to first order (G. Taubin, PAMI 13 (1991) 1115).
       const float gx = 0.5f * x, gy = 2 * y;
       return math::fma(gx, x, math::fma(gy, y, -1.f)) / (2 * length(gx, gy));
     } else {  // a square on its corner, discs on its upper sides
@@ -361,11 +358,11 @@ struct Sprites {
     }
   }
 
-  /// The depth that the ray through each pixel's centre meets.
+  /// Depth of the ray through each pixel's centre.
   template <Solid S, int N>
   WS_INLINE static void measure(const Scene& scene, const PixelRun<N>& run, float (&depth)[N]) {
     const solids::Vector3 eye = scene.room.eye();
-    const float tangent = 1 / scene.radius;  // a pixel
+    const float tangent = 1 / scene.radius;  // per pixel
     WS_LANES
     for (int i = 0; i < N; ++i) {
       const float right = (run.x[i] - scene.centre_x) * tangent;
@@ -374,11 +371,11 @@ struct Sprites {
     }
   }
 
-  /// One ray a pixel through its centre, or the mean of four in rows and columns of their own.
+  /// One ray per pixel through its centre, or the mean of four on a rotated grid.
   template <Solid S, int N>
   WS_INLINE void look(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
     const solids::Vector3 eye = scene.room.eye();
-    const float tangent = 1 / scene.radius;  // a pixel
+    const float tangent = 1 / scene.radius;  // per pixel
     const bool hard = params_.edges == Edges::hard;
     const int rays = hard ? 1 : 4;
     const float share = hard ? 1.f : 0.25f, step = hard ? 0.f : 0.125f * run.footprint;

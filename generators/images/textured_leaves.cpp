@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Fills that are made at once: what the other generator works in is reserved for so many.
+/// Fills per launch; bounds the working memory of their generator.
 constexpr std::int64_t kFillsAtOnce = 16;
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& why,
@@ -31,21 +31,21 @@ void expect_images(const std::string& name) {
   }
   if (std::find(images.begin(), images.end(), name) != images.end()) return;
   refuse(fmt::format("fill: {} '{}'", is_known ? "no images come from" : "unknown generator", name),
-         "leaves are filled with images", name_advice(name, images));
+         "leaves can only be filled with images", name_advice(name, images));
 }
 
-/// key=value, as behind a generator's name on the command line.
+/// key=value, as after a generator's name on the command line.
 ParamSetting setting_of(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     refuse(fmt::format("fill: '{}' is not key=value", text),
-           "behind the generator's name stand its parameters",
+           "only parameters may follow the generator's name",
            "write, for example, fill: [textures, kind=perlin]");
   }
   return {std::string(trim(text.substr(0, equals))), std::string(trim(text.substr(equals + 1)))};
 }
 
-/// What makes the fills, where there are any.
+/// The generator of the fills.
 std::unique_ptr<Generator> generator_of(const DeadLeaves::Params& params) {
   WS_EXPECT(!params.fill.empty());
   const std::string& name = params.fill.front();
@@ -76,23 +76,25 @@ TexturedLeaves::TexturedLeaves(const Params& params)
       octaves_(math::log2(params.fill_scale_high / params.fill_scale_low)) {
   const std::int64_t texels = std::int64_t{params.fill_side} * params.fill_side;
   if (texels * params.fills > kMostTexels) {
-    refuse(fmt::format("{} of {} x {} pixels", counted(params.fills, "fill"), params.fill_side,
-                       params.fill_side),
-           fmt::format("they stay in memory, {} of pixels at most and a third more for their means",
-                       human_bytes(kMostTexels * FillLevels::kChannels * sizeof(float))),
-           fmt::format("fills: {} is the most for this fill_side", kMostTexels / texels));
+    refuse(
+        fmt::format("{} of {} x {} pixels are too many", counted(params.fills, "fill"),
+                    params.fill_side, params.fill_side),
+        fmt::format(
+            "their pixels stay in memory: at most {}, and a third more for their lower resolutions",
+            human_bytes(kMostTexels * FillLevels::kChannels * sizeof(float))),
+        fmt::format("use fills: {} or fewer at this fill_side", kMostTexels / texels));
   }
   table().expect_ordered(params, {"fill_scale"});
   if (!generator_of(params)->info().uses.empty()) {
-    refuse("fill: its leaves have fills, too", "fills of fills are not made",
-           "fill the leaves with dead_leaves of plain colours, or with another generator");
+    refuse("fill: the leaves of the fills have fills, too", "fills cannot be nested",
+           "use dead_leaves with plain colours, or another generator");
   }
 }
 
 SampleInfo TexturedLeaves::describe(const Params& params) {
   SampleInfo info = DeadLeaves::describe(params);
   const SampleInfo fill = generator_of(params)->info();
-  ++info.version;  // smaller leaves showed pixels of their fills, and no means
+  ++info.version;  // since version 4 small leaves show means of their fills
   info.low = fill.low;
   info.high = fill.high;
   info.uses = {{fill.name, fill.version}};
@@ -113,7 +115,7 @@ void TexturedLeaves::Tables::plan(MemoryPlan& memory) {
   const auto elements = static_cast<std::size_t>(levels_.elements());
   pixels_ = memory.reserve<float>("dead_leaves", "fills", elements);
   const std::int64_t count = levels_.count();
-  slots_ = memory.reserve<Slot>("dead_leaves", "slots of fills", static_cast<std::size_t>(count));
+  slots_ = memory.reserve<Slot>("dead_leaves", "fill slots", static_cast<std::size_t>(count));
   fill_->plan(memory, std::min(count, kFillsAtOnce));
 }
 
@@ -124,7 +126,7 @@ void TexturedLeaves::Tables::load(Stream& stream) {
     slots[i] = {i, i, 0, static_cast<std::uint32_t>(i % kFillsAtOnce)};
   }
   stream.copy(slots_.data(), slots.data(), slots_.bytes(), CopyDirection::host_to_device,
-              "slots of fills");
+              "fill slots");
   BatchView batch;
   batch.layout = SampleLayout::image(fill_->layout().shape());
   const std::int64_t count = levels_.count();

@@ -1,13 +1,12 @@
-// The textured variant of generator `dead_leaves`: each leaf shows a part of a picture that another
-// generator made, its fill. Leaves, labels, latents and plane are those of the plain generator;
-// only `shade` differs, so the plain kernels know nothing of it. Fills are made once, when the
-// generator is loaded, by the other generator's own emission on the device of the run, and stay in
-// its memory, with the means of fill_levels.h for leaves that show them smaller than they are. Made
-// by DeadLeaves::instead(); host and device.
+// Textured variant of generator `dead_leaves`: each leaf shows part of an image of another
+// generator, its fill. Leaves, labels, latents and dense labels are unchanged; only `shade`
+// differs, so the plain kernels pay nothing. The other generator's emission makes the fills once,
+// at load, on the device of the run. They stay in its memory, with the lower resolutions of
+// fill_levels.h for leaves that show them reduced. Made by DeadLeaves::instead(); host and device.
 //
 // After "dead leaves - textured" of M. Baradad et al., "Learning to See by Looking at Noise",
-// NeurIPS 2021, where a texture takes the place of each leaf's colour. How it is laid is ours: at
-// any place, turned by any angle, in any scale of a range, and mirrored at its borders.
+// NeurIPS 2021, where a texture replaces each leaf's colour. Its placement is our own: at any
+// place, angle and scale within a range, mirrored at the borders of the fill.
 #pragma once
 
 #include "generators/images/dead_leaves.h"
@@ -31,21 +30,20 @@ struct TexturedLeaves : DeadLeaves {
   class Tables;
   static constexpr int kPixelBlocks = 2;  // 128 registers
 
-  /// Errors (config): what makes fills is no generator of images, refuses its parameters or has
-  /// leaves with fills itself; more pixels of fills than are kept; limits in the wrong order.
+  /// Errors (config): the fill is not an image generator, has invalid parameters or itself has
+  /// fills; too many pixels of fills; limits in the wrong order.
   explicit TexturedLeaves(const Params& params);
   static SampleInfo describe(const Params& params);
 
-  /// Pixels of all fills together: 768 MiB, and a third of it for their lower levels.
+  /// Upper limit of the pixels of all fills: 768 MiB, and a third more for their lower levels.
   static constexpr std::int64_t kMostTexels = std::int64_t{1} << 26;
 
-  /// How the fill of a leaf lies: the place in it, in pixels of the fill, that a source pixel
-  /// shows.
+  /// Placement of a leaf's fill: maps source pixels to pixels of the fill.
   struct Lie {
     std::uint32_t fill;
-    float log_step;      ///< log2 of the pixels of the fill a source pixel
-    float across, down;  ///< those along and across its rows
-    float x, y;          ///< of the image's corner
+    float log_step;      ///< log2 of the fill's pixels per source pixel
+    float across, down;  ///< pixels of the fill per source pixel, along and across its rows
+    float x, y;          ///< place of the image's corner, pixels of the fill
 
     WS_INLINE float column(float px, float py) const {
       return math::fma(across, px, math::fma(-down, py, x));
@@ -75,7 +73,7 @@ struct TexturedLeaves : DeadLeaves {
     const float log_footprint = math::log2(run.footprint);
     Lie lie = {};
     FillLevels::Cut cut = {};
-    WS_UNROLL(1)  // on a device all, for registers; on a host, where reads are most of it, none
+    WS_UNROLL(1)  // device: full, to keep arrays in registers; host: none, reads dominate
     for (int i = 0; i < N; ++i) {
       if (i == 0 || front[i] != front[i - 1]) {
         lie = lie_of(scene.law.rng, front[i]);
@@ -87,20 +85,20 @@ struct TexturedLeaves : DeadLeaves {
   }
 
  private:
-  /// Above all numbers of leaves, whose blocks are their colours.
+  /// Offset of the blocks of fills; above all leaf numbers, whose blocks are the leaves' colours.
   static constexpr std::uint32_t kFillWords = std::uint32_t{1} << 31;
 
-  /// Of a number below 2^16.
+  /// Maps a number below 2^16 to [0, 1).
   WS_INLINE static float unit16(std::uint32_t half) {
     return static_cast<float>(static_cast<std::int32_t>(half)) * 0x1p-16f;
   }
 
   FillLevels fills_;
-  float steps_, log_steps_;  ///< most pixels of a fill a source pixel, and log2 of it
-  float octaves_;            ///< between the scales
+  float steps_, log_steps_;  ///< largest number of fill pixels per source pixel, and its log2
+  float octaves_;            ///< octaves between the scales
 };
 
-/// The fills, in memory of the run's device.
+/// The fills, in the memory of the run's device.
 class TexturedLeaves::Tables {
  public:
   explicit Tables(const Params& params);
@@ -109,7 +107,7 @@ class TexturedLeaves::Tables {
   void plan(MemoryPlan& memory);
   void load(Stream& stream);
   void bind(TexturedLeaves& functor) const { functor.fills_.bind(pixels_.data()); }
-  /// After plan(): of the generator that makes the fills.
+  /// Notes of the fills' generator; call after plan().
   const std::vector<std::string>& notes() const;
 
  private:

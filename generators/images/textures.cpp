@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kKindNames[] = {"perlin", "simplex", "worley_f1", "worley_f2",
                                       "worley_edges"};
 
-/// "2-5.7": a cell of a range.
+/// A cell of a range as text: "2-5.7".
 std::string cell_text(double low, double high) {
   return low == high ? fmt::format("{:.3g}", low) : fmt::format("{:.3g}-{:.3g}", low, high);
 }
@@ -32,61 +32,62 @@ const ParamTable<Textures::Params>& Textures::table() {
                    {"worley_f2", Kind::worley_f2},
                    {"worley_edges", Kind::worley_edges},
                    {"any", Kind::any}},
-                  "the noise: gradients on squares or on triangles, the distance to the nearest "
-                  "feature of a cellular pattern, to the second, their difference; any: all five, "
-                  "as classes",
+                  "perlin: gradient noise on squares; simplex: on triangles; worley_f1, worley_f2: "
+                  "distance to the nearest or second-nearest feature of a cellular pattern; "
+                  "worley_edges: their difference; any: all five, as classes",
                   "Perlin, SIGGRAPH 1985 and 2002; Worley, SIGGRAPH 1996")
           .real("frequency_low", &Params::frequency_low, {0.25, 64}, "cells / image side",
-                "fewest cells of the coarsest lattice")
+                "lowest frequency of the coarsest lattice")
           .real("frequency_high", &Params::frequency_high, {0.25, 64}, "cells / image side",
-                "most; between the two the logarithm is uniform")
+                "highest frequency of the coarsest lattice; log-uniform")
           .integer("scale_cells", &Params::scale_cells, {1, 16}, "classes",
-                   "into which that range is cut, equal in the logarithm")
+                   "number of classes of the frequency, of equal width in its logarithm")
           .integer("octaves_low", &Params::octaves_low, {1, kMostOctaves}, "", "fewest octaves")
           .integer("octaves_high", &Params::octaves_high, {1, kMostOctaves}, "", "most octaves")
           .integer("octave_cells", &Params::octave_cells, {1, kMostOctaves}, "classes",
-                   "into which the numbers of octaves are cut")
+                   "number of classes of the octaves")
           .real("warp_low", &Params::warp_low, {0, 8}, "cells",
-                "least domain warp: how far a point is moved at most, along either axis")
-          .real("warp_high", &Params::warp_high, {0, 8}, "cells", "greatest domain warp")
+                "smallest domain warp: maximum displacement along either axis")
+          .real("warp_high", &Params::warp_high, {0, 8}, "cells", "largest domain warp")
           .integer("warp_cells", &Params::warp_cells, {1, 16}, "classes",
-                   "into which that range is cut, of equal width")
+                   "number of classes of the warp, of equal width")
           .real("gain_low", &Params::gain_low, {0, 1}, "",
-                "least factor from the amplitude of an octave to that of the next", "usually 0.5")
-          .real("gain_high", &Params::gain_high, {0, 1}, "", "greatest")
+                "smallest ratio of an octave's amplitude to that of the previous one",
+                "usually 0.5")
+          .real("gain_high", &Params::gain_high, {0, 1}, "", "largest gain")
           .real("lacunarity_low", &Params::lacunarity_low, {1, 4}, "",
-                "least factor from the frequency of an octave to that of the next", "usually 2")
-          .real("lacunarity_high", &Params::lacunarity_high, {1, 4}, "", "greatest")
+                "smallest ratio of an octave's frequency to that of the previous one", "usually 2")
+          .real("lacunarity_high", &Params::lacunarity_high, {1, 4}, "", "largest lacunarity")
           .choice("palette", &Params::palette,
                   {{"colour", Palette::colour}, {"grey", Palette::grey}},
-                  "a gradient of four colours of the sample's own, or from black to white")
-          .preset("perlin-fbm",
-                  {{"kind", "perlin"},
-                   {"octaves_low", "6"},
-                   {"octaves_high", "6"},
-                   {"octave_cells", "1"},
-                   {"warp_high", "0"},
-                   {"warp_cells", "1"},
-                   {"gain_low", "0.5"},
-                   {"gain_high", "0.5"},
-                   {"lacunarity_low", "2"},
-                   {"lacunarity_high", "2"}},
-                  "fractional Brownian motion of gradient noise with the usual constants; classes "
-                  "are scales")
+                  "colour: a gradient of four random colours per sample; grey: from black to white")
+          .preset(
+              "perlin-fbm",
+              {{"kind", "perlin"},
+               {"octaves_low", "6"},
+               {"octaves_high", "6"},
+               {"octave_cells", "1"},
+               {"warp_high", "0"},
+               {"warp_cells", "1"},
+               {"gain_low", "0.5"},
+               {"gain_high", "0.5"},
+               {"lacunarity_low", "2"},
+               {"lacunarity_high", "2"}},
+              "fractional Brownian motion of gradient noise with the usual constants; class: scale")
           .preset("worley-1996",
                   {{"kind", "worley_f1"},
                    {"octaves_high", "1"},
                    {"octave_cells", "1"},
                    {"warp_high", "0"},
                    {"warp_cells", "1"}},
-                  "the plain cellular pattern; classes are scales");
+                  "the plain cellular pattern; class: scale");
   return rows;
 }
 
 SampleInfo Textures::describe(const Params& params) {
   SampleInfo info;
   info.name = "textures";
-  info.summary = "Perlin, simplex and Worley noise, warped; the class is a cell of parameters";
+  info.summary = "Warped Perlin, simplex and Worley noise; class: kind, scale, octaves and warp";
   info.reference =
       "Perlin, Improving noise, SIGGRAPH 2002; Worley, A cellular texture basis function, "
       "SIGGRAPH 1996";
@@ -116,17 +117,17 @@ SampleInfo Textures::describe(const Params& params) {
   info.latents = {
       {"kind", "0 perlin, 1 simplex, 2 worley_f1, 3 worley_f2, 4 worley_edges", "",
        static_cast<float>(first), static_cast<float>(last)},
-      {"period", "side of a cell of the coarsest lattice", "image side", 1 / params.frequency_high,
+      {"period", "cell side of the coarsest lattice", "image side", 1 / params.frequency_high,
        1 / params.frequency_low, LatentRole::length},
-      {"octaves", "how many lattices are summed", "", static_cast<float>(params.octaves_low),
+      {"octaves", "number of lattices summed", "", static_cast<float>(params.octaves_low),
        static_cast<float>(params.octaves_high)},
-      {"gain", "amplitude of an octave, relative to the one before", "", params.gain_low,
+      {"gain", "amplitude of an octave, relative to the previous one", "", params.gain_low,
        params.gain_high},
-      {"lacunarity", "frequency of an octave, relative to the one before", "",
+      {"lacunarity", "frequency of an octave, relative to the previous one", "",
        params.lacunarity_low, params.lacunarity_high},
-      {"warp", "how far a point is moved at most, along either axis of the lattice", "cells",
-       params.warp_low, params.warp_high},
-      {"direction", "of the lattice's first axis, from the right counterclockwise as seen", "rad",
+      {"warp", "maximum displacement along either axis of the lattice", "cells", params.warp_low,
+       params.warp_high},
+      {"direction", "direction of the lattice's first axis, counterclockwise from the right", "rad",
        0, 6.2831855f, LatentRole::direction}};
   const char* const places[] = {"lowest values", "a third of the way up",
                                 "two thirds of the way up", "highest values"};
@@ -138,7 +139,7 @@ SampleInfo Textures::describe(const Params& params) {
                               LatentRole::colour});
     }
   }
-  info.draws.scene = 1 + 3 + 3;  // the label, ten words of the scene, twelve of colours
+  info.draws.scene = 1 + 3 + 3;  // the label, ten words of the scene, twelve of the colours
   return info;
 }
 
@@ -149,13 +150,14 @@ Textures::Textures(const Params& params) : params_(params) {
   if (p.octave_cells > numbers) {
     fail(ErrorKind::config, {fmt::format("textures: octave_cells = {} for octaves from {} to {}",
                                          p.octave_cells, p.octaves_low, p.octaves_high),
-                             "a class without a number of octaves would have no samples",
-                             fmt::format("give octave_cells: {} at most", numbers)});
+                             "some classes would have no samples",
+                             fmt::format("use octave_cells: {} or fewer", numbers)});
   }
   const auto refuse_cells = [](const char* what, float value, int cells) {
     fail(ErrorKind::config,
-         {fmt::format("textures: {}_cells = {} where all samples have {}", what, cells, value),
-          "nothing would tell the classes apart", fmt::format("give {}_cells: 1", what)});
+         {fmt::format("textures: {0}_cells = {1}, but all samples have the same {0}, {2}", what,
+                      cells, value),
+          "the classes would be identical", fmt::format("use {}_cells: 1", what)});
   };
   if (p.frequency_low == p.frequency_high && p.scale_cells > 1)
     refuse_cells("scale", p.frequency_low, p.scale_cells);

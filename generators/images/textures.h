@@ -1,11 +1,10 @@
-// Generator `textures`: noise over the plane, coloured by a gradient of four colours; the class is
-// a cell of parameters: which noise, how fine, how many octaves, how far it is warped. A pixel is a
-// formula of its place, so that no geometry of augmentation costs or blurs anything. Called through
-// the registry; host and device.
+// Generator `textures`: noise on the plane, coloured by a gradient of four colours; class: kind of
+// noise, scale, number of octaves and warp. Each pixel is a function of its place, so geometric
+// augmentation costs and blurs nothing. Called through the registry; host and device.
 //
-// The noises are those of lattice_noise.h, summed over octaves (B. Mandelbrot and J. Van Ness,
-// SIAM Review 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). A
-// point is looked up where a further noise moves it: the domain warp of Perlin 1985.
+// The noises of lattice_noise.h are summed over octaves (B. Mandelbrot and J. Van Ness, SIAM Review
+// 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). A further noise
+// displaces the point of evaluation: the domain warp of Perlin 1985.
 #pragma once
 
 #include "core/config/params.h"
@@ -48,16 +47,16 @@ struct Textures {
     lattice::Key key;
     Kind kind;
     std::int32_t octaves;
-    float across, down;        ///< lattice cells a source pixel, along and across the first axis
-    float offset_x, offset_y;  ///< of the image's corner, lattice cells
+    float across, down;        ///< lattice cells per source pixel, along and across the first axis
+    float offset_x, offset_y;  ///< position of the image's corner, lattice cells
     float period;              ///< a lattice cell, source pixels
     float gain, lacunarity;
     float warp;   ///< lattice cells
-    float level;  ///< from the sum of octaves to the place on the gradient
+    float level;  ///< factor from the sum of octaves to the place on the gradient
     Rgb colour[kStops];
   };
 
-  /// Errors (config): limits in the wrong order; more cells than numbers of octaves.
+  /// Errors (config): limits in the wrong order; more classes than numbers of octaves.
   explicit Textures(const Params& params);
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
@@ -113,7 +112,7 @@ struct Textures {
     return scene;
   }
 
-  /// In octaves of Perlin noise, which the warp costs, too; an octave of Worley noise costs three.
+  /// In octaves of Perlin noise, including the warp; an octave of Worley noise counts three.
   static float cost(const Scene& scene) {
     std::int32_t octaves = 1;
     for (float cell = scene.period / scene.lacunarity; octaves < scene.octaves && cell > 1;
@@ -139,7 +138,7 @@ struct Textures {
     }
   }
 
-  /// The sum of octaves at a run of pixels, each octave less its mean: what the gradient colours.
+  /// Sum of the octaves at a run of pixels, each less its mean; input of the colour gradient.
   template <int N>
   WS_INLINE void field(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
     switch (scene.kind) {
@@ -178,21 +177,21 @@ struct Textures {
                                       params_.scale_cells * params_.octave_cells *
                                       params_.warp_cells);
   }
-  /// The fewest octaves of a cell; of the cell after the last one, one more than the most.
+  /// Smallest number of octaves of a cell; for the cell after the last one, the largest plus one.
   static constexpr std::int32_t octaves_from(const Params& params, std::int32_t cell) {
     return params.octaves_low +
            cell * (params.octaves_high - params.octaves_low + 1) / params.octave_cells;
   }
 
  private:
-  /// Splits the last digit off a class, to the base `cells`.
+  /// Splits the last digit, to the base `cells`, off a class.
   WS_INLINE static std::uint32_t next_cell(std::uint32_t& number, int cells) {
     const auto base = static_cast<std::uint32_t>(cells);
     const std::uint32_t digit = number % base;
     number /= base;
     return digit;
   }
-  /// Where in a range of equal cells the share `u` of one of them lies, in [0, 1].
+  /// Position of the share `u` of one of several equal cells in their range, in [0, 1].
   WS_INLINE static float in_cell(std::uint32_t cell, int cells, float u) {
     return (static_cast<float>(static_cast<std::int32_t>(cell)) + u) / static_cast<float>(cells);
   }
@@ -201,7 +200,7 @@ struct Textures {
     const std::int32_t from = octaves_from(params_, c), end = octaves_from(params_, c + 1);
     return from + static_cast<std::int32_t>(below(word, static_cast<std::uint32_t>(end - from)));
   }
-  /// Two and a half standard deviations of the sum reach from the middle to either end.
+  /// Maps two and a half standard deviations of the sum to either half of the gradient.
   WS_INLINE static float level_of(const Scene& scene) {
     float variance = 0, weight = 1;
     for (std::int32_t o = 0; o < scene.octaves; ++o) {
@@ -224,7 +223,7 @@ struct Textures {
     }
   }
 
-  /// What the kinds are made of.
+  /// Structure that a kind of noise is computed on.
   enum class Lattice : std::uint8_t { squares, triangles, features };
 
   template <Lattice kLattice, int N>
@@ -246,10 +245,10 @@ struct Textures {
       }
     }
     const float mean = law_of(scene.kind).mean;
-    float weight = 1, cell = scene.period / run.footprint;  // the lattice's, output pixels
+    float weight = 1, cell = scene.period / run.footprint;  // the lattice's cell, output pixels
     for (std::int32_t o = 0; o < scene.octaves; ++o) {
-      // Octaves after the first fade out as their cells shrink from two pixels to one: finer ones
-      // would be seen as something else.
+      // Octaves after the first fade out as their cells shrink from two pixels to one, where they
+      // would alias.
       const float seen = o == 0 ? 1.f : math::clamp(cell - 1, 0, 1);
       if (seen == 0) break;
       const lattice::Key key = scene.key.next(static_cast<std::uint32_t>(o));
@@ -260,8 +259,8 @@ struct Textures {
       for (int i = 0; i < N; ++i) sum[i] = math::fma(share, value[i] - mean, sum[i]);
       weight *= scene.gain;
       cell /= scene.lacunarity;
-      // The next lattice is finer, turned by the smaller acute angle of the 3-4-5 triangle and
-      // moved, so that points of several lattices do not fall together.
+      // The next lattice is finer, rotated by the smaller acute angle of the 3-4-5 triangle and
+      // shifted, so that lattice points of different octaves do not coincide.
       WS_LANES
       for (int i = 0; i < N; ++i) {
         const float turned_x = math::fma(0.8f, x[i], -0.6f * y[i]);

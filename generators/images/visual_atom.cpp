@@ -27,14 +27,14 @@ const ParamTable<VisualAtom::Params>& VisualAtom::table() {
     contour::add_class_rows(table, published);
     contour::add_growth_rows(table, published)
         .integer("waves_low", &Params::waves_low, {0, 200}, "",
-                 "fewest periods of either sine around a contour", published("waves_low"))
-        .integer("waves_high", &Params::waves_high, {0, 200}, "", "most periods of either sine",
+                 "fewest periods of a sine around a contour", published("waves_low"))
+        .integer("waves_high", &Params::waves_high, {0, 200}, "", "most periods of a sine",
                  published("waves_high"));
     return contour::add_place_rows(table, published)
         .preset("visualatom-1k", {{"classes", "1000"}},
                 "ranges of the published script; Takashima et al., CVPR 2023")
         .preset("visualatom-21k", {{"classes", "21000"}},
-                "the same with 21,000 classes; Takashima et al., CVPR 2023");
+                "visualatom-1k with 21,000 classes; Takashima et al., CVPR 2023");
   }();
   return rows;
 }
@@ -49,7 +49,7 @@ VisualAtom::VisualAtom(const Params& params)
 SampleInfo VisualAtom::describe(const Params& params) {
   SampleInfo info;
   info.name = "visual_atom";
-  info.summary = "Contours with waves around them, growing orbit by orbit; the class is how";
+  info.summary = "Contours with two sine waves that grow orbit by orbit; class: contour parameters";
   info.reference = "Takashima et al., Visual atoms, CVPR 2023";
   const std::vector<Class> classes = list_classes(VisualAtom(params), params.classes, info);
   info.latents = latents_of(
@@ -60,7 +60,7 @@ SampleInfo VisualAtom::describe(const Params& params) {
   };
   add_wave("wave_1", "periods of the first sine around a contour",
            range_over(classes, &Class::wave_1, 1));
-  add_wave("wave_2", "of the second", range_over(classes, &Class::wave_2, 1));
+  add_wave("wave_2", "periods of the second sine", range_over(classes, &Class::wave_2, 1));
   info.draws.scene = 1 + 3 + 1;  // label, class, centre
   return info;
 }

@@ -1,10 +1,10 @@
-// Generator `visual_atom`: contours that grow from orbit to orbit with two sine waves around them,
-// grey on black; the class is how they grow. Called through the registry; host and device.
+// Generator `visual_atom`: grey contours on black that grow from orbit to orbit, with two sine
+// waves around them; class: contour parameters. Called through the registry; host and device.
 //
 // After S. Takashima et al., "Visual atoms: pre-training vision transformers with sinusoidal
-// waves", CVPR 2023, and the program published with it. Classes are drawn from random numbers of
-// their own, so that class k is the same however many there are; pictures of any size are the
-// published ones of 512 pixels with all lengths scaled.
+// waves", CVPR 2023, and the program published with it. Each class has its own random stream, so
+// class k does not depend on the number of classes. All lengths scale from the published 512-pixel
+// images to the size of the image.
 #pragma once
 
 #include "core/config/params.h"
@@ -37,10 +37,10 @@ class VisualAtom : public ContourPainter {
     explicit Tables(const Params&) {}
   };
 
-  /// Errors (config): a lower end above its upper one.
+  /// Error (config): a lower limit above its upper limit.
   explicit VisualAtom(const Params& params);
 
-  /// What all samples of a class share. Lengths in published pixels.
+  /// Parameters that all samples of a class share; lengths in published pixels.
   struct Class {
     std::int32_t vertices, orbits;
     float noise, line_width;
@@ -56,7 +56,7 @@ class VisualAtom : public ContourPainter {
     c.line_width = draw.uniform(0, params_.line_width);
     c.radius = between(draw, params_.radius_low, params_.radius_high);
     c.wave_1 = between(draw, params_.waves_low, params_.waves_high);
-    // Another number than the first, unless that is 0 or the only one: as many are left out.
+    // The second number differs from the first, unless that is 0 or the only one: one value fewer.
     const bool other = c.wave_1 != 0 && params_.waves_low < params_.waves_high;
     c.wave_2 = between(draw, params_.waves_low, params_.waves_high - (other ? 1 : 0));
     if (other && c.wave_2 >= c.wave_1) ++c.wave_2;

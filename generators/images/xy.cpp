@@ -1,4 +1,4 @@
-// Generator `xy`: what is known of it, and what it refuses. Host only.
+// Generator `xy`: parameter table, description and validation. Host only.
 #include "generators/images/xy.h"
 
 #include "core/error.h"
@@ -14,35 +14,35 @@ const ParamTable<Xy::Params>& Xy::table() {
     ParamTable<Params> table("xy");
     spins::add_lattice_rows(table, 0.05);
     table.real("coupling", &Params::coupling, {0, 4}, "J",
-               "of vertical bonds; 0: each row is a chain of its own");
+               "coupling of vertical bonds; 0: each row is an independent chain");
     spins::add_class_rows(table, kCritical,
                           "Beach, Golubeva and Melko, PRB 97 (2018) 045207: phase");
     return table
         .integer("rounds", &Params::rounds, {1, kMostRounds}, "",
-                 "of a sweep of heat bath and some of over-relaxation before a sample is shown",
+                 "rounds per sample: one heat-bath sweep and some over-relaxation sweeps",
                  "Best and Fisher, Appl. Stat. 28 (1979) 152")
-        .integer("mirrors", &Params::mirrors, {-1, spins::kMostSide}, "a round",
-                 "sweeps of over-relaxation in a round, from 0 to so many by turns; -1: to a "
-                 "quarter of the lattice's side",
+        .integer("mirrors", &Params::mirrors, {-1, spins::kMostSide}, "per round",
+                 "largest number of over-relaxation sweeps, which varies from 0 up; -1: a quarter "
+                 "of the lattice's side",
                  "Creutz, PRD 36 (1987) 515")
         .choice("start", static_cast<Start Params::*>(&Params::start),
                 {{"cold", Start::cold}, {"hot", Start::hot}},
-                "before the first round: all spins equal, or each of any direction")
+                "initial spins. cold: all equal; hot: independent random directions")
         .choice("colour", &Params::colour, {{"hue", Colour::hue}, {"vector", Colour::vector}},
-                "how an angle is shown. hue: 0 red, a third of a turn green, two blue; vector: "
-                "(1 + cosine) / 2 red, (1 + sine) / 2 green, 1 / 2 blue");
+                "colour of an angle. hue: 0 red, 1/3 turn green, 2/3 turn blue; vector: red (1 + "
+                "cosine) / 2, green (1 + sine) / 2, blue 1/2");
   }();
   return rows;
 }
 
 namespace {
 
-/// The lowest helicity. Whatever the angles are, S is at most a bond each. In equilibrium at T much
-/// less: a twist by an angle a of all bonds along a direction multiplies exp(-E / T) by
+/// Lower bound of the helicity. For any angles, S is at most one per bond. In equilibrium at T it
+/// is much less: a twist by an angle a of all bonds along a direction multiplies exp(-E / T) by
 /// exp(K (C (cos a - 1) - S sin a)), K = coupling / T, whose mean is Z(a) / Z(0) <= 1, since Z(a)
 /// is Z(0)'s sum over currents (of products of I_n(K) > 0) with phases. With C <= spins and the
-/// best a that leaves K S^2 / spins > x / (sqrt(2) - 1) a chance of 2 exp(-x). From a cold start S
-/// grows from 0 to its law; from a hot one it may stay caught in turns around the torus.
+/// best a, K S^2 / spins > x / (sqrt(2) - 1) has probability at most 2 exp(-x). From a cold start S
+/// grows from 0 to its equilibrium; from a hot start it may stay trapped in windings of the torus.
 float lowest_helicity(const Xy::Params& params, float side) {
   const float g = params.coupling;
   const float of_cosines = -(1 + g) / 2;
@@ -57,7 +57,7 @@ float lowest_helicity(const Xy::Params& params, float side) {
 SampleInfo Xy::describe(const Params& params) {
   SampleInfo info;
   info.name = "xy";
-  info.summary = "The XY model in equilibrium; the class is the phase or the temperature";
+  info.summary = "The 2D XY model in equilibrium; class: phase or temperature range";
   info.reference = "Kosterlitz and Thouless, J. Phys. C 6 (1973) 1181; Creutz, PRD 36 (1987) 515";
   if (params.label == Label::phase) {
     info.classes = {"bound vortices", "free vortices"};
@@ -67,22 +67,20 @@ SampleInfo Xy::describe(const Params& params) {
   const float g = params.coupling,
               side = static_cast<float>(params.side > 0 ? params.side : spins::kMostSide);
   info.latents = {
-      {"temperature", "T, with the coupling J and Boltzmann's constant k as units", "J / k",
-       params.t_low, params.t_high},
-      rarely_reached({"energy", "a spin, - sum of cos(a_i - a_j) over neighbours / spins", "J",
-                      -1 - g, 1 + g}),
-      {"magnetisation", "length of the mean of all spins", "", 0, 1},
+      {"temperature", "temperature T", "J / k", params.t_low, params.t_high},
+      rarely_reached({"energy", "energy per spin: - sum of cos(a_i - a_j) over neighbours / spins",
+                      "J", -1 - g, 1 + g}),
+      {"magnetisation", "length of the mean spin", "", 0, 1},
       rarely_reached(
           {"helicity",
-           "(C - S S / T) / spins, C the sum of cosines and S that of sines along the bonds, "
-           "mean of both directions; its mean over samples is the helicity modulus",
+           "(C - S S / T) / spins, with C and S the sums of cosines and sines along the bonds, "
+           "averaged over both directions; the mean over samples is the helicity modulus",
            "J", lowest_helicity(params, side), (1 + g) / 2}),
       rarely_reached({"vortices",
-                      "a spin, plaquettes around which angles turn once, as many as turn back", "",
-                      0, 0.5f})};
-  // The phase, T and the first direction; where the start is hot, four spins'; two a spin and
-  // round. Beyond a spin for each of the image's pixels there are at most spins::kMostSide, see
-  // side_for.
+                      "vortices per spin: plaquettes with winding +1, as many as with winding -1",
+                      "", 0, 0.5f})};
+  // The phase, T and the first direction; with a hot start, four spins per block; two blocks per
+  // spin and round. Besides one spin per pixel there are at most spins::kMostSide, see side_for.
   const auto of = [&](std::int64_t spins) {
     return spins * params.rounds * xy::kBlocks + (params.start == Start::hot ? (spins + 3) / 4 : 0);
   };
@@ -97,7 +95,7 @@ SampleInfo Xy::describe(const Params& params) {
 Xy::Xy(const Params& params) : params_(params) {
   if (params.label == Label::phase && params.coupling != 1) {
     fail(ErrorKind::config, {"xy: label: phase with coupling = " + shortest(params.coupling),
-                             "where vortices unbind, 0.8929, is known for equal couplings alone",
+                             "the critical temperature 0.8929 holds for equal couplings only",
                              "set label: temperature, or coupling: 1"});
   }
   spins::expect_spins("xy", params, kCritical);

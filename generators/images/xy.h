@@ -1,11 +1,11 @@
 // Generator `xy`: configurations of the two-dimensional XY model in equilibrium, each from a chain
-// of its own; the class is the phase or a range of temperatures. Host and device.
+// of its own; class: phase or temperature range. Host and device.
 //
-// A sample begins with equal spins, of any direction, and is brought to equilibrium by rounds of a
-// sweep of heat bath and so many of over-relaxation (xy_lattice.h), whose number changes from round
-// to round so that waves of every length are damped; docs/generators/xy.md has the bias that is
-// left. Below T_KT = 0.8929 vortices are bound in pairs (V. Berezinskii, Sov. Phys. JETP 32 (1971)
-// 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
+// A sample starts from equal spins in a random direction and is thermalised by rounds of one
+// heat-bath sweep and several over-relaxation sweeps (xy_lattice.h). Their number varies between
+// rounds, so that waves of every length are damped; docs/generators/xy.md gives the remaining bias.
+// Below T_KT = 0.8929 vortices are bound in pairs (V. Berezinskii, Sov. Phys. JETP 32 (1971) 493;
+// J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
 #pragma once
 
 #include "core/config/params.h"
@@ -27,8 +27,8 @@ struct Xy {
   using Start = SpinParams::Start;
   enum class Colour : std::uint8_t { hue, vector };
 
-  /// Where vortices unbind on an endless lattice: 1 / 1.1199 (M. Hasenbusch, J. Phys. A 38 (2005)
-  /// 5869; 0.89294 +- 0.00008).
+  /// T_KT, where vortices unbind on the infinite lattice: 1 / 1.1199 (M. Hasenbusch, J. Phys. A 38
+  /// (2005) 5869; 0.89294 +- 0.00008).
   static constexpr float kCritical = 0.8929f;
   static constexpr int kMostRounds = 256;
 
@@ -46,7 +46,7 @@ struct Xy {
 
   static constexpr int kLatents = 5, kMeasured = 4;
   static SampleInfo describe(const Params& params);
-  /// Errors (config): a side, temperatures or a label that cannot be.
+  /// Errors (config): an invalid side, temperature range or label.
   explicit Xy(const Params& params);
 
   struct Scene {
@@ -64,9 +64,9 @@ struct Xy {
             spins::side_for(params_, key.shape)};
   }
 
-  /// Error (config) where the image asks for a lattice that is too large.
+  /// Error (config): the image needs a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const;
-  /// Two spins of a colour a thread, or more.
+  /// At least two spins of a colour per thread.
   int lattice_members(SampleShape shape) const {
     const int spins = XyShape{spins::side_for(params_, shape)}.of_a_colour() / 2;
     return spins >= 512 ? 512 : (spins + 31) / 32 * 32;
@@ -87,15 +87,15 @@ struct Xy {
     measure(*work.sums, scene, measured);
   }
 
-  /// Sweeps of over-relaxation in a round: from none to the most of them, spread evenly over any
-  /// number of rounds (the multiples of the golden section, modulo 1).
+  /// Over-relaxation sweeps of a round: from none to the maximum, spread evenly over any number of
+  /// rounds (multiples of the golden section, modulo 1).
   WS_INLINE int mirrors_of(int round, std::int32_t side) const {
     const std::int32_t most = params_.mirrors >= 0 ? params_.mirrors : side / 4;
     return static_cast<int>(below(static_cast<std::uint32_t>(round) * 0x9e3779b9u,
                                   static_cast<std::uint32_t>(most) + 1));
   }
 
-  /// The angle of the spin that a pixel's centre falls on.
+  /// Colour of the angle of the spin under a pixel's centre.
   template <int N>
   WS_INLINE void shade(const Scene& scene, const std::uint32_t* angles, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
@@ -115,10 +115,10 @@ struct Xy {
   }
 
  private:
-  /// Energy, size of the magnetisation and vortices a site, and the helicity modulus: the second
-  /// derivative of the free energy a site by a twist (S. Teitel, C. Jayaprakash, PRB 27 (1983)
-  /// 598), here what one configuration adds to its mean, averaged over both directions. Sums are
-  /// below 2^53 and exact in double precision.
+  /// Energy, magnetisation and vortices per site, and the helicity modulus: the second derivative
+  /// of the free energy per site by a twist (S. Teitel, C. Jayaprakash, PRB 27 (1983) 598), here
+  /// the contribution of one configuration, averaged over both directions. Sums are below 2^53 and
+  /// exact in double precision.
   WS_INLINE void measure(const XySums& sums, const Scene& scene,
                          float (&measured)[kMeasured]) const {
     const double sites = static_cast<double>(scene.side) * scene.side, g = params_.coupling;

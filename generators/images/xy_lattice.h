@@ -1,14 +1,14 @@
-// XY lattices of one team: spins that turn in a plane, checkerboard sweeps of heat bath and of
-// over-relaxation. Called by the generator `xy`; host and device.
+// XY lattices of one team: planar spins, checkerboard sweeps of heat bath and over-relaxation.
+// Called by generator `xy`; host and device.
 //
-//   E = - sum over horizontal bonds cos(a_i - a_j) - coupling * sum over vertical ones,
+//   E = - sum over horizontal bonds cos(a_i - a_j) - coupling * sum over vertical bonds,
 //   periodic, side x side
 //
-// Heat bath: given its neighbours, a spin's angle to their sum h follows von Mises' law with
-// kappa = |h| / T; drawn by rejection from a wrapped Cauchy law (D. Best, N. Fisher, "Efficient
-// simulation of the von Mises distribution", Appl. Stat. 28 (1979) 152). Over-relaxation mirrors a
-// spin at h, which costs no energy (M. Creutz, PRD 36 (1987) 515). The spins of one colour are
-// neighbours of the other's alone, so members of a team work on any of one colour's at a time.
+// Heat bath: given its neighbours, a spin's angle to their sum h has a von Mises distribution with
+// kappa = |h| / T, drawn by rejection from a wrapped Cauchy distribution (D. Best, N. Fisher,
+// "Efficient simulation of the von Mises distribution", Appl. Stat. 28 (1979) 152). Over-relaxation
+// reflects a spin about h, which conserves energy (M. Creutz, PRD 36 (1987) 515). All neighbours of
+// a spin have the other colour, so team members update one colour at a time in any order.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -23,10 +23,10 @@ namespace wellspring {
 
 namespace xy {
 
-/// Tries that a spin has at a new angle; it stays as it was when all fail (once in 75 at worst),
-/// whatever its own angle, so that the law of Boltzmann stays, too.
+/// Tries per spin for a new angle. The spin stays if all fail (at most once in 75), independently
+/// of its own angle, so that the Boltzmann distribution is preserved.
 inline constexpr std::uint32_t kTries = 4;
-/// Blocks of random numbers for them: two words a try.
+/// Blocks of random numbers per spin: two words per try.
 inline constexpr std::uint32_t kBlocks = kTries / 2;
 
 WS_INLINE float load(const std::uint32_t* cell) {
@@ -36,14 +36,13 @@ WS_INLINE void store(std::uint32_t* cell, float value) {
   *cell = std::bit_cast<std::uint32_t>(value);
 }
 
-/// An angle as a fraction of 2^32 of a turn, a multiple of 2^-24 of it, so that differences go
-/// round by themselves.
+/// An angle in units of 2^-32 turns, rounded to 2^-24 turns, so that differences wrap by overflow.
 WS_INLINE std::uint32_t angle_of(float x, float y) {
   const float turns = math::atan2(y, x) * (1 / math::kTau);
   const auto whole = static_cast<std::int32_t>(math::round(turns * 0x1p+24f));
   return static_cast<std::uint32_t>(whole) << 8;
 }
-/// In turns, [-1/2, 1/2), exactly.
+/// The exact angle in turns, in [-1/2, 1/2).
 WS_INLINE float turns_of(std::uint32_t angle) {
   return static_cast<float>(static_cast<std::int32_t>(angle)) * 0x1p-32f;
 }
@@ -53,9 +52,9 @@ struct Direction {
   float cosine, sine;
 };
 
-/// Von Mises' law, density exp(kappa cos a) / (2 pi I_0(kappa)). The envelope is the law of a
-/// uniform direction after the map of the circle to itself that Best and Fisher's rho belongs to,
-/// here without their differences of nearly equal numbers, good from kappa = 0 on:
+/// Von Mises distribution, density exp(kappa cos a) / (2 pi I_0(kappa)). The envelope is the image
+/// of a uniform direction under the map of the circle with Best and Fisher's rho, here without
+/// their differences of nearly equal numbers, so valid from kappa = 0 on:
 ///   rho = 2 kappa / q,  q = tau + sqrt(2 tau),  tau = 1 + sqrt(1 + 4 kappa^2).
 struct VonMises {
   float twice, sum, difference;  ///< 2 rho, 1 + rho^2, 1 - rho^2
@@ -71,8 +70,8 @@ struct VonMises {
     scale = difference * difference * (0.25f * q);
   }
 
-  /// What two uniform words propose, and whether it is taken: with probability c exp(1 - c), the
-  /// ratio of the laws divided by its maximum.
+  /// Proposal from two uniform words; true if accepted, with probability c exp(1 - c), the ratio of
+  /// the densities divided by its maximum.
   WS_INLINE bool propose(std::uint32_t word0, std::uint32_t word1, Direction& result) const {
     const math::SinCos even = math::sincos_turns(unit_float(word0));
     const float inverse = 1 / math::fma(twice, even.cosine, sum);
@@ -84,29 +83,29 @@ struct VonMises {
 
 }  // namespace xy
 
-/// Where the spins lie. A site's colour is that of the checkerboard, 0 where row + column is even;
-/// those of a colour are numbered row by row, `half` in each.
+/// Layout of the spins. A site's colour on the checkerboard is 0 where row + column is even; sites
+/// of one colour are numbered row by row, `half` per row.
 struct XyShape {
   std::int32_t side = 4;  ///< even, at least 4
 
   WS_INLINE constexpr std::int32_t half() const { return side / 2; }
   WS_INLINE constexpr std::int32_t sites() const { return side * side; }
   WS_INLINE constexpr std::int32_t of_a_colour() const { return side * half(); }
-  /// Where the angle of a site lies once they are all in place of the first components.
+  /// Index of a site's angle once angles have replaced the first components.
   WS_INLINE constexpr std::int32_t place(std::int32_t x, std::int32_t y) const {
     return ((x + y) & 1) * sites() + y * half() + x / 2;
   }
 };
 
-/// Sums over a lattice; sines and cosines in units of 2^-30, so that they do not depend on order.
+/// Sums over a lattice; sines and cosines in units of 2^-30, so that the order does not matter.
 struct XySums {
-  std::int64_t cosine_x, cosine_y, sine_x, sine_y;  ///< of differences along the bonds
-  std::int64_t total_x, total_y;                    ///< of the spins
-  std::int64_t vortices;                            ///< turns of positive plaquettes
+  std::int64_t cosine_x, cosine_y, sine_x, sine_y;  ///< differences along the bonds
+  std::int64_t total_x, total_y;                    ///< components of the spins
+  std::int64_t vortices;                            ///< windings of positive plaquettes
   static constexpr float kUnit = 0x1p+30f;
 };
 
-/// What a team works on, all of it shared.
+/// Working memory that a team shares.
 struct XyWork {
   std::uint32_t* words;  ///< [2 colours, x and y, of a colour]
   XySums* sums;
@@ -125,7 +124,7 @@ struct XyWork {
 struct XyLattice {
   XyShape shape;
   float inverse_t;  ///< 1 / T
-  float coupling;   ///< of vertical bonds
+  float coupling;   ///< coupling of vertical bonds
   SampleRng rng;
 
   WS_INLINE std::uint32_t* xs(const XyWork& work, std::int32_t colour) const {
@@ -135,8 +134,8 @@ struct XyLattice {
     return xs(work, colour) + shape.of_a_colour();
   }
 
-  /// All spins at `turns`, or each at an angle of its own: word i mod 4 of block i / 4 for site i,
-  /// those of colour 0 first.
+  /// All spins at `turns`, or at random angles: word i mod 4 of block i / 4 for site i, colour 0
+  /// first.
   template <class Team>
   WS_INLINE void begin(Team& team, const XyWork& work, bool hot, float turns) const {
     for (std::int32_t i = 4 * team.rank(); i < shape.sites(); i += 4 * team.size()) {
@@ -154,7 +153,7 @@ struct XyLattice {
     team.sync();
   }
 
-  /// Every spin anew from its law given its neighbours, those of colour 0 first.
+  /// Redraws every spin given its neighbours, colour 0 first.
   template <class Team>
   WS_INLINE void heat_bath(Team& team, const XyWork& work, std::uint32_t number) const {
     for (std::int32_t colour = 0; colour < 2; ++colour) {
@@ -177,7 +176,7 @@ struct XyLattice {
     }
   }
 
-  /// Every spin mirrored at the sum of its neighbours, those of colour 0 first.
+  /// Reflects every spin about the sum of its neighbours, colour 0 first.
   template <class Team>
   WS_INLINE void over_relax(Team& team, const XyWork& work) const {
     for (std::int32_t colour = 0; colour < 2; ++colour) {
@@ -202,7 +201,7 @@ struct XyLattice {
     }
   }
 
-  /// Angles in place of the first components, then the sums over the lattice.
+  /// Replaces first components by angles, then sums over the lattice.
   template <class Team>
   WS_INLINE void measure(Team& team, const XyWork& work) const {
     for (std::int32_t colour = 0; colour < 2; ++colour) {
@@ -229,9 +228,9 @@ struct XyLattice {
     team.sync();
   }
 
-  /// How often the differences along the edges of the plaquette right below (x, y), each taken
-  /// the short way, go round. A bond has one difference for both plaquettes beside it, so that all
-  /// plaquettes add up to 0.
+  /// Winding number of the plaquette to the lower right of (x, y), from the shortest differences
+  /// along its edges. Both plaquettes of a bond use the same difference, so all windings add up to
+  /// 0.
   WS_INLINE std::int32_t winding(const std::uint32_t* angles, std::int32_t x,
                                  std::int32_t y) const {
     const std::int32_t right = x + 1 == shape.side ? 0 : x + 1;
@@ -244,8 +243,8 @@ struct XyLattice {
   }
 
  private:
-  /// The spins of a row that are of one colour, and their neighbours in the same and the next rows:
-  /// first components, the second ones `plane` words behind them.
+  /// Spins of one colour in a row, and their neighbours in this and the adjacent rows: first
+  /// components; the second components follow `plane` words later.
   struct Around {
     std::uint32_t* own;
     const std::uint32_t *row, *up, *down;
@@ -256,7 +255,7 @@ struct XyLattice {
       const std::int32_t k = j + step;
       return k < 0 ? half - 1 : (k == half ? 0 : k);
     }
-    /// The neighbours' sum, one component: at `c` 0 or `plane`.
+    /// The neighbours' sum, one component: first (`c` = 0) or second (`c` = plane).
     WS_INLINE float field(std::int32_t c, std::int32_t j, std::int32_t k) const {
       return math::fma(coupling, xy::load(up + c + j) + xy::load(down + c + j),
                        xy::load(row + c + j) + xy::load(row + c + k));
@@ -277,7 +276,7 @@ struct XyLattice {
     const float hx = at.field(0, j, k), hy = at.field(at.plane, j, k);
     const float x = xy::load(at.own + j), y = xy::load(at.own + at.plane + j);
     const float square = math::fma(hx, hx, hy * hy);
-    // Where there is no field, any turn costs nothing.
+    // Without a field, any rotation conserves energy.
     const float twice = square > 0 ? 2 * math::fma(x, hx, y * hy) / square : 0.f;
     xy::store(at.own + j, math::fma(twice, hx, -x));
     xy::store(at.own + at.plane + j, math::fma(twice, hy, -y));
@@ -331,7 +330,7 @@ struct XyLattice {
     }
   }
 
-  /// From a to b, in [-2^31, 2^31) of 2^32 of a turn.
+  /// Shortest way from a to b, in [-2^31, 2^31), in units of 2^-32 turns.
   WS_INLINE static std::int64_t short_way(std::uint32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(b - a);
   }

@@ -402,8 +402,8 @@ TEST(Pde, ImpossibleParametersAreRefused) {
                      {"c dt / dx", "steps: 91"});
   test::expect_parts(refused({{"equation", "advection", {}}, {"steps", "200", {}}}),
                      {"(vx^2 + vy^2) dt / (2 kappa) reaches 1.2", "steps: 250"});
-  test::expect_parts(refused({{"diffusivity_high", "10", {}}}), {"65536 are the most", "lower"});
-  test::expect_parts(refused({}, 1025), {"1025 pixels", "1024 are the most", "name the cells"});
+  test::expect_parts(refused({{"diffusivity_high", "10", {}}}), {"at most 65536", "lower"});
+  test::expect_parts(refused({}, 1025), {"1025 pixels", "at most 1024", "set cells"});
 }
 
 // What is just stable stays so: the greatest numbers on the fewest steps, a thousand times over.

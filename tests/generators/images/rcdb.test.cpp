@@ -83,7 +83,7 @@ TEST(Rcdb, RangesWhereItsLawHasNoDigitsAreRefused) {
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::config);
-    EXPECT_NE(std::string(error.what()).find("at most 800 as vertices_low"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("vertices_low of at most 800"), std::string::npos)
         << error.what();
   }
 }

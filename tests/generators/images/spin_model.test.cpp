@@ -52,9 +52,9 @@ TEST_P(SpinModel, TemperaturesFillTheirBins) {
 }
 
 TEST_P(SpinModel, ImpossibleParametersAreRefused) {
-  test::expect_parts(refused({{"side", "15"}}), {"side = 15", "even", "take 16"});
-  test::expect_parts(refused({{"side", "2"}}), {"side = 2", "take 4"});
-  test::expect_parts(refused({{"t_low", "3"}, {"t_high", "2"}}), {"t_low", "exchange"});
+  test::expect_parts(refused({{"side", "15"}}), {"side = 15", "even", "use 16"});
+  test::expect_parts(refused({{"side", "2"}}), {"side = 2", "use 4"});
+  test::expect_parts(refused({{"t_low", "3"}, {"t_high", "2"}}), {"t_low", "swap"});
   const double critical = GetParam().critical;
   test::expect_parts(refused({{"t_low", std::to_string(critical + 0.1)}}),
                      {"one phase", "lower t_low", std::to_string(critical).substr(0, 6)});
@@ -67,7 +67,7 @@ TEST_P(SpinModel, ImpossibleParametersAreRefused) {
                                         MemoryPlan memory(Device::cpu());
                                         large->plan(memory, 1);
                                       }),
-                     {"1025 pixels", "1024 are the most", "name a side"});
+                     {"1025 pixels", "at most 1024", "set side"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Generators, SpinModel,

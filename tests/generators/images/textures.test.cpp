@@ -358,7 +358,7 @@ TEST(Textures, ImpossibleParametersAreRefused) {
                      {"frequency_low = 20 is larger", "frequency_low: 16 or less"});
   test::expect_parts(refused({{"gain_high", "0.2", {}}}), {"gain_high: 0.4 or more"});
   test::expect_parts(refused({{"octaves_low", "5", {}}, {"octave_cells", "3", {}}}),
-                     {"octave_cells = 3", "octave_cells: 2 at most"});
+                     {"octave_cells = 3", "octave_cells: 2 or fewer"});
   test::expect_parts(refused({{"warp_high", "0", {}}}), {"warp_cells = 2", "warp_cells: 1"});
   EXPECT_NO_THROW(make_generator("textures", 32, {{"preset", "perlin-fbm", {}}}));
   EXPECT_NO_THROW(make_generator("textures", 32, {{"preset", "worley-1996", {}}}));
