@@ -195,7 +195,7 @@ TEST_F(BadInput, DamagedPixelsOfStreamedImagesEndTheRunAtTheirStepAndCostNothing
   spill(file, sound.substr(0, sound.size() - 60));
   expect_refused(3,
                  {"step 2: images/class1/001.jpg: damaged JPEG",
-                  "kept in runs/files/checkpoints/step-2", "the same command resumes from there"},
+                  "saved in runs/files/checkpoints/step-2", "the same command resumes from there"},
                  streamed);
   spill(file, sound);
   const Outcome resumed = train(streamed);
@@ -210,7 +210,7 @@ TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
   const std::vector<std::string> streamed = {"data.sources.0.storage=streamed"};
   expect_refused(
       3,
-      {"step 12: held_out/class1/000.jpg: damaged JPEG", "kept in runs/files/checkpoints/step-12"},
+      {"step 12: held_out/class1/000.jpg: damaged JPEG", "saved in runs/files/checkpoints/step-12"},
       streamed);
   spill(file, sound);
   const Outcome evaluated = train(streamed);
@@ -235,11 +235,11 @@ TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
 
 TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
-  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes that the network"},
+  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes of the network"},
                  {"eval.sources.0.path=three"});
   expect_refused(
       2,
-      {"head 'real': source 'more' has 3 classes (class0, class1, class2)", "a source before it 2"},
+      {"head 'real': source 'more' has 3 classes (class0, class1, class2)", "an earlier source 2"},
       {"data.sources=[{name: real, kind: files, path: images}, "
        "{name: more, kind: files, path: three, head: real}]"});
   ASSERT_EQ(train().exit_code, 0);

@@ -84,7 +84,7 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
                    jets = head("jets", LossKind::class_label);
   expect_parts(refused({shapes, jets, head("nobody", LossKind::class_label)}),
                {"run.yaml:4:5", "head 'nobody': no source trains it"});
-  expect_parts(refused({shapes}), {"source 'jets' trains no head", "head called 'jets'"});
+  expect_parts(refused({shapes}), {"source 'jets' trains no head", "head named 'jets'"});
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"siz"})}),
                {"run.yaml:4:5", "no source has a latent or a target 'siz'", "size"});
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"size", "mass"})}),
