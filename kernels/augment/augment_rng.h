@@ -1,6 +1,7 @@
 // Random words of the augmentation, and the list of colour steps drawn from them. Called by the
 // draw of an augmentation; host and device.
-//  Random words are keyed by (seed, ordinal, view, operation, draw): an operation keeps its words
+//
+// Random words are keyed by (seed, ordinal, view, operation, draw): an operation keeps its words
 // whatever the other entries of the list and its position are.
 #pragma once
 

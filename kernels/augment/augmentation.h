@@ -61,7 +61,7 @@ enum class Interpolation : std::uint8_t { bilinear, bicubic };
 inline constexpr int kMostGeometrySteps = 9;
 inline constexpr int kMostColourSteps = 12;
 inline constexpr int kMostRandOperations = 4;
-/// Most colour steps per sample: those of a list, with rand_augment replaced by its operations.
+/// Most colour steps per sample: a list, with rand_augment replaced by its operations.
 inline constexpr int kMostDrawnColours = kMostColourSteps - 1 + kMostRandOperations;
 
 /// One operation of a plan. The meaning of `value` depends on the operation:

@@ -2,7 +2,8 @@
 // "RandAugment: practical automated data augmentation with a reduced search space", NeurIPS 2020,
 // with the operations and magnitudes of torchvision.transforms.v2.RandAugment. Called by the draw
 // of an augmentation; host and device.
-//  The drawn operations become part of the sample's coordinate map and of its list of colour steps:
+//
+// The drawn operations become part of the sample's coordinate map and of its list of colour steps:
 // first the geometry in its order, then the colours in theirs.
 #pragma once
 

@@ -1,10 +1,12 @@
 // Portable single-precision maths: the same bits on host and device, in scalar and vector code.
 // Called by generators, emission and operations instead of the maths libraries. Host and device.
-//  Every function uses only + - * / sqrt, fma and exact bit operations, each of which IEEE 754
+//
+// Every function uses only + - * / sqrt, fma and exact bit operations, each of which IEEE 754
 // rounds uniquely, so it gives equal bits wherever contraction is off (as in this build). No
 // branches: loops over them vectorise. Subnormal numbers are kept, infinities and NaN handled; NaN
 // payloads are not portable.
-//  Worst errors are in units in the last place (ULP) of the result against double precision,
+//
+// Worst errors are in units in the last place (ULP) of the result against double precision,
 // measured by tests/kernels/random/math.test.cpp, which fails if one is exceeded. The coefficients,
 // constants included, come from scripts/derive-math-coefficients (minimax fits).
 #pragma once

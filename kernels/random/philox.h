@@ -1,5 +1,6 @@
 // Philox4x32-10, the counter-based random number generator of every draw. Host and device.
-//  key = 64-bit seed, counter = (draw, purpose tag, 64-bit sample id): sample i is a pure function
+//
+// key = 64-bit seed, counter = (draw, purpose tag, 64-bit sample id): sample i is a pure function
 // of (seed, purpose, i), whatever the batch, thread count or device. With draw_lo/draw_hi in words
 // 0/1 and the sample in words 2/3 the words equal cuRAND's curand_init(seed, sample, 4 * draw).
 //
