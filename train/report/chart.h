@@ -1,5 +1,5 @@
-// Line charts as HTML with inline SVG, for the self-contained report. Called by train/report/report;
-// host only.
+// Line charts as HTML with inline SVG, for the self-contained report. Called by
+// train/report/report; host only.
 #pragma once
 
 #include <cstdint>
