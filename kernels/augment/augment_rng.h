@@ -64,7 +64,7 @@ class ColourList {
                       (op == AugmentOp::posterise && value >= 256) ||
                       (op == AugmentOp::noise && value == 0);
     if (idle) return;
-    if (takes_a_pass(op) && first_whole_ < 0) first_whole_ = count_;
+    if (needs_pass(op) && first_whole_ < 0) first_whole_ = count_;
     a_.colour[count_] = {op, value};
     ++count_;
   }

@@ -44,7 +44,7 @@ enum class AugmentOp : std::uint8_t {
 
 /// True if a colour operation runs in the whole-image pass: it needs neighbours or the whole image,
 /// or, like noise, its code would be long in every generator's kernel.
-WS_INLINE constexpr bool takes_a_pass(AugmentOp op) {
+WS_INLINE constexpr bool needs_pass(AugmentOp op) {
   return op == AugmentOp::autocontrast || op == AugmentOp::equalise || op == AugmentOp::sharpen ||
          op == AugmentOp::contrast_about_mean || op == AugmentOp::noise;
 }

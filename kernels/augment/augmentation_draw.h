@@ -82,9 +82,9 @@ WS_HD inline void fit_frame(const AugmentationPlan& plan, FrameSize& frame, Homo
 }
 
 /// Composes an operation's map with the map from output to source, and updates the footprint.
-WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep& step,
-                                AugmentRng& words, FrameSize& frame, Homography& map,
-                                float& footprint) {
+WS_HD inline void compose_geometry(const AugmentationPlan& plan, const AugmentStep& step,
+                                   AugmentRng& words, FrameSize& frame, Homography& map,
+                                   float& footprint) {
   switch (step.op) {
     case AugmentOp::flip_x:
       map = map * Homography::scaling(-1, 1);
@@ -110,9 +110,9 @@ WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep&
       break;
     }
     case AugmentOp::perspective: {
-      const Homography bend = draw_perspective(step, frame, words);
-      map = map * bend;
-      footprint *= math::sqrt(math::abs(bend.area_at_centre()));
+      const Homography perspective = draw_perspective(step, frame, words);
+      map = map * perspective;
+      footprint *= math::sqrt(math::abs(perspective.area_at_centre()));
       break;
     }
     case AugmentOp::affine: {
@@ -128,7 +128,7 @@ WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep&
     }
     case AugmentOp::rand_augment:
       for_rand_steps(step, words,
-                     [&](const RandStep& drawn) { map = map * rand_lookup(drawn, frame); });
+                     [&](const RandStep& drawn) { map = map * rand_inverse_map(drawn, frame); });
       break;
     case AugmentOp::crop_resize: {
       const CropBox box = draw_crop(step, frame, words);
@@ -149,7 +149,7 @@ WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep&
 }
 
 /// True if output pixel centres map one to one to source pixel centres.
-WS_INLINE bool lies_on_grid(const Augmentation& a) {
+WS_INLINE bool is_on_grid(const Augmentation& a) {
   const bool steps = math::abs(a.m00) == 1 && math::abs(a.m11) == 1 && a.m01 == 0 && a.m10 == 0;
   const float x = a.source_x(0.5f, 0.5f) - 0.5f, y = a.source_y(0.5f, 0.5f) - 0.5f;
   return !a.projective && steps && x == math::floor(x) && y == math::floor(y);
@@ -163,7 +163,7 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Aug
     const AugmentStep step = plan.geometry[i];
     AugmentRng words(rng, step.op, plan.view);
     if (words.happens(step)) {
-      fold_geometry(plan, step, words, frame, map, footprint);
+      compose_geometry(plan, step, words, frame, map, footprint);
     } else if (step.op == AugmentOp::crop_resize) {
       fit_frame(plan, frame, map, footprint);
     }
@@ -189,7 +189,7 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Aug
   a.w = m[8];
   a.padding = plan.padding;
   a.interpolation = plan.interpolation;
-  a.on_grid = lies_on_grid(a);
+  a.on_grid = is_on_grid(a);
 }
 
 /// Adds a colour operation that is applied.

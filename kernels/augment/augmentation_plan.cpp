@@ -165,10 +165,10 @@ void expect_mappable(const Augmentations& values, LatentRole role, const std::st
     const bool colours =
         several || entry.stage == AugmentStage::colour || entry.stage == AugmentStage::whole;
     const bool stays = role == LatentRole::fixed || role == LatentRole::colour;
-    const bool bends = setting.op == AugmentOp::perspective && !stays;
+    const bool undefined = setting.op == AugmentOp::perspective && !stays;
     const bool lost =
         (role == LatentRole::unmapped && moves) || (role == LatentRole::colour && colours);
-    if (!bends && !lost) continue;
+    if (!undefined && !lost) continue;
     fail(ErrorKind::config, {fmt::format("{}augment.{} cannot be used with the regression of {}",
                                          setting.place.prefix(), entry.name, what),
                              lost ? "the value after this operation is unknown"

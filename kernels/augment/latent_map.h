@@ -44,11 +44,11 @@ struct LatentRoles {
 };
 
 /// The linear map from source to output pixels about the image centre, and its inverse.
-struct SeenFrom {
+struct LinearMap {
   float m00, m01, m10, m11;
   float xx, xy, yx, yy;  ///< source pixels per output pixel, at the centre
 
-  WS_INLINE explicit SeenFrom(const Augmentation& a) {
+  WS_INLINE explicit LinearMap(const Augmentation& a) {
     // Jacobian of the map from output to source at the centre.
     const float d = 1 / a.w;
     xx = (a.m00 - a.origin_x * d * a.w_x) * d;
@@ -73,13 +73,13 @@ WS_INLINE float angle_of(float x, float y) {
 
 /// Maps period, angle and phase of a wave: with source = J output + s the wave k . source + phase
 /// is (k J) . output + (phase + k . s).
-WS_INLINE void map_wave(const Augmentation& a, const SeenFrom& view, float unit, float out_unit,
+WS_INLINE void map_wave(const Augmentation& a, const LinearMap& map, float unit, float out_unit,
                         float* wave) {
   const float period = wave[0] * unit;
   if (!(period > 0)) return;
   const math::SinCos turn = math::sincos(wave[1]);
   const float kx = turn.cosine / period, ky = -turn.sine / period;
-  const float x = kx * view.xx + ky * view.yx, y = kx * view.xy + ky * view.yy;
+  const float x = kx * map.xx + ky * map.yx, y = kx * map.xy + ky * map.yy;
   const float at_centre = (kx * a.origin_x + ky * a.origin_y) / a.w;
   const float phase = math::fract((wave[2] + at_centre) - (x * a.centre_x + y * a.centre_y));
   wave[0] = 1 / (math::sqrt(x * x + y * y) * out_unit);
@@ -92,8 +92,8 @@ WS_INLINE void map_wave(const Augmentation& a, const SeenFrom& view, float unit,
 /// follows the object's axis, a length the square root of the area, and a wave stays a wave. Under
 /// perspective positions are exact; angles, lengths and waves are those at the image centre.
 WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, float* latents) {
-  const SeenFrom view(a);
-  const float scale = math::sqrt(math::abs(view.m00 * view.m11 - view.m01 * view.m10));
+  const LinearMap map(a);
+  const float scale = math::sqrt(math::abs(map.m00 * map.m11 - map.m01 * map.m10));
   for (int i = 0; i < roles.count; ++i) {
     switch (roles.role[i]) {
       case LatentRole::thing_x:
@@ -114,21 +114,21 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
       case LatentRole::angle: {
         const math::SinCos turn = math::sincos(latents[i]);
         const float x = -turn.sine, y = -turn.cosine;  // the axis, in pixels
-        const float sx = view.m00 * x + view.m01 * y, sy = view.m10 * x + view.m11 * y;
+        const float sx = map.m00 * x + map.m01 * y, sy = map.m10 * x + map.m11 * y;
         latents[i] = detail::angle_of(-sy, sx);  // rotated back by a quarter turn
         break;
       }
       case LatentRole::direction: {
         const math::SinCos turn = math::sincos(latents[i]);
         const float x = turn.cosine, y = -turn.sine;
-        latents[i] = detail::angle_of(view.m00 * x + view.m01 * y, view.m10 * x + view.m11 * y);
+        latents[i] = detail::angle_of(map.m00 * x + map.m01 * y, map.m10 * x + map.m11 * y);
         break;
       }
       case LatentRole::length:
         latents[i] = latents[i] * roles.source_unit(i) * scale / roles.out_unit(i);
         break;
       case LatentRole::wave_period:
-        detail::map_wave(a, view, roles.source_unit(i), roles.out_unit(i), latents + i);
+        detail::map_wave(a, map, roles.source_unit(i), roles.out_unit(i), latents + i);
         break;
       case LatentRole::position_y:
       case LatentRole::wave_angle:

@@ -65,7 +65,7 @@ WS_INLINE void for_rand_steps(const AugmentStep& step, AugmentRng& words, const 
 
 /// Magnitudes as in torchvision.transforms.v2.RandAugment: shears up to 0.3 about the upper left
 /// corner, shifts up to 150/331 of a side in whole pixels, rotations up to 30 degrees.
-WS_HD inline Homography rand_lookup(const RandStep& step, FrameSize frame) {
+WS_HD inline Homography rand_inverse_map(const RandStep& step, FrameSize frame) {
   const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
   // int() of torchvision; a product that misses an integer only by rounding counts as that integer.
   const auto whole = [&](float side) {

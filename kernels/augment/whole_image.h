@@ -97,7 +97,7 @@ struct FinishWholeImages {
     while (step < view.colour_before_blur || out != nullptr) {
       const ColourStep whole = step < view.colour_before_blur ? view.colour[step] : ColourStep{};
       int next = step + 1;
-      while (next < view.colour_before_blur && !takes_a_pass(view.colour[next].op)) ++next;
+      while (next < view.colour_before_blur && !needs_pass(view.colour[next].op)) ++next;
       if (whole.op == AugmentOp::sharpen) {
         sharpen(team, whole.value, (moved ? spare : images) + first,
                 (moved ? images : spare) + first);

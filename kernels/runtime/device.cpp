@@ -50,7 +50,7 @@ bool disabled_by_environment() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
-Gpu look_at(int index) {
+Gpu query_gpu(int index) {
   Gpu gpu{index, "GPU", 0, false};
   cudaDeviceProp properties{};
   if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) {
@@ -93,7 +93,7 @@ Probe probe() {
         no_device_reason(error, found.status.driver_version, found.status.runtime_version);
     return found;
   }
-  for (int i = 0; i < count; ++i) found.gpus.push_back(look_at(i));
+  for (int i = 0; i < count; ++i) found.gpus.push_back(query_gpu(i));
   found.status.device_count = static_cast<int>(
       std::count_if(found.gpus.begin(), found.gpus.end(), [](const Gpu& g) { return g.usable; }));
   if (found.status.device_count == 0) {
