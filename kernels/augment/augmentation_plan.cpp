@@ -159,8 +159,7 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {
   for (const AugmentSetting& setting : values.list) {
     const AugmentEntry& entry = augmentation_entry(setting.op);
-    const bool several = setting.op == AugmentOp::rand_augment;  // includes geometry, affine and
-                                                                 // colour operations
+    const bool several = setting.op == AugmentOp::rand_augment;  // geometry, affine, colours
     const bool moves = several || entry.stage == AugmentStage::geometry;
     const bool colours =
         several || entry.stage == AugmentStage::colour || entry.stage == AugmentStage::whole;
