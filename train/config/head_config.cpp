@@ -30,7 +30,7 @@ const ParamTable<HeadConfig>& head_table() {
               "positives", &HeadConfig::positives,
               {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
               "(multi_label) weight of a positive label relative to a negative one: equal: 1; "
-              "balanced: K / n, with K labels of which n are positive (soft labels: n is their "
+              "balanced: K / n if n of a sample's K labels are positive (soft labels: n is their "
               "sum, at least 1)",
               "Anderson and Farrell 2022: balanced")
           .real("weight", &HeadConfig::weight, {0, 1e6}, "", "weight of the head's loss in the sum")

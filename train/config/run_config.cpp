@@ -63,7 +63,7 @@ const ParamTable<TrainConfig>& train_table() {
                    "also write one")
           .may_change()
           .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints",
-                   "number of checkpoints to keep, the newest")
+                   "number of newest checkpoints to keep")
           .may_change()
           .choice("graph", &TrainConfig::graph,
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},

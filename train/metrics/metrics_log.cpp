@@ -190,8 +190,7 @@ EvaluationReport evaluation_from(const Json& line) {
     result.head = entry.at("head");
     result.samples = entry.at("samples");
     result.trained_on = entry.at("trained_on");
-    result.distinct = entry.value("distinct", std::uint64_t{0});  // absent in runs of earlier
-                                                                  // versions
+    result.distinct = entry.value("distinct", std::uint64_t{0});  // absent in old runs
     result.loss = entry.at("loss");
     result.accuracy = accuracy_from(entry);
     result.heads = heads_from(entry.at("heads"));
