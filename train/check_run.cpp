@@ -10,7 +10,7 @@
 namespace wellspring {
 namespace {
 
-/// As on the run's device, which need not be here.
+/// The type that the run computes in; its device may be absent here.
 DType compute_type(const RunConfig& config) {
   return config.device == "cpu" ? config.compute_type(Device::cpu()) : DType::f32;
 }

@@ -1,4 +1,4 @@
-// Whether a run can begin, without its memory and its device: what `wellspring config` checks. Host
+// Checks that a run can begin, without its memory and its device, for `wellspring config`. Host
 // only.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace wellspring {
 
-/// Makes the parts that a Trainer is made of, on the CPU and as far as their plans. So it opens the
-/// data and compares the weights of init.from (unless the run folder has a checkpoint to go on
-/// from), but decodes no image and makes no folder. Errors as Trainer's constructor, but for the
-/// device, the size of memory, damaged rows and the run folder.
+/// Builds a Trainer's parts on the CPU, up to their memory plans: opens the data and compares the
+/// weights of init.from (unless the run folder has a checkpoint to resume), but decodes no image
+/// and creates no folder. Errors as Trainer's constructor, except errors of the device, memory
+/// size, damaged rows and the run folder.
 void check_run(const RunConfig& config);
 
 }  // namespace wellspring

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether the checkpoint is of this very run, and whole; who resumes it says what is wrong.
+/// True if the checkpoint is complete and belongs to this run. Resuming reports what is wrong.
 bool is_of(const RunConfig& config, const fs::path& checkpoint) {
   try {
     const CheckpointHeader header = read_checkpoint_header(checkpoint);

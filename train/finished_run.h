@@ -1,5 +1,5 @@
-// What a run folder holds of a run that was trained to its end. Called by the trainer and the
-// command line; host only.
+// The results of a finished run, read from its folder. Called by the trainer and the command line;
+// host only.
 #pragma once
 
 #include "train/config/run_config.h"
@@ -11,17 +11,16 @@
 
 namespace wellspring {
 
-/// The evaluation of a step, as a run folder's metrics have it.
+/// The evaluation at `step` recorded in the folder's metrics.
 std::optional<EvaluationReport> evaluation_at(const std::filesystem::path& folder,
                                               std::uint64_t step);
 
-/// The end of a run of this configuration that is trained, evaluated and reported, from its folder
-/// alone; nothing where any of that is missing or damaged, or the folder belongs to another run.
-/// The data are not looked at. Rates are not known any more. Reads only. Error (data) where its
-/// metrics are damaged.
+/// The final report of this run if its folder shows it as trained, evaluated and reported. nullopt
+/// if anything is missing or damaged, or the folder belongs to another run. Does not open the data;
+/// rates are not restored. Read-only. Error (data): damaged metrics.
 std::optional<FinishReport> finished_run(const RunConfig& config);
 
-/// Whether the learning rates of its steps would be the same in a run of more steps.
+/// True if a longer run would have the same learning rates and source weights at these steps.
 bool may_be_longer(const RunConfig& config);
 
 }  // namespace wellspring

@@ -23,21 +23,21 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.resolved.yaml";
 
-/// What people lay beside a run: logs of batch systems, their scripts, configurations.
+/// Files that users keep next to a run: batch-system logs, scripts, configurations.
 bool may_lie_beside(const fs::directory_entry& entry) {
   constexpr std::array<std::string_view, 7> kEndings = {".log", ".out",  ".err", ".txt",
                                                         ".sh",  ".yaml", ".yml"};
-  std::error_code unknown;  // then it is nothing of theirs
+  std::error_code unknown;  // then treated as foreign
   if (!entry.is_regular_file(unknown)) return false;
   const fs::path name = entry.path().filename();
   return name.string().starts_with('.') ||
          std::ranges::count(kEndings, name.extension().string()) > 0;
 }
 
-/// A run writes a dozen files and removes what earlier processes of it left: not among the files of
-/// somebody else.
+/// Refuses a folder with foreign files: a run writes a dozen files and removes files of earlier
+/// processes.
 void expect_no_foreign_files(const fs::path& folder) {
-  std::error_code error;  // what cannot be looked at is refused where it is written to
+  std::error_code error;  // an unreadable folder is refused when it is written to
   const bool root = fs::equivalent(folder, "/", error);
   const bool ours = fs::exists(folder / kConfigFile, error) || CheckpointStore(folder).newest();
   if (!root && (ours || !fs::is_directory(folder, error))) return;
@@ -50,9 +50,9 @@ void expect_no_foreign_files(const fs::path& folder) {
   const std::size_t all = names.size();
   names.resize(std::min<std::size_t>(all, 3));
   fail(ErrorKind::config,
-       {fmt::format("{}: holds other files: {}{}", folder.string(), fmt::join(names, ", "),
+       {fmt::format("{}: contains other files: {}{}", folder.string(), fmt::join(names, ", "),
                     all > names.size() ? fmt::format(" and {} more", all - names.size()) : ""),
-        "a run writes checkpoints, metrics and reports, and removes its older ones",
+        "a run writes checkpoints, metrics and reports there, and removes its older ones",
         "choose a folder for this run alone: out=FOLDER"});
 }
 
@@ -62,7 +62,7 @@ std::string preview_name(std::uint64_t step) {
   return step == 0 ? kPreviewFile : fmt::format("{}{}{}", kLaterPreview, step, kPicture);
 }
 
-/// Pictures of batches in a run folder, by their step.
+/// Pictures of batches in a run folder, by step.
 std::map<std::uint64_t, fs::path> previews(const fs::path& folder) {
   std::map<std::uint64_t, fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -84,7 +84,7 @@ RunFolder::RunFolder(const RunConfig& config)
 
 void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint64_t step) {
   remove_stale_temporaries(path_);
-  // Its report is of an earlier end; a run is finished once it has one of its own.
+  // The report is of an earlier end; its presence marks a finished run.
   std::filesystem::remove(path_ / kReportFile);
   checkpoints_.clean(step, config.train.keep);
   write_file(path_ / kConfigFile, config.to_yaml());
@@ -115,7 +115,7 @@ void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
     if (made_at < finish.step)
       input.pictures.push_back(
           {read_bytes(file),
-           fmt::format("As the network saw it at step {}, augmentation included.", made_at)});
+           fmt::format("Network input at step {}, including augmentation.", made_at)});
   write_file(finish.report, report_html(input));
 }
 

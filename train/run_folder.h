@@ -19,27 +19,27 @@ namespace wellspring {
 inline constexpr const char* kPreviewFile = "preview.png";
 inline constexpr const char* kReportFile = "report.html";
 
-/// Belongs to one process at a time, from its construction on.
+/// Locked for one process for the lifetime of the object.
 class RunFolder {
  public:
-  /// Makes and locks the folder. Errors: runtime where another process trains into it, config where
-  /// it is the root folder or holds other files than a run's and those that lie beside one.
+  /// Creates and locks the folder. Errors: runtime if another process trains in it; config if it is
+  /// the root folder or holds files that belong neither to a run nor next to one.
   explicit RunFolder(const RunConfig& config);
 
-  /// False on a file system without locks: nothing then keeps a second run out.
+  /// False on a file system without locks: then nothing keeps a second run out.
   bool locked() const { return lock_.held(); }
   const std::filesystem::path& path() const { return path_; }
   const CheckpointStore& checkpoints() const { return checkpoints_; }
 
-  /// Before the first step of a process, which goes on at `step`: removes what a killed one left,
-  /// and the report of an earlier end, writes the configuration and opens the metrics.
+  /// Called before a process's first step, `step`: removes leftovers of a killed process and the
+  /// report of an earlier end, writes the configuration and opens the metrics.
   void open(const RunConfig& config, const PlanReport& plan, std::uint64_t step);
   /// Null before open().
   MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }
 
-  /// The batch of a step: preview.png of step 0, preview-STEP.png of a later one.
+  /// Writes the batch of `step`: preview.png for step 0, preview-STEP.png for later ones.
   void write_preview(std::uint64_t step, const RgbImage& picture) const;
-  /// Writes the rates into the metrics, report.html, and what is where into `finish`.
+  /// Writes the rates to the metrics and report.html, and fills in the paths of `finish`.
   void write_report(const RunConfig& config, const PlanReport& plan, FinishReport& finish);
 
  private:

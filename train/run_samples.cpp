@@ -51,9 +51,9 @@ std::vector<SampleOrigin> held_out_origins(const RunConfig& config, const Mixtur
 Mixture open(const RunConfig& config, const RunSampleRange& range) {
   if (range.split == RunSampleRange::Split::train) return config.open_training({}, range.dense);
   if (config.evaluation.sources.empty())
-    fail(ErrorKind::config, {fmt::format("{} holds nothing out", config.name),
-                             "eval.sources of the configuration is empty",
-                             "name held-out sources there, or take the training's samples"});
+    fail(ErrorKind::config,
+         {fmt::format("{} has no held-out samples", config.name), "eval.sources is empty",
+          "add sources to eval.sources, or use --split train"});
   return config.open_held_out({}, range.dense);
 }
 
@@ -66,24 +66,26 @@ RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
       origins_(held_out() ? held_out_origins(config_, mixture_)
                           : training_origins(config_, mixture_)) {
   if (range.dense == DenseTruth::plane && mixture_.layout().planes == 0)
-    fail(ErrorKind::config, {fmt::format("{} has no plane of truth", config_.name),
-                             "no source of it knows more of its pixels than their colours",
-                             "leave the plane out, or take a source that has one: describe tells"});
+    fail(ErrorKind::config,
+         {fmt::format("{} has no dense labels", config_.name),
+          "none of its sources has per-pixel labels",
+          "omit --plane, or use a source with dense labels: see wellspring describe"});
   const std::uint64_t most = available();
   count_ = range.count.value_or(most);
   if (most == 0)
     fail(ErrorKind::config, {fmt::format("{} has no step {}", config_.name, range.step),
                              "the run has " + counted(config_.train.steps, "step"),
-                             "name an earlier step, or set train.steps"});
+                             "choose an earlier step, or increase train.steps"});
   if (count_ > most)
     fail(ErrorKind::config,
-         {held_out() ? fmt::format("{} of the {} held out by {}", counted(count_, "sample"), most,
-                                   config_.name)
-                     : fmt::format("{} of the {} that {} has from step {} on",
+         {held_out() ? fmt::format("{}: only {} are held out by {}", counted(count_, "sample"),
+                                   most, config_.name)
+                     : fmt::format("{}: only {} are left in {} from step {} on",
                                    counted(count_, "sample"), most, config_.name, range.step),
-          "there are not as many",
-          held_out() ? "ask for fewer; eval.samples says how many of a generator are held out"
-                     : "ask for fewer, or set train.steps"});
+          "",
+          held_out()
+              ? "ask for fewer; eval.samples sets the number of held-out samples per generator"
+              : "ask for fewer, or increase train.steps"});
   limit(count_);
 }
 
@@ -151,7 +153,7 @@ void RunSamples::make(const std::function<void(const HostSamples&)>& take) {
   if (held_out()) {
     mixture_.plan(*memory_, rows, 1);
   } else {
-    // The rows of a step depend on the whole batch and on the whole run.
+    // The rows of a step depend on the whole batch and the length of the run.
     mixture_.plan(*memory_, {config_.train.batch, 0, rows},
                   static_cast<std::uint64_t>(config_.train.steps));
   }
@@ -203,8 +205,7 @@ std::vector<std::string> RunSamples::notes() const {
   for (int i = 0; i < mixture_.size(); ++i)
     for (std::string& note : mixture_.source(i).notes()) all.push_back(std::move(note));
   if (!held_out() && config_.data.mix.on())
-    all.emplace_back(
-        "data.mix is not applied: these are the samples that training then mixes with each other");
+    all.emplace_back("data.mix is not applied: these are the samples before training mixes them");
   return all;
 }
 
@@ -219,8 +220,8 @@ SampleHeading RunSamples::heading() const {
 
 std::string RunSamples::summary() const {
   if (held_out()) return fmt::format("{} held out by {}", counted(count_, "sample"), config_.name);
-  return fmt::format("{} of {} as the network sees them, {}", counted(count_, "sample"),
-                     config_.name, steps());
+  return fmt::format("{} of {} as network inputs, {}", counted(count_, "sample"), config_.name,
+                     steps());
 }
 
 nlohmann::ordered_json RunSamples::identity() const {
@@ -258,7 +259,7 @@ std::vector<SampleOrigin> training_origins(const RunConfig& config, const Mixtur
 
 namespace {
 
-/// Of sources that give samples in the batch of `step` for the first time.
+/// Sources that provide their first samples in the batch of `step`.
 std::vector<int> first_seen(const Mixture& mixture, std::uint64_t step) {
   std::vector<int> sources;
   for (int k = 0; k < mixture.size(); ++k)
@@ -266,8 +267,8 @@ std::vector<int> first_seen(const Mixture& mixture, std::uint64_t step) {
   return sources;
 }
 
-/// The rows of a batch that a picture shows, source after source, those of `first` in front: of
-/// images an equal number of each, 64 together or 8 of each; of events as many as fill a histogram.
+/// The rows of a batch to show, source by source, beginning with `first`. Images: an
+/// equal number per source, 64 in total or 8 each; events: enough to fill a histogram.
 std::vector<std::size_t> shown_rows(const std::vector<Slot>& slots, SampleKind kind,
                                     const std::vector<int>& first) {
   constexpr std::size_t kImages = 64, kImagesOfEach = 8, kEvents = 4096;
@@ -290,13 +291,13 @@ std::vector<std::size_t> shown_rows(const std::vector<Slot>& slots, SampleKind k
   return rows;
 }
 
-/// Rows of a batch on the host.
+/// Copies rows of a batch to the host.
 class RowDownload {
  public:
   RowDownload(Stream& stream, const std::vector<std::size_t>& rows)
       : stream_(stream), rows_(rows) {}
 
-  /// Those of a column of `width` values a row; nothing of one that is not there.
+  /// Rows of a column with `width` values per row; empty if there is no such column.
   template <class T>
   std::vector<T> column(const void* data, std::int64_t width) const {
     std::vector<T> values;
@@ -304,7 +305,7 @@ class RowDownload {
     const auto row_values = static_cast<std::size_t>(width);
     values.resize(rows_.size() * row_values);
     for (std::size_t i = 0; i < rows_.size();) {
-      std::size_t last = i + 1;  // neighbours travel together
+      std::size_t last = i + 1;  // copy adjacent rows together
       while (last < rows_.size() && rows_[last] == rows_[last - 1] + 1) ++last;
       stream_.copy(values.data() + i * row_values,
                    static_cast<const T*>(data) + rows_[i] * row_values,

@@ -1,6 +1,5 @@
-// The samples of a configuration as its run sees them: of all its sources, augmented and
-// normalised, files included; before data.mix blends them. For export, preview and digest; host
-// only.
+// The samples of a configured run: from all its sources, augmented and normalised, before data.mix
+// blends them. For export, preview and digest; host only.
 #pragma once
 
 #include "export/preview.h"
@@ -16,33 +15,33 @@
 
 namespace wellspring {
 
-/// Which of them.
+/// The selected samples.
 struct RunSampleRange {
   enum class Split : std::uint8_t {
-    train,      ///< the rows of the batches of step 0, 1, ..., as one rank alone makes them
-    evaluation  ///< what is held out, source after source in the order of `eval.sources`
+    train,      ///< the batches of step 0, 1, ..., as a single rank makes them
+    evaluation  ///< held-out samples, source by source in the order of `eval.sources`
   };
   Split split = Split::train;
-  std::uint64_t step = 0;              ///< train: the first one
-  std::optional<std::uint64_t> count;  ///< all there are where it is not given
+  std::uint64_t step = 0;              ///< train: the first step
+  std::optional<std::uint64_t> count;  ///< default: all
   DenseTruth dense = DenseTruth::none;
 };
 
-/// Makes a batch of the run at a time, and never more rows of one than are asked for. x is f32,
-/// whatever the type the network computes in.
+/// Makes one batch of the run at a time, and no more rows than requested. x is f32, whatever the
+/// network computes in.
 class RunSamples final : public SampleReader {
  public:
-  /// Opens the data. Errors: config where the run has fewer samples, or where nothing is held out;
-  /// data as RunConfig::open_training.
+  /// Opens the data. Errors: config if the run has fewer samples or nothing is held out; data as
+  /// RunConfig::open_training.
   RunSamples(RunConfig config, const RunSampleRange& range);
 
-  /// Before make(): no more than `most` samples.
+  /// Limits the number of samples. Call before make().
   void limit(std::uint64_t most);
 
   std::uint64_t count() const override { return count_; }
   SampleLayout layout() const override { return mixture_.layout(); }
   const std::vector<SampleOrigin>& origins() const override { return origins_; }
-  /// Below `data.root`.
+  /// Relative to `data.root`.
   std::string location(const Slot& slot) const override;
   std::size_t longest_location() const override;
   void make(const std::function<void(const HostSamples&)>& take) override;
@@ -56,10 +55,10 @@ class RunSamples final : public SampleReader {
  private:
   bool held_out() const { return range_.split == RunSampleRange::Split::evaluation; }
   std::uint64_t available() const;
-  /// Of the configuration: what source `index` of the mixture is, or was held out of.
+  /// Configuration of the mixture's source `index`, or of the source that it is held out from.
   const SourceSpec& spec(int index) const;
   std::uint64_t held_out_samples(int source) const;
-  /// "steps 0 to 3": whose samples are made, the last ones perhaps in part.
+  /// The steps that the samples belong to, such as "steps 0 to 3"; the last one may be partial.
   std::string steps() const;
   void make_training(Stream& stream, const std::function<void(const HostSamples&)>& take);
   void make_held_out(Stream& stream, const std::function<void(const HostSamples&)>& take);
@@ -67,7 +66,7 @@ class RunSamples final : public SampleReader {
   RunConfig config_;
   RunSampleRange range_;
   std::uint64_t count_ = 0;
-  std::uint64_t rows_ = 0;  ///< made at once
+  std::uint64_t rows_ = 0;  ///< rows per batch
   HostBatch batch_;
   Planned<StepState> state_;
   std::optional<Stream> stream_;
@@ -76,14 +75,14 @@ class RunSamples final : public SampleReader {
   std::vector<SampleOrigin> origins_;
 };
 
-/// Those of a run's training sources, by index.
+/// Origins of the training sources, by index.
 std::vector<SampleOrigin> training_origins(const RunConfig& config, const Mixture& mixture);
 
-/// Whether some source gives samples in the batch of `step` for the first time. After plan().
+/// True if a source provides its first samples in the batch of `step`. Call after plan().
 bool brings_a_source(const Mixture& mixture, std::uint64_t step);
 
-/// The training batch of `step` on its device as a picture, as the network saw it: images of every
-/// source in it, histograms of events. Blocks.
+/// A picture of the training batch of `step`, as the network sees it: images of each source,
+/// histograms of events. Blocks.
 Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& stream,
                       const BatchView& batch, std::uint64_t step);
 

@@ -30,14 +30,14 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Have another size in a run that is resumed with another log_every, and may.
+/// State blocks whose size depends on log_every, which may change on resume.
 const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
 
 }  // namespace
 
 class Trainer::Impl {
  public:
-  /// `training`: in place of what the configuration opens.
+  /// `training` replaces the sources that the configuration opens.
   Impl(RunConfig config, std::optional<Mixture> training, TrainObserver& observer,
        TrainerOptions options);
 
@@ -54,13 +54,13 @@ class Trainer::Impl {
   std::uint64_t step = 0;
 
  private:
-  // How a run begins.
+  // Start.
   void commit_memory();
   void set_weights();
   void resume(const fs::path& checkpoint);
   void describe_plan();
 
-  // How it goes on.
+  // Progress.
   RunStatus train_and_evaluate();
   void train_loop();
   void advance();
@@ -72,7 +72,7 @@ class Trainer::Impl {
   bool has_checkpoint_of_this_step() const;
   void save_preview();
 
-  // How it fails.
+  // Failure.
   [[noreturn]] void fail_nonfinite(std::uint64_t at) const;
   [[noreturn]] void fail_data(const Error& error);
   void require_finite();
@@ -97,19 +97,20 @@ class Trainer::Impl {
   MetricsWindows windows_;
   StepRunner runner_;
   CeilingWindows ceiling_;
-  std::optional<RunFolder> folder_;  ///< none: nothing is written
+  std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
 
   std::vector<double> rates_;
-  std::uint64_t first_step_ = 0;            ///< of this process
-  Clock::time_point began_ = Clock::now();  ///< run()
-  double other_seconds_ = 0;                ///< of run(): evaluation, checkpoints, the ceiling
+  std::uint64_t first_step_ = 0;            ///< first step of this process
+  Clock::time_point began_ = Clock::now();  ///< start of run()
+  double other_seconds_ = 0;                ///< spent by run() on evaluation, checkpoints and the
+                                            ///< ceiling
   Clock::time_point checkpointed_ = Clock::now();
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
 };
 
 // ---------------------------------------------------------------------------------------------
-// How a run begins
+// Start
 
 Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, TrainObserver& observer,
                     TrainerOptions options)
@@ -132,7 +133,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
           {config.train.batch, log_every(), options_.ceiling_share, config.train.graph},
           [this](Stream& stream) { step_.enqueue_resident(stream); }, memory_) {
   commit_memory();
-  // Before the run's own checkpoint is read: another process could be replacing it.
+  // Locked before reading its checkpoint, which another process could be replacing.
   if (options_.write_files) folder_.emplace(config);
   for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
     plan.notes.push_back(std::move(overlap));
@@ -167,7 +168,8 @@ void Trainer::Impl::set_weights() {
     const TransferReport transfer =
         transfer_weights(find_model_file(config.init.from), config.init.head, task_.heads(),
                          task_.parameters(), stream_);
-    plan.notes.push_back(fmt::format("weights of {}: {}", config.init.from, transfer.to_string()));
+    plan.notes.push_back(
+        fmt::format("weights from {}: {}", config.init.from, transfer.to_string()));
   }
   first_step_ = step;
 }
@@ -178,7 +180,7 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
   require_same_data(resumed.samples, mixture_, checkpoint);
   if (resumed.steps != steps() && !mixture_.same_assignment(resumed.steps, resumed.step))
     refuse_longer_run(checkpoint, resumed.steps, steps(),
-                      "which source filled which slot followed from its length");
+                      "the assignment of batch slots to sources depends on the number of steps");
   step = resumed.step;
   if (resumed.steps != steps())
     plan.notes.push_back(
@@ -194,7 +196,7 @@ void Trainer::Impl::describe_plan() {
       plan.notes.push_back(std::move(line));
     if (!folder_->locked())
       plan.notes.push_back(
-          fmt::format("the file system of {} has no locks: start no second run there",
+          fmt::format("the file system of {} has no locks: do not start a second run there",
                       folder_->path().string()));
   }
   plan.device = summarise_device(device_, config.threads);
@@ -219,7 +221,7 @@ void Trainer::Impl::describe_plan() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// How it goes on
+// Progress
 
 FinishReport Trainer::Impl::run() {
   began_ = Clock::now();
@@ -249,7 +251,7 @@ FinishReport Trainer::Impl::run() {
 
 RunStatus Trainer::Impl::train_and_evaluate() {
   try {
-    // That of the step where a process goes on is recorded, unless the signal ended it, too.
+    // The evaluation at the resumed step is usually recorded; repeat it if a signal interrupted it.
     if (folder_ && step > 0 && step == first_step_ && evaluates_here()) {
       last_evaluation_ = evaluation_at(folder_->path(), step);
       if (!last_evaluation_) evaluate();
@@ -258,7 +260,7 @@ RunStatus Trainer::Impl::train_and_evaluate() {
     if (step < steps()) return RunStatus::interrupted;
     if (evaluates_here() && !(last_evaluation_ && last_evaluation_->step == step)) evaluate();
     return RunStatus::finished;
-  } catch (const Interrupted&) {  // an evaluation: its step is done
+  } catch (const Interrupted&) {  // by an evaluation; its step is complete
     return RunStatus::interrupted;
   }
 }
@@ -285,12 +287,12 @@ void Trainer::Impl::train_loop() {
 
 void Trainer::Impl::measure_ceiling() {
   const auto begin = Clock::now();
-  windows_.flush(stream_);  // what follows writes to the ring, too
+  windows_.flush(stream_);  // the measurement also writes to the ring
   ceiling_.measure(stream_, step);
   not_trained_since(begin);
 }
 
-/// Something other than steps took time: all clocks begin anew.
+/// Excludes the time since `begin`, not spent on steps: all clocks start again.
 void Trainer::Impl::not_trained_since(Clock::time_point begin) {
   other_seconds_ += seconds_since(begin);
   windows_.interrupt(stream_, step);
@@ -298,7 +300,7 @@ void Trainer::Impl::not_trained_since(Clock::time_point begin) {
 }
 
 bool Trainer::Impl::checkpoint_due() const {
-  if (step == steps()) return false;  // run() writes the last one
+  if (step == steps()) return false;  // run() writes the last checkpoint
   const auto every = static_cast<std::uint64_t>(config.train.checkpoint_every);
   return every > 0 ? step % every == 0
                    : seconds_since(checkpointed_) >= options_.checkpoint_seconds;
@@ -389,9 +391,10 @@ CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
   } catch (const Error& error) {
     const std::optional<fs::path> newest = store.newest();
     fail(error.kind(),
-         {fmt::format("step {}: the checkpoint could not be written: {}", step, error.what()), "",
-          fmt::format("make room and run again; the newest complete checkpoint is {}",
-                      newest ? newest->string() : "none")});
+         {fmt::format("step {}: cannot write the checkpoint: {}", step, error.what()), "",
+          fmt::format("free disk space and run again; {}",
+                      newest ? "the newest complete checkpoint is " + newest->string()
+                             : "no complete checkpoint exists yet")});
   }
 }
 
@@ -408,27 +411,26 @@ std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// How it fails
+// Failure
 
 void Trainer::Impl::fail_nonfinite(std::uint64_t at) const {
   const std::optional<fs::path> good =
       folder_ ? folder_->checkpoints().newest() : std::optional<fs::path>();
-  fail(
-      ErrorKind::runtime,
-      {fmt::format("step {}: the loss or the gradient is not finite", at),
-       "its update was skipped, and training cannot go on from there",
-       fmt::format("lower optimizer.lr, lengthen optimizer.warmup or set train.clip; the last good "
-                   "checkpoint is {}",
-                   good ? good->string() : "none")});
+  fail(ErrorKind::runtime,
+       {fmt::format("step {}: the loss or the gradient is not finite", at),
+        "its update was skipped, and training cannot continue",
+        fmt::format(
+            "lower optimizer.lr, lengthen optimizer.warmup or set train.clip; {}",
+            good ? "the last good checkpoint is " + good->string() : "no checkpoint exists yet")});
 }
 
-/// From a handler: a file that turns out to be damaged does not cost what was learnt before it.
+/// Called from a handler: saves the progress if a file turns out to be damaged.
 void Trainer::Impl::fail_data(const Error& error) {
   if (error.kind() != ErrorKind::data) throw;
   std::string kept;
   if (folder_ && folder_->metrics() != nullptr && step > first_step_) {
     if (!has_checkpoint_of_this_step()) checkpoint();
-    kept = fmt::format("what was learnt is kept in {}; the same command goes on from there",
+    kept = fmt::format("the progress is saved in {}; the same command resumes from there",
                        folder_->checkpoints().path_of(step).string());
   }
   fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});
@@ -443,7 +445,7 @@ void Trainer::Impl::require_finite() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Measuring
+// Measurement
 
 MeasuredRates Trainer::Impl::measure(double seconds) {
   train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps + 1));

@@ -1,5 +1,5 @@
-// A training run from start to end: plans all memory, runs the step, evaluates, checkpoints and
-// reports. Host only.
+// A training run from start to end: plans all memory, runs the steps, evaluates, writes checkpoints
+// and reports. Host only.
 #pragma once
 
 #include "kernels/runtime/step_graph.h"
@@ -18,55 +18,55 @@ namespace wellspring {
 
 struct TrainerOptions {
   ResumeChoice resume;
-  /// false: no run folder, no checkpoints, no metrics; for measuring and for tests.
+  /// false: no run folder, checkpoints or metrics; for benchmarks and tests.
   bool write_files = true;
-  /// Between checkpoints where train.checkpoint_every is 0.
+  /// Seconds between checkpoints if train.checkpoint_every is 0.
   double checkpoint_seconds = 600;
-  /// How much of the training's time may go into measuring its ceiling (ceiling_affordable); 0: it
-  /// is not measured.
+  /// Largest share of the training time spent on measuring the ceiling (ceiling_affordable); 0: not
+  /// measured.
   double ceiling_share = 0.02;
 };
 
 class Trainer {
  public:
-  /// Opens the data, plans the network, reserves and commits all memory, loads what is resident
-  /// and sets the weights: from a checkpoint, from another run, or anew. Keeps the run folder to
-  /// itself while it lives. Errors: config, data, device (the memory table where it does not fit),
-  /// runtime where another process trains into the folder; Interrupted where a signal came while
-  /// data were read.
+  /// Opens the data, plans the network, reserves and commits all memory, loads resident data and
+  /// sets the weights: from a checkpoint, from another run or newly initialised. Locks the run
+  /// folder for its lifetime. Errors: config; data; device (with the memory table if the plan does
+  /// not fit); runtime if another process trains in the folder; Interrupted if a signal arrives
+  /// while data are read.
   Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
-  /// The same with sources of the caller's own making. `training` holds them under the names and in
-  /// the order of the configuration, which still says all the rest.
+  /// The same with the caller's sources: `training` holds them with the names and the order of the
+  /// configuration, which still provides everything else.
   Trainer(RunConfig config, Mixture training, TrainObserver& observer, TrainerOptions options = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the last step, or until interrupt_requested(), which also ends an evaluation between
-  /// two batches. Errors: runtime when a checkpoint cannot be written, which is tried before the
-  /// first step, loss or gradient is not finite, or graph and eager steps differ.
+  /// two batches. Errors (runtime): a checkpoint cannot be written (tried before the first step),
+  /// the loss or gradient is not finite, or graph and eager steps differ.
   FinishReport run();
   /// Trains until step `last` and waits; for tests and embedding programs.
   void train_until(std::uint64_t last);
   std::uint64_t step() const;
 
-  /// Evaluates the held-out sources with the current weights. No effect on the run.
+  /// Evaluates the current weights on the held-out sources. Does not affect the run.
   EvaluationReport evaluate();
-  /// Writes a checkpoint of this moment under the run folder.
+  /// Writes a checkpoint of the current step to the run folder.
   CheckpointReport checkpoint();
 
-  /// Rate of the whole step beside that of the same step without its data part, on the batch that
-  /// lies in memory: what the whole step could reach if data were free. In pairs of windows, one of
-  /// each, for about so many seconds; at least kFewestForInterval pairs. The run goes on meanwhile,
-  /// beyond its last step if need be; its state is what the whole steps made it. Error
-  /// (std::logic_error) where CeilingWindows::plan has an objection.
+  /// Measures the rate of the whole step and of the same step without its data part, on the batch
+  /// in memory: the rate that the step could reach if data were free. Runs pairs of windows, one of
+  /// each kind, for about `seconds` and at least kFewestForInterval pairs. Training continues
+  /// meanwhile, beyond the last step if necessary; only whole steps change the state. Error
+  /// (std::logic_error) if CeilingWindows::plan has an objection.
   MeasuredRates measure(double seconds);
 
   const RunConfig& config() const;
   const PlanReport& plan() const;
-  /// Nodes of the recorded step; empty until it is recorded.
+  /// Nodes of the recorded step; empty before it is recorded.
   const GraphCensus& census() const;
-  /// All state that is stored (MemoryPlan::state), as bytes: what a resumed run must have equal.
+  /// All stored state (MemoryPlan::state) as bytes; a resumed run must have equal bytes.
   std::vector<std::uint8_t> state_bytes();
 
  private:

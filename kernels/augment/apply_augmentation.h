@@ -1,5 +1,5 @@
-// The one place where a sample's augmentation is applied: which source point each output pixel
-// shows, and what becomes of its colour. Host and device.
+// Applies a sample's augmentation: the source point of each output pixel, and its colour. Called by
+// emission and its passes; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -10,7 +10,7 @@
 
 namespace wellspring::detail {
 
-/// Where the N pixels from (x, y) on, in output pixels, are looked up.
+/// Source coordinates of the N output pixels from (x, y) on.
 template <int N>
 WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile, int x, int y) {
   PixelRun<N> run;
@@ -39,8 +39,8 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile,
   return run;
 }
 
-/// What the emission pass does to the colours of the N pixels from (x, y) on: everything, or what
-/// comes in front of the passes behind it.
+/// Applies the colour operations of the emission pass to the N pixels from (x, y) on: all of them,
+/// or those before the later passes.
 template <int N>
 WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, ColourRun<N>& colour) {
   apply_colour(view, 0, view.colour_at_emission, colour.r, colour.g, colour.b);
@@ -49,7 +49,7 @@ WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, Colour
   erase_box(view, x, y, colour.r, colour.g, colour.b);
 }
 
-/// Whether that is normalisation alone, of pixels of row y.
+/// True if only normalisation applies to the pixels of row y.
 WS_INLINE bool only_normalises(const Augmentation& view, int y) {
   return view.colour_at_emission == 0 && !view.unfinished &&
          (y < view.erase_y0 || y >= view.erase_y1);

@@ -1,8 +1,8 @@
-// The random words of augmentation and the list of colour steps that are drawn from them. Used by
-// what draws an augmentation; host and device.
+// Random words of the augmentation, and the list of colour steps drawn from them. Called by the
+// draw of an augmentation; host and device.
 //
-// Random words come from (seed, ordinal, view, operation, draw): an operation keeps its words
-// whatever else the list holds and wherever it stands in it.
+// Random words are keyed by (seed, ordinal, view, operation, draw): an operation keeps its words
+// whatever the other entries of the list and its position are.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -14,8 +14,8 @@
 
 namespace wellspring {
 
-/// The random words of one operation on one sample, one after another. The first one decides
-/// whether it happens at all.
+/// The random words of one operation on one sample, in sequence. The first one decides whether the
+/// operation is applied.
 class AugmentRng {
  public:
   WS_INLINE AugmentRng(SampleRng rng, AugmentOp op, std::uint32_t view)
@@ -29,12 +29,12 @@ class AugmentRng {
   }
   WS_INLINE float uniform() { return unit_float(next()); }
   WS_INLINE float uniform(float low, float high) { return math::lerp(low, high, uniform()); }
-  /// Uniform among the whole numbers 0 ... most.
+  /// Uniform integer in 0 ... most, as a float.
   WS_INLINE float whole(float most) {
     return static_cast<float>(
         static_cast<std::int32_t>(below(next(), static_cast<std::uint32_t>(most) + 1u)));
   }
-  /// Whether the operation happens; to be asked first.
+  /// True if the operation is applied. Call this first.
   WS_INLINE bool happens(const AugmentStep& step) { return uniform() < step.probability; }
   WS_INLINE void key(std::uint32_t (&words)[2]) {
     words[0] = next();
@@ -50,12 +50,12 @@ class AugmentRng {
 
 namespace detail {
 
-/// The drawn colour steps of a sample, one after another.
+/// Collects the drawn colour steps of a sample, in order.
 class ColourList {
  public:
   WS_INLINE explicit ColourList(Augmentation& a) : a_(a) {}
 
-  /// Leaves out what would change nothing.
+  /// Skips operations without effect.
   WS_INLINE void add(AugmentOp op, float value) {
     const bool factor = op == AugmentOp::brightness || op == AugmentOp::contrast ||
                         op == AugmentOp::contrast_about_mean || op == AugmentOp::saturation ||
@@ -64,11 +64,11 @@ class ColourList {
                       (op == AugmentOp::posterise && value >= 256) ||
                       (op == AugmentOp::noise && value == 0);
     if (idle) return;
-    if (takes_a_pass(op) && first_whole_ < 0) first_whole_ = count_;
+    if (needs_pass(op) && first_whole_ < 0) first_whole_ = count_;
     a_.colour[count_] = {op, value};
     ++count_;
   }
-  /// The blur stands here.
+  /// Marks the position of the blur in the list.
   WS_INLINE void mark_blur() { before_blur_ = count_; }
   WS_INLINE void finish() const {
     a_.colour_count = count_;
@@ -81,7 +81,7 @@ class ColourList {
   int count_ = 0, before_blur_ = 0, first_whole_ = -1;
 };
 
-/// Levels of a value of which so many bits are kept.
+/// Number of levels of a value with this many bits.
 WS_INLINE float levels_of(float bits) {
   return static_cast<float>(1 << static_cast<int>(bits));
 }

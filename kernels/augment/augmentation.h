@@ -1,5 +1,5 @@
-// Augmentation: how one sample is looked at. A plan (what may happen, made once by the planner in
-// augmentation_ops.h) and what was drawn from it for one sample by draw_augmentation.h: a
+// Augmentation: the view of one sample. A plan (possible operations, made once by the planner in
+// augmentation_plan.cpp) and the result drawn from it for one sample by augmentation_draw.h: a
 // homography from output pixels to source pixels, colour steps in order, normalisation, a box to
 // erase, a blur. Plain data, for host and device.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// Every operation there is. The numbers key random words: they are never given to another one.
+/// All operations. The numbers key random words, so they are never reused.
 enum class AugmentOp : std::uint8_t {
   none = 0,
   crop_resize = 1,
@@ -35,56 +35,55 @@ enum class AugmentOp : std::uint8_t {
   equalise = 24,
   sharpen = 25,
   noise = 26,
-  contrast_about_mean = 27,  ///< of drawn steps alone: a `contrast` about the mean of the image
+  contrast_about_mean = 27,  ///< only in drawn steps: `contrast` about the image mean
   blur = 32,
   erase = 40,
   erase_box = 41,
   rand_augment = 48,
 };
 
-/// Whether a colour operation takes the pass over whole images: it needs neighbours or the whole
-/// image, or, as noise, code that would be long in the kernel of every generator.
-WS_INLINE constexpr bool takes_a_pass(AugmentOp op) {
+/// True if a colour operation runs in the whole-image pass: it needs neighbours or the whole image,
+/// or, like noise, its code would be long in every generator's kernel.
+WS_INLINE constexpr bool needs_pass(AugmentOp op) {
   return op == AugmentOp::autocontrast || op == AugmentOp::equalise || op == AugmentOp::sharpen ||
          op == AugmentOp::contrast_about_mean || op == AugmentOp::noise;
 }
 
-/// What a stored image shows beyond its border. Formulas extend as they see fit.
+/// The values of a stored image beyond its border. Generators extend their own formulas.
 enum class Padding : std::uint8_t {
   zero,  ///< black
   edge,  ///< the nearest pixel of the border, repeated
 };
 
-/// How stored images are read between their pixels.
+/// Interpolation of stored images between pixel centres.
 enum class Interpolation : std::uint8_t { bilinear, bicubic };
 
 inline constexpr int kMostGeometrySteps = 9;
 inline constexpr int kMostColourSteps = 12;
 inline constexpr int kMostRandOperations = 4;
-/// Of one sample: those of a list, and of the operations that stand for several.
+/// Most colour steps per sample: a list, with rand_augment replaced by its operations.
 inline constexpr int kMostDrawnColours = kMostColourSteps - 1 + kMostRandOperations;
 
-/// One operation of a plan. `value` is, by operation:
+/// One operation of a plan. The meaning of `value` depends on the operation:
 ///
-///     crop_resize  share of the area, from and to; logarithm of the ratio, from and to
-///     shift        whole source pixels, either way, along x and along y
-///     zoom         smallest scale, logarithm of largest over smallest
+///     crop_resize  range of the share of the area; range of the log of the ratio
+///     shift        largest shift in whole source pixels, along x and along y
+///     zoom         smallest scale; log of largest over smallest
 ///     rotate       largest rotation, turns
-///     perspective  whole source pixels by which a corner moves at most, along x and along y
-///     affine       largest rotation, turns; largest shift along x and y, source pixels; smallest
-///     and
-///                  largest scale; largest shear along x and y, turns
-///     brightness, contrast, saturation   least and largest factor; of contrast, 1 about the mean
+///     perspective  largest shift of a corner in whole source pixels, along x and along y
+///     affine       largest rotation, turns; largest shift along x and y, source pixels; range
+///                  of the scale; largest shear along x and y, turns
+///     brightness, contrast, saturation   range of the factor; contrast: 1 if about the mean
 ///     hue          largest shift, turns of the colour circle
 ///     solarise     threshold
-///     posterise    bits that are kept
+///     posterise    bits to keep
 ///     sharpen      factor
 ///     noise        standard deviation
-///     blur         standard deviation, from and to, pixels
+///     blur         range of the standard deviation, pixels
 ///     erase        side, pixels
-///     erase_box    share of the area, from and to; logarithm of the ratio, from and to; 1: filled
-///                  with noise
-///     rand_augment how many operations; magnitude, of 30; its standard deviation
+///     erase_box    range of the share of the area; range of the log of the ratio; 1: fill with
+///                  noise
+///     rand_augment number of operations; magnitude, of 30; its standard deviation
 struct AugmentStep {
   AugmentOp op = AugmentOp::none;
   float probability = 0;
@@ -97,25 +96,26 @@ WS_INLINE constexpr FrameSize frame_of(SampleShape shape) {
   return {shape.width, shape.height};
 }
 
-/// What may happen to the samples of a source. The default does nothing, to images of any size.
+/// The possible augmentations of a source's samples. The default does nothing, for images of any
+/// size.
 struct AugmentationPlan {
-  FrameSize source, out;  ///< of what is looked at, and of what is made; 0: of any size
+  FrameSize source, out;  ///< size of the source image and of the output; 0: any
   AugmentStep geometry[kMostGeometrySteps];
   AugmentStep colour[kMostColourSteps];
   std::int32_t geometry_count = 0;
   std::int32_t colour_count = 0;
   std::int32_t colour_before_blur = 0;
-  AugmentStep blur, erase;       ///< op none where not in the list
-  std::int32_t blur_radius = 0;  ///< pixels on each side that take part
-  bool whole_images = false;     ///< some operation takes the pass over whole images
+  AugmentStep blur, erase;       ///< AugmentOp::none if not in the list
+  std::int32_t blur_radius = 0;  ///< pixels on each side
+  bool whole_images = false;     ///< an operation needs the whole-image pass
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
-  std::uint32_t view = 0;        ///< which of several looks at the same samples, below 2^16
+  std::uint32_t view = 0;        ///< index of the view of a sample, below 2^16
   float mean[3] = {0, 0, 0};     ///< subtracted, per channel, in units of [0, 1] intensity
-  float inv_std[3] = {1, 1, 1};  ///< multiplied after
+  float inv_std[3] = {1, 1, 1};  ///< then multiplied, per channel
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
-  /// Whether passes follow the emission.
+  /// True if passes follow emission.
   WS_INLINE bool goes_on() const { return blurs() || whole_images; }
   friend bool operator==(const AugmentationPlan&, const AugmentationPlan&) = default;
 };
@@ -137,23 +137,24 @@ struct Augmentation {
   float w_x = 0, w_y = 0, w = 1;
   float footprint = 1;      ///< side of an output pixel in source pixels, at the centre: edges are
                             ///< anti-aliased over it
-  bool projective = false;  ///< w matters
-  bool unfinished = false;  ///< the list goes on behind the emission pass
-  bool on_grid = true;      ///< pixel centres map to pixel centres by flips and whole-pixel shifts
+  bool projective = false;  ///< w is not (0, 0, 1)
+  bool unfinished = false;  ///< the list continues after the emission pass
+  bool on_grid = true;      ///< flips and whole-pixel shifts only: pixel centres map to pixel
+                            ///< centres
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
-  bool erase_noise = false;  ///< the box is filled with noise instead of the mean
+  bool erase_noise = false;  ///< fill the box with noise instead of the mean
   std::int32_t colour_count = 0;
-  std::int32_t colour_at_emission = 0;  ///< how many the emission pass applies: up to the first
-                                        ///< that needs the whole image, or to the blur
+  std::int32_t colour_at_emission = 0;  ///< number of steps applied at emission: up to the blur or
+                                        ///< the first that needs the whole image
   std::int32_t colour_before_blur = 0;
   ColourStep colour[kMostDrawnColours];
   float gain[3] = {1, 1, 1};  ///< normalisation: out = gain * colour + bias
   float bias[3] = {0, 0, 0};
-  std::int32_t erase_x0 = 0, erase_y0 = 0, erase_x1 = 0, erase_y1 = 0;  ///< ends excluded
-  float blur_sigma = 0;                                                 ///< pixels; 0: none
+  std::int32_t erase_x0 = 0, erase_y0 = 0, erase_x1 = 0, erase_y1 = 0;  ///< end exclusive
+  float blur_sigma = 0;                                                 ///< pixels; 0: no blur
   std::uint32_t noise_key[2] = {0, 0},
-                erase_key[2] = {0, 0};  ///< of normal numbers, pixel by pixel
+                erase_key[2] = {0, 0};  ///< key of the normal numbers per pixel
 
   /// Source coordinates of the output point (x, y). Exact for flips and whole-pixel shifts.
   WS_INLINE float source_x(float x, float y) const {
@@ -166,8 +167,8 @@ struct Augmentation {
     const float along = math::fma(m10, dx, math::fma(m11, dy, origin_y));
     return projective ? along / depth(dx, dy) : along;
   }
-  /// The third homogeneous coordinate. What lies behind the horizon is put far away in front of it;
-  /// within a quadrilateral of the largest distortion the depth stays above twice the least.
+  /// The third homogeneous coordinate. Points beyond the horizon map to a far point before it;
+  /// within a quadrilateral of the largest distortion the depth stays above twice the minimum.
   WS_INLINE float depth(float dx, float dy) const {
     return math::max(math::fma(w_x, dx, math::fma(w_y, dy, w)), kLeastDepth);
   }
@@ -175,13 +176,14 @@ struct Augmentation {
   static constexpr float kLeastDepth = 0x1p-12f;
 };
 
-/// A box of source coordinates.
+/// A box in source coordinates.
 struct SourceBox {
   float x0, y0, x1, y1;
 };
 
-/// Bounds what is looked up by the output rectangle [x, x + width] x [y, y + height]: the box of
-/// its four corners, since straight lines stay straight; everything where it reaches the horizon.
+/// Bounds the source points of the output rectangle [x, x + width] x [y, y + height]: the box
+/// around its four mapped corners, since straight lines stay straight; unbounded if it reaches the
+/// horizon.
 WS_INLINE SourceBox source_box(const Augmentation& a, float x, float y, float width, float height) {
   SourceBox box = {math::kInfinity, math::kInfinity, -math::kInfinity, -math::kInfinity};
   bool horizon = false;

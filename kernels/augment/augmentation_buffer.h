@@ -1,5 +1,5 @@
-// The augmentation of every row of a batch, drawn once for the passes behind emission: the words
-// are those of emission, and so are the draws. Host and device.
+// The augmentation of every row of a batch, drawn once for the passes after emission, with the same
+// random words as emission. Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -12,7 +12,7 @@
 
 namespace wellspring {
 
-/// Map functor: a row's augmentation.
+/// Map functor: draws a row's augmentation.
 struct DrawAugmentations {
   AugmentationPlan plan;
   const Slot* slots;

@@ -1,4 +1,4 @@
-// What a configuration says about augmentation: reading, writing, and what is refused of a list.
+// Reads, checks and writes the augmentation settings of a configuration.
 #include "kernels/augment/augmentation_config.h"
 
 #include "core/error.h"
@@ -10,7 +10,7 @@
 namespace wellspring {
 namespace {
 
-/// "augment.zoom", with the place of the operation in front where there is one.
+/// "augment.zoom", preceded by the operation's location in the file, if it has one.
 std::string where(const AugmentSetting& setting) {
   return setting.place.prefix() + "augment." + augmentation_entry(setting.op).name;
 }
@@ -20,12 +20,12 @@ void expect_range(const AugmentSetting& setting, const char* name,
   if (range.size() != 2) {
     fail(ErrorKind::config,
          {fmt::format("{}.{} has {}", where(setting), name, counted(range.size(), "value")),
-          "it is drawn between two", "give [from, to]"});
+          "it is a range", "give [from, to]"});
   }
   if (range[0] > range[1]) {
-    fail(ErrorKind::config, {fmt::format("{}.{} begins at {} and ends at {}", where(setting), name,
-                                         range[0], range[1]),
-                             "it is drawn between the two", "give the smaller one first"});
+    fail(ErrorKind::config, {fmt::format("{}.{}: the range begins at {} and ends at {}",
+                                         where(setting), name, range[0], range[1]),
+                             "the lower limit exceeds the upper one", "swap the two"});
   }
 }
 
@@ -34,7 +34,7 @@ void expect_axes(const AugmentSetting& setting, const char* name,
   if (values.size() == 2) return;
   fail(ErrorKind::config,
        {fmt::format("{}.{} has {}", where(setting), name, counted(values.size(), "value")),
-        "there is one for each axis", "give [along x, along y]"});
+        "it needs one value per axis", "give [x, y]"});
 }
 
 void check_setting(const AugmentSetting& setting) {
@@ -52,35 +52,36 @@ void check_setting(const AugmentSetting& setting) {
     expect_range(setting, "sigma", p.sigma);
     if (p.kernel != 0 && p.kernel % 2 == 0) {
       fail(ErrorKind::config, {fmt::format("{}.kernel = {} is even", where(setting), p.kernel),
-                               "a kernel has a pixel in its middle", "give an odd number, or 0"});
+                               "a kernel has a central pixel", "give an odd number, or 0"});
     }
   }
 }
 
-/// What an operation of a later stage says to one of an earlier stage behind it. Pointwise colours
-/// may stand anywhere in front of the erased box.
+/// Refuses an operation of a later stage before one of an earlier stage. Pointwise colours may
+/// stand anywhere before the erased box.
 void expect_order(const AugmentSetting& before, const AugmentSetting& setting) {
   const AugmentStage first = stage_of(before), second = stage_of(setting);
   const bool pointwise = first == AugmentStage::colour || second == AugmentStage::colour;
   if (first == AugmentStage::erase ? second == first : (pointwise || first <= second)) return;
-  const char* why = "what is moved is read once, before its neighbours are known";
+  const char* why =
+      "geometry is applied when pixels are read, before operations that need neighbours";
   if (first == AugmentStage::erase) {
-    why = "what is erased is filled last, with what the network sees";
+    why = "the box is erased last";
   } else if (second == AugmentStage::whole) {
-    why = "the blur ends the passes over an image";
+    why = "the blur is the last pass over whole images";
   }
   const std::string &name = augmentation_entry(setting.op).name,
                     &other = augmentation_entry(before.op).name;
-  fail(ErrorKind::config, {fmt::format("{} stands behind {}", where(setting), other), why,
-                           fmt::format("move {} in front of {}", name, other)});
+  fail(ErrorKind::config, {fmt::format("{} comes after {}", where(setting), other), why,
+                           fmt::format("move {} before {}", name, other)});
 }
 
-/// One box is erased.
+/// Only one box may be erased.
 void expect_one_erasure(const AugmentSetting& before, const AugmentSetting& setting) {
   if (stage_of(before) != AugmentStage::erase || stage_of(setting) != AugmentStage::erase) return;
-  fail(ErrorKind::config,
-       {fmt::format("{} beside {}", where(setting), augmentation_entry(before.op).name),
-        "one box of a sample is erased", "remove one of the two"});
+  fail(ErrorKind::config, {fmt::format("{} is used together with {}", where(setting),
+                                       augmentation_entry(before.op).name),
+                           "only one box per sample is erased", "remove one of the two"});
 }
 
 double channel(const std::vector<double>& values, std::size_t c, const char* name,
@@ -89,15 +90,15 @@ double channel(const std::vector<double>& values, std::size_t c, const char* nam
   if (values.size() == 3) return values[c];
   fail(ErrorKind::config,
        {fmt::format("{}normalise.{} has {}", place.prefix(), name, counted(values.size(), "value")),
-        "images have one or three channels", "give one value, or three"});
+        "images have one or three channels", "give one value or three"});
 }
 
-/// Operations on several samples, which people know as augmentations.
+/// Refuses mixup and cutmix, which mix several samples.
 void expect_no_mixing(const std::string& name, const ConfigLocation& place) {
   if (name != "mixup" && name != "cutmix") return;
   fail(ErrorKind::config,
-       {fmt::format("{}augment: {} mixes samples with each other", place.prefix(), name),
-        "augment says what is done to each by itself",
+       {fmt::format("{}augment: {} mixes samples", place.prefix(), name),
+        "augment lists operations on single samples",
         fmt::format("write mix: {{{}: 1}} under data; see describe config", name)});
 }
 
@@ -118,11 +119,11 @@ AugmentSetting read_operation(const ConfigNode& element) {
             name_advice(name.value, names)});
     const AugmentEntry& entry = augmentation_entry(setting.op);
     setting.params = entry.defaults;
-    entry.table.read(std::vector<ParamSetting>{}, element.place());  // what must be given
+    entry.table.read(std::vector<ParamSetting>{}, element.place());  // required parameters
     return setting;
   }
   if (element.kind() != ConfigKind::map)
-    element.refuse("this is no operation", "an operation is a name, or a name and its parameters",
+    element.refuse("not an operation", "an operation is a name, or a name with its parameters",
                    "write flip_x: 0.5");
   for (const std::string& key : element.keys()) expect_no_mixing(key, element.place());
   const AugmentEntry* found = nullptr;
@@ -130,11 +131,11 @@ AugmentSetting read_operation(const ConfigNode& element) {
     if (!element.has(entry.name)) continue;
     if (found != nullptr)
       element.refuse(fmt::format("{} and {} in one element", found->name, entry.name),
-                     "the list is the order in which they are applied",
-                     "begin a line of its own for each, with a dash");
+                     "the list order is the order of application",
+                     "write each on its own line, with a dash");
     found = &entry;
   }
-  if (found == nullptr) element.finish();  // names what is nearest to the key that stands there
+  if (found == nullptr) element.finish();  // reports the closest name
   if (found == nullptr) element.refuse("this element is empty", "", "write flip_x: 0.5");
   setting.op = found->op;
   setting.params = found->defaults;
@@ -145,7 +146,7 @@ AugmentSetting read_operation(const ConfigNode& element) {
     return setting;
   }
   element.finish();
-  // The value alone: as if it stood under the main parameter's name.
+  // A single value sets the main parameter.
   for (const ParamSetting& value : element.settings())
     found->table.set(setting.params, found->main, value.value, value.place);
   return setting;
@@ -167,8 +168,8 @@ Augmentations Augmentations::without_list() const {
 
 void read_augmentations(const ConfigNode& node, Augmentations& values) {
   if (node.stands("view"))
-    node.at("view").refuse("`view` is now a list of operations",
-                           "what is done to a sample has an order",
+    node.at("view").refuse("`view` was replaced by a list of operations",
+                           "the order of the operations matters",
                            "write augment: [flip_x: 0.5, shift: 0.125] and "
                            "normalise: {mean: [0.5], std: [0.25]}; see describe augment");
   if (node.has("augment")) {
@@ -204,8 +205,8 @@ void check_augmentations(const Augmentations& values) {
     check_setting(setting);
     for (std::size_t j = 0; j < i; ++j) {
       if (values.list[j].op == setting.op) {
-        fail(ErrorKind::config, {fmt::format("{} a second time", where(setting)),
-                                 "random numbers belong to an operation by its name",
+        fail(ErrorKind::config, {fmt::format("{} is listed twice", where(setting)),
+                                 "the random numbers of an operation are keyed by its name",
                                  "widen the range of the first one"});
       }
       expect_order(values.list[j], setting);

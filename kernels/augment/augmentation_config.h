@@ -1,11 +1,11 @@
-// The table of augmentation operations, what a configuration says about them, and the planner that
-// makes an AugmentationPlan of it. For configuration readers, sources and the command line; host
-// only.
+// The table of augmentation operations, their settings in a configuration, and the planner that
+// makes an AugmentationPlan from them. For configuration readers, sources and the command line;
+// host only.
 //
 //     augment:
 //       - crop_resize: {scale: [0.08, 1], ratio: [0.75, 1.3333]}
-//       - flip_x: 0.5              one value: the operation's main parameter
-//       - grey                     nothing: its defaults
+//       - flip_x: 0.5              a single value sets the main parameter
+//       - grey                     default parameters
 //     normalise: {mean: [0.5], std: [0.25]}
 #pragma once
 
@@ -21,12 +21,12 @@
 
 namespace wellspring {
 
-/// What contrast leaves as it is.
+/// The fixed point of contrast.
 enum class ContrastCentre : std::uint8_t {
-  middle,  ///< 0.5: in the same pass as everything else
-  mean,    ///< that of the image, as torchvision has it: another pass
+  middle,  ///< 0.5: needs no extra pass
+  mean,    ///< the image mean, as in torchvision: needs another pass
 };
-/// What an erased box is filled with, after normalisation.
+/// The fill of an erased box, after normalisation.
 enum class ErasedFill : std::uint8_t { mean, noise };
 
 /// The parameters of all operations; each reads its own. Ranges are [from, to].
@@ -54,46 +54,45 @@ struct AugmentParams {
   double magnitude = 9;
 };
 
-/// What an operation needs, and with it its place in the list: geometry and colour in any order,
-/// colours that take a pass over whole images behind all geometry; then, or between pointwise
-/// colours, neighbours; then erase.
+/// The stage of an operation, which determines its place in the list: geometry and pointwise
+/// colours in any order, whole-image colours after all geometry; then neighbours (possibly between
+/// pointwise colours); then erase.
 enum class AugmentStage : std::uint8_t { geometry, colour, whole, neighbours, erase };
 
-/// One row of the table of operations.
+/// A row of the table of operations.
 struct AugmentEntry {
   AugmentOp op = AugmentOp::none;
   std::string name;
   AugmentStage stage = AugmentStage::geometry;
-  std::string main;     ///< the parameter that a single value sets
+  std::string main;     ///< the parameter set by a single value
   std::string summary;  ///< one line
-  std::string source;   ///< where its law comes from
+  std::string source;   ///< reference of its definition
   ParamTable<AugmentParams> table;
   AugmentParams defaults;
 
-  /// Its parameters, with its own defaults.
+  /// The parameters, with this operation's defaults.
   std::vector<ParamRow> rows() const;
 };
 
-/// All operations, in the order in which they are documented.
+/// All operations, in the order of the documentation.
 const std::vector<AugmentEntry>& augmentation_table();
 const AugmentEntry& augmentation_entry(AugmentOp op);
 
-/// One operation as configured.
+/// A configured operation.
 struct AugmentSetting {
   AugmentOp op = AugmentOp::none;
   AugmentParams params;
   ConfigLocation place;
 };
 
-/// What is done to colours last.
+/// The final scaling of colours.
 struct Normalisation {
   std::vector<double> mean = {0};
   std::vector<double> std = {1};
 };
 const ParamTable<Normalisation>& normalisation_table();
 
-/// The list of a source, its normalisation, and what is seen between the pixels of stored images
-/// and beyond their border.
+/// The list of a source, its normalisation, and the interpolation and padding of stored images.
 struct Augmentations {
   std::vector<AugmentSetting> list;
   Normalisation normalisation;
@@ -101,33 +100,33 @@ struct Augmentations {
   Interpolation interpolation = Interpolation::bilinear;
   ConfigLocation place;
 
-  /// The same without the list: how held-out samples are looked at.
+  /// The same without the list, for held-out samples.
   Augmentations without_list() const;
 };
-/// Rows `padding` and `interpolation`.
+/// The rows `padding` and `interpolation`.
 const ParamTable<Augmentations>& reading_table();
 
-/// The stage of an operation as it is configured.
+/// The stage of a configured operation.
 AugmentStage stage_of(const AugmentSetting& setting);
 
-/// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` over what
-/// `values` holds; a list replaces a list as a whole. Errors (config), each with its place: an
-/// operation that does not exist, a parameter out of range, an operation twice, an order that
-/// cannot be kept, the key `view` of former versions.
+/// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` into `values`; a
+/// list replaces the whole previous list. Errors (config), with their location: an unknown
+/// operation, a parameter out of range, a duplicate operation, an impossible order, the key `view`
+/// of earlier versions.
 void read_augmentations(const ConfigNode& node, Augmentations& values);
 /// Writes the same keys.
 void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 
-/// Errors (config) for what no single row can check: ranges upside down, lists of a wrong length,
-/// an operation twice, an order that cannot be kept.
+/// Errors (config) beyond single rows: inverted ranges, lists of a wrong length, a duplicate
+/// operation, an impossible order.
 void check_augmentations(const Augmentations& values);
 
-/// Plans for images of one shape looked at and one shape made. Errors (config) as
-/// check_augmentations, and for a blur that is wider than the image.
+/// Plans for a source image size and an output size. Errors (config) as check_augmentations, and
+/// for a blur wider than the image.
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
 
-/// Whether truth can follow: error (config) naming `what`, a regression's target with this role,
-/// where the plan's geometry leaves no value for it.
+/// Error (config), naming the regression target `what`, if the plan's geometry makes a latent of
+/// this role undefined.
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what);
 
 }  // namespace wellspring

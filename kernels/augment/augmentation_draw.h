@@ -1,4 +1,4 @@
-// Draws the augmentation of one sample from a plan. Used by emission and its passes; host and
+// Draws the augmentation of one sample from a plan. Called by emission and its passes; host and
 // device.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace wellspring {
 namespace detail {
 
 /// The box of RandomResizedCrop (torchvision.transforms, get_params): ten tries of area and ratio,
-/// then the largest central box whose ratio is allowed.
+/// then the largest central box with an allowed ratio.
 struct CropBox {
   float left, top, width, height;
 };
@@ -41,7 +41,7 @@ WS_HD inline CropBox draw_crop(const AugmentStep& step, FrameSize frame, Augment
 }
 
 /// The corners of RandomPerspective (torchvision.transforms, get_params): each moves inwards by
-/// whole pixels, uniform up to the reach.
+/// whole pixels, uniformly up to the limit.
 WS_HD inline Homography draw_perspective(const AugmentStep& step, FrameSize frame,
                                          AugmentRng& words) {
   const float half_width = 0.5f * static_cast<float>(frame.width);
@@ -56,8 +56,9 @@ WS_HD inline Homography draw_perspective(const AugmentStep& step, FrameSize fram
   return quad_to_rectangle(x, y, static_cast<float>(frame.width), static_cast<float>(frame.height));
 }
 
-/// The lookup of torchvision's affine about the centre (functional._get_inverse_affine_matrix): the
-/// picture is sheared, scaled, turned clockwise by `turn` and then moved. Angles in turns.
+/// The inverse map of torchvision's affine about the centre
+/// (functional._get_inverse_affine_matrix): the image is sheared, scaled, rotated clockwise by
+/// `turn` and then shifted. Angles in turns.
 WS_HD inline Homography affine_lookup(float turn, float x, float y, float scale, float shear_x,
                                       float shear_y) {
   const math::SinCos whole = math::sincos_turns(turn), rest = math::sincos_turns(turn - shear_y);
@@ -69,7 +70,7 @@ WS_HD inline Homography affine_lookup(float turn, float x, float y, float scale,
          Homography::translation(-x, -y);
 }
 
-/// Scales the frame, ratio kept, until it just covers the output.
+/// Scales the frame, with fixed ratio, until it just covers the output.
 WS_HD inline void fit_frame(const AugmentationPlan& plan, FrameSize& frame, Homography& map,
                             float& footprint) {
   const float cover_x = static_cast<float>(frame.width) / static_cast<float>(plan.out.width);
@@ -80,10 +81,10 @@ WS_HD inline void fit_frame(const AugmentationPlan& plan, FrameSize& frame, Homo
   frame = plan.out;
 }
 
-/// Folds one operation into the map from its output to the source and into the footprint.
-WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep& step,
-                                AugmentRng& words, FrameSize& frame, Homography& map,
-                                float& footprint) {
+/// Composes an operation's map with the map from output to source, and updates the footprint.
+WS_HD inline void compose_geometry(const AugmentationPlan& plan, const AugmentStep& step,
+                                   AugmentRng& words, FrameSize& frame, Homography& map,
+                                   float& footprint) {
   switch (step.op) {
     case AugmentOp::flip_x:
       map = map * Homography::scaling(-1, 1);
@@ -109,9 +110,9 @@ WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep&
       break;
     }
     case AugmentOp::perspective: {
-      const Homography bend = draw_perspective(step, frame, words);
-      map = map * bend;
-      footprint *= math::sqrt(math::abs(bend.area_at_centre()));
+      const Homography perspective = draw_perspective(step, frame, words);
+      map = map * perspective;
+      footprint *= math::sqrt(math::abs(perspective.area_at_centre()));
       break;
     }
     case AugmentOp::affine: {
@@ -127,7 +128,7 @@ WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep&
     }
     case AugmentOp::rand_augment:
       for_rand_steps(step, words,
-                     [&](const RandStep& drawn) { map = map * rand_lookup(drawn, frame); });
+                     [&](const RandStep& drawn) { map = map * rand_inverse_map(drawn, frame); });
       break;
     case AugmentOp::crop_resize: {
       const CropBox box = draw_crop(step, frame, words);
@@ -147,8 +148,8 @@ WS_HD inline void fold_geometry(const AugmentationPlan& plan, const AugmentStep&
   }
 }
 
-/// Whether output pixel centres lie on source pixel centres, one to one.
-WS_INLINE bool lies_on_grid(const Augmentation& a) {
+/// True if output pixel centres map one to one to source pixel centres.
+WS_INLINE bool is_on_grid(const Augmentation& a) {
   const bool steps = math::abs(a.m00) == 1 && math::abs(a.m11) == 1 && a.m01 == 0 && a.m10 == 0;
   const float x = a.source_x(0.5f, 0.5f) - 0.5f, y = a.source_y(0.5f, 0.5f) - 0.5f;
   return !a.projective && steps && x == math::floor(x) && y == math::floor(y);
@@ -162,7 +163,7 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Aug
     const AugmentStep step = plan.geometry[i];
     AugmentRng words(rng, step.op, plan.view);
     if (words.happens(step)) {
-      fold_geometry(plan, step, words, frame, map, footprint);
+      compose_geometry(plan, step, words, frame, map, footprint);
     } else if (step.op == AugmentOp::crop_resize) {
       fit_frame(plan, frame, map, footprint);
     }
@@ -172,7 +173,7 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Aug
   a.footprint = footprint;
   a.centre_x = 0.5f * static_cast<float>(plan.out.width);
   a.centre_y = 0.5f * static_cast<float>(plan.out.height);
-  // From the source's centre to its corner, in homogeneous coordinates.
+  // Vector from the source's centre to its corner, in homogeneous coordinates.
   const float to_x = 0.5f * static_cast<float>(plan.source.width);
   const float to_y = 0.5f * static_cast<float>(plan.source.height);
   const float(&m)[9] = map.m;
@@ -188,10 +189,10 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Aug
   a.w = m[8];
   a.padding = plan.padding;
   a.interpolation = plan.interpolation;
-  a.on_grid = lies_on_grid(a);
+  a.on_grid = is_on_grid(a);
 }
 
-/// One colour operation of the list, which happens.
+/// Adds a colour operation that is applied.
 WS_HD inline void add_colour(const AugmentStep& step, AugmentRng& words, ColourList& list,
                              Augmentation& a) {
   switch (step.op) {
@@ -227,7 +228,7 @@ WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng, Augme
   list.finish();
 }
 
-/// A square centred anywhere: it may hang over the border (cutout).
+/// A square with its centre anywhere in the image; it may extend over the border (cutout).
 WS_HD inline void draw_square(const AugmentationPlan& plan, AugmentRng& words, Augmentation& a) {
   const auto side = static_cast<std::int32_t>(plan.erase.value[0]);
   const auto width = static_cast<std::uint32_t>(plan.out.width);
@@ -239,7 +240,7 @@ WS_HD inline void draw_square(const AugmentationPlan& plan, AugmentRng& words, A
 }
 
 /// The box of RandomErasing (torchvision.transforms.v2): ten tries of area and height / width, then
-/// none.
+/// no box.
 WS_HD inline void draw_erased_box(const AugmentationPlan& plan, AugmentRng& words,
                                   Augmentation& a) {
   const AugmentStep& step = plan.erase;
@@ -264,7 +265,7 @@ WS_HD inline void draw_erased_box(const AugmentationPlan& plan, AugmentRng& word
 }  // namespace detail
 
 /// Draws the augmentation of one sample. `rng`: the source's seed and the slot's ordinal, so that
-/// each pass over a data set sees others.
+/// each epoch draws differently.
 WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng) {
   Augmentation a;
   detail::draw_geometry(plan, rng, a);
@@ -272,7 +273,7 @@ WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, Sample
   WS_UNROLL(3)
   for (int c = 0; c < 3; ++c) {
     a.gain[c] = plan.inv_std[c];
-    a.bias[c] = (0 - plan.mean[c]) * plan.inv_std[c];  // +0 where the mean is 0
+    a.bias[c] = (0 - plan.mean[c]) * plan.inv_std[c];  // +0 if the mean is 0
   }
   a.unfinished = plan.goes_on();
   if (plan.blurs()) {

@@ -1,5 +1,5 @@
-// The passes behind emission that a list of augmentations may need: operations on whole images,
-// then a blur. Used by sources of images; host only.
+// The passes after emission that a list of augmentations may need: whole-image operations, then a
+// blur. Used by sources of images; host only.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -17,11 +17,11 @@
 
 namespace wellspring {
 
-/// Memory and launches of the passes behind emission. A plan that needs none has none: then
-/// emission writes to the batch, and finish() enqueues nothing.
+/// Memory and launches of the passes after emission. Without extra passes, emission writes straight
+/// into the batch and finish() enqueues nothing.
 class AugmentationPasses {
  public:
-  /// The plan names the sizes of its images.
+  /// Plans the memory. The plan contains the image sizes.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, SampleShape shape,
             const AugmentationPlan& plan) {
     plan_ = plan;
@@ -31,13 +31,13 @@ class AugmentationPasses {
     first_ = memory.reserve<float>(group, "images as emitted", values);
     second_ = memory.reserve<float>(group, "images between passes", values);
   }
-  /// Launches behind the emission pass.
+  /// Number of launches after the emission pass.
   int count() const {
     if (!plan_.goes_on()) return 0;
     return 1 + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0);
   }
 
-  /// The batch that the emission pass fills.
+  /// The batch that the emission pass writes to.
   BatchView target(BatchView batch) const {
     if (!plan_.goes_on()) return batch;
     if (static_cast<std::int64_t>(first_.size()) < batch.size * batch.layout.elements()) {
@@ -47,7 +47,7 @@ class AugmentationPasses {
     batch.dtype = DType::f32;
     return batch;
   }
-  /// Enqueues what is left to do. `call.seed` keys the augmentation, as in emission.
+  /// Enqueues the remaining passes. `call.seed` keys the augmentation, as in emission.
   template <class Launcher>
   void finish(const Launcher& launch, const EmitCall& call) const {
     if (!plan_.goes_on()) return;

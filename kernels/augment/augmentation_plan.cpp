@@ -1,4 +1,4 @@
-// The planner: settings in users' units become an AugmentationPlan for one size of image.
+// The planner: converts settings in users' units to an AugmentationPlan for one image size.
 #include "core/error.h"
 #include "kernels/augment/augmentation_config.h"
 
@@ -11,8 +11,8 @@
 namespace wellspring {
 namespace {
 
-/// `fraction * size` rounded down to whole pixels; a product that misses a whole number by rounding
-/// of the fraction (0.29 * 100) counts as that number.
+/// `fraction * size` rounded down to whole pixels; a product that misses an integer only by the
+/// rounding of the fraction (0.29 * 100) counts as that integer.
 float whole_pixels(double fraction, int size) {
   const double product = fraction * size;
   const double nearest = std::round(product);
@@ -103,10 +103,10 @@ int blur_radius(const AugmentSetting& setting, FrameSize out) {
   const int least = std::min(out.width, out.height);
   if (radius >= least) {
     fail(ErrorKind::config,
-         {fmt::format("{}augment.blur reaches {} pixels to each side of images of {} pixels",
+         {fmt::format("{}augment.blur reaches {} pixels, but the shorter side of the image has {}",
                       setting.place.prefix(), radius, least),
-          "beyond the border it reads the image once mirrored",
-          fmt::format("lower sigma, or give kernel: {} or less", 2 * least - 1)});
+          "the image is mirrored only once at its border",
+          fmt::format("reduce sigma, or set kernel: {} or less", 2 * least - 1)});
   }
   return radius;
 }
@@ -159,20 +159,20 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {
   for (const AugmentSetting& setting : values.list) {
     const AugmentEntry& entry = augmentation_entry(setting.op);
-    const bool several = setting.op == AugmentOp::rand_augment;  // geometry, affine, and colours
+    const bool several = setting.op == AugmentOp::rand_augment;  // geometry, affine, colours
     const bool moves = several || entry.stage == AugmentStage::geometry;
     const bool colours =
         several || entry.stage == AugmentStage::colour || entry.stage == AugmentStage::whole;
     const bool stays = role == LatentRole::fixed || role == LatentRole::colour;
-    const bool bends = setting.op == AugmentOp::perspective && !stays;
+    const bool undefined = setting.op == AugmentOp::perspective && !stays;
     const bool lost =
         (role == LatentRole::unmapped && moves) || (role == LatentRole::colour && colours);
-    if (!bends && !lost) continue;
-    fail(ErrorKind::config, {fmt::format("{}augment.{} beside the regression of {}",
+    if (!undefined && !lost) continue;
+    fail(ErrorKind::config, {fmt::format("{}augment.{} cannot be used with the regression of {}",
                                          setting.place.prefix(), entry.name, what),
-                             lost ? "its value after such a change is not known"
-                                  : "under perspective it differs from place to place",
-                             fmt::format("remove {}, or learn another quantity", entry.name)});
+                             lost ? "the value after this operation is unknown"
+                                  : "under perspective the value depends on the position",
+                             fmt::format("remove {}, or choose another target", entry.name)});
   }
 }
 

@@ -1,6 +1,6 @@
-// Gaussian blur of a batch of images, the part of augmentation that needs neighbours: two passes
-// behind emission, along rows and along columns, in planned memory. The second one ends the list:
-// colours behind the blur, normalisation, the erased box. Host and device.
+// Gaussian blur of a batch of images, the augmentation that needs neighbours: two passes after
+// emission, along rows and along columns, in planned memory. The second pass ends the list: colour
+// steps after the blur, normalisation, the erased box. Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -18,21 +18,21 @@ namespace wellspring {
 
 namespace detail {
 
-/// Of the largest kernel that the table of operations accepts.
+/// Radius of the largest kernel that the table of operations accepts.
 inline constexpr int kMostBlurRadius = 96;
 
-/// What the members of a team share: what was drawn for their sample, and the weights of its
-/// kernel, from the middle outwards.
+/// Shared by a team: the sample's drawn augmentation, and the kernel weights from the centre
+/// outwards.
 struct BlurredSample {
   Augmentation view;
   float weight[kMostBlurRadius + 1];
 
-  /// The weight of a pixel at this distance, either way.
+  /// The weight of a pixel at a distance in either direction.
   WS_INLINE float at(int distance) const { return weight[distance < 0 ? -distance : distance]; }
 };
 
-/// All members. The weights of torchvision.transforms.GaussianBlur: the density at whole pixels,
-/// divided by their sum. A sample that is not blurred has one weight.
+/// Called by all members. The weights of torchvision.transforms.GaussianBlur: the density at
+/// integer distances, divided by their sum. A sample without blur has a single weight.
 template <class Team>
 WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn, int radius) {
   auto* const sample = team.template scratch<BlurredSample>(1);
@@ -54,8 +54,8 @@ WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn,
   return *sample;
 }
 
-/// Pixel `i` of `size`, mirrored at the outermost pixels' centres where it lies beyond them, by
-/// less than the size.
+/// Index `i` into `size` pixels, reflected at the centres of the outermost pixels; at most `size` -
+/// 1 beyond them.
 WS_INLINE int mirrored(int i, int size) {
   const int from_left = i < 0 ? -i : i;
   return from_left < size ? from_left : 2 * (size - 1) - from_left;
@@ -74,7 +74,8 @@ WS_INLINE void add_pixels(const float* row, const int (&column)[N], int channels
   }
 }
 
-/// The columns of a run of pixels, moved by `by` and mirrored; beyond the image the last one.
+/// The columns of a run of pixels, shifted by `by` and reflected; lanes beyond the image repeat its
+/// last column.
 template <int N>
 WS_INLINE void columns_of_run(int x, int by, int width, int (&column)[N]) {
   WS_LANES
@@ -90,22 +91,23 @@ WS_INLINE void clear(ColourRun<N>& colour) {
   for (int i = 0; i < N; ++i) colour.r[i] = colour.g[i] = colour.b[i] = 0;
 }
 
-/// What both passes are: a team makes a band of rows of a sample.
+/// Common part of both passes: a team per band of rows of a sample.
 struct BlurPass {
   const Augmentation* drawn;  ///< [rows]
-  int radius;                 ///< of the plan
+  int radius;                 ///< blur_radius of the plan
   const Slot* slots;
   std::uint32_t source;
   SampleShape shape;
   Tiling tiling;
   const float* in;  ///< [rows, shape]
 
-  /// All members of the team of band `index` of all samples. add_run(sample, reach, image, x, y,
-  /// sum) adds up the run of pixels that begins at (x, y); `sum` is then stored in the batch `out`.
+  /// Called by all members of the team of band `index` over all samples. add_run(sample, reach,
+  /// image, x, y, sum) accumulates the run of pixels that begins at (x, y); `sum` is then stored in
+  /// the batch `out`.
   template <class Team, class AddRun, class T>
   WS_INLINE void run(Team& team, std::int64_t index, const AddRun& add_run, T* out) const {
     const std::int64_t b = index / tiling.count();
-    if (slots[b].source != source) return;  // the same for every member
+    if (slots[b].source != source) return;  // uniform over the team
     const BlurredSample& sample = fetch_blur(team, drawn + b, radius);
     const int reach = sample.view.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
@@ -125,7 +127,7 @@ struct BlurPass {
 
 }  // namespace detail
 
-/// Team functor: one band of rows of a sample, blurred along its rows.
+/// Team functor: blurs one band of rows of a sample along its rows.
 struct BlurRows : detail::BlurPass {
   float* out;  ///< [rows, shape]
 
@@ -149,10 +151,10 @@ struct BlurRows : detail::BlurPass {
   }
 };
 
-/// Team functor: one band of rows of a sample, blurred along its columns and finished.
+/// Team functor: blurs one band of rows of a sample along its columns and finishes it.
 template <class T>
 struct BlurColumns : detail::BlurPass {
-  T* out;  ///< of the batch
+  T* out;  ///< x of the batch
 
   static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 3};
 

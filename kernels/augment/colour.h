@@ -1,6 +1,5 @@
 // Colour operations on runs of pixels, as drawn into an Augmentation: torchvision's semantics, with
-// its clamp to [0, 1] after every one of them; then normalisation and the erased box. Host and
-// device.
+// a clamp to [0, 1] after each; then normalisation and the erased box. Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -12,7 +11,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// Weights of luma, ITU-R BT.601.
+/// Luma, with the weights of ITU-R BT.601.
 WS_INLINE float luma(float r, float g, float b) {
   return math::fma(0.299f, r, math::fma(0.587f, g, 0.114f * b));
 }
@@ -34,8 +33,8 @@ WS_INLINE void shift_hue(float shift, float (&r)[N], float (&g)[N], float (&b)[N
     const float sextants = high == r[i] ? from_red : (high == g[i] ? from_green : from_blue);
     const float turn = math::fma(sextants, 1.f / 6, shift);
     const float hue = 6 * (turn - math::floor(turn));
-    // Each primary over the circle is a trapezium (A. R. Smith, "Color gamut transform pairs",
-    // SIGGRAPH 1978): distance from the primary's own hue decides.
+    // Each primary over the hue circle is a trapezium (A. R. Smith, "Color gamut transform pairs",
+    // SIGGRAPH 1978), a function of the distance from the primary's own hue.
     const float red = math::clamp(math::abs(hue - 3) - 1, 0.f, 1.f);
     const float green = math::clamp(2 - math::abs(hue - 2), 0.f, 1.f);
     const float blue = math::clamp(2 - math::abs(hue - 4), 0.f, 1.f);
@@ -45,7 +44,7 @@ WS_INLINE void shift_hue(float shift, float (&r)[N], float (&g)[N], float (&b)[N
   }
 }
 
-/// floor(v levels) / levels, the whole range in so many steps: torchvision's posterize of floats.
+/// floor(v levels) / levels: torchvision's posterize for floats.
 WS_INLINE float posterise(float v, float levels) {
   return math::clamp(math::floor(v * levels), 0.f, levels - 1) / levels;
 }
@@ -115,8 +114,8 @@ WS_INLINE void apply_colour_step(const ColourStep& step, float (&r)[N], float (&
 
 }  // namespace detail
 
-/// Applies the drawn colour operations number `from` to `to` - 1, in order, to colours in [0, 1];
-/// those that take another pass are in whole_image.h.
+/// Applies the drawn colour operations `from` to `to` - 1, in order, to colours in [0, 1];
+/// whole_image.h has those that need another pass.
 template <int N>
 WS_INLINE void apply_colour(const Augmentation& a, int from, int to, float (&r)[N], float (&g)[N],
                             float (&b)[N]) {
@@ -133,8 +132,8 @@ WS_INLINE void normalise(const Augmentation& a, float (&r)[N], float (&g)[N], fl
   }
 }
 
-/// Sets the part of the erased box in the run that begins at output pixel (x, y) to 0: to the mean,
-/// since it comes after normalisation.
+/// Sets the part of the erased box in the run from output pixel (x, y) on to 0: the mean, as it
+/// comes after normalisation.
 template <int N>
 WS_INLINE void erase_box(const Augmentation& a, int x, int y, float (&r)[N], float (&g)[N],
                          float (&b)[N]) {

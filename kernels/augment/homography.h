@@ -1,5 +1,5 @@
-// Plane homographies: the maps of the plane that keep straight lines straight, as 3x3 matrices of
-// homogeneous coordinates. What geometric augmentation is folded into. Host and device.
+// Plane homographies, the maps that keep straight lines straight, as 3x3 matrices of homogeneous
+// coordinates. Geometric augmentation is composed into one. Host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -13,7 +13,7 @@ struct FrameSize {
   friend constexpr bool operator==(FrameSize, FrameSize) = default;
 };
 
-/// (x, y, 1) goes to the point (m0 x + m1 y + m2, m3 x + m4 y + m5) / (m6 x + m7 y + m8).
+/// Maps (x, y, 1) to the point (m0 x + m1 y + m2, m3 x + m4 y + m5) / (m6 x + m7 y + m8).
 struct Homography {
   float m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
@@ -25,7 +25,7 @@ struct Homography {
     return {{1, 0, x, 0, 1, y, 0, 0, 1}};
   }
 
-  /// The determinant of the derivative at (0, 0): how much larger an area becomes there.
+  /// The determinant of the Jacobian at (0, 0): the local area scale.
   WS_INLINE float area_at_centre() const {
     const float d = 1 / m[8];
     const float xx = (m[0] - m[2] * d * m[6]) * d, xy = (m[1] - m[2] * d * m[7]) * d;
@@ -34,7 +34,7 @@ struct Homography {
   }
 };
 
-/// First `b`, then `a`. Products of flips and whole-pixel shifts are exact.
+/// Applies `b`, then `a`. Products of flips and whole-pixel shifts are exact.
 WS_INLINE Homography operator*(const Homography& a, const Homography& b) {
   Homography product;
   WS_UNROLL(3)
@@ -49,20 +49,20 @@ WS_INLINE Homography operator*(const Homography& a, const Homography& b) {
   return product;
 }
 
-/// The map that takes the corners (x[k], y[k]) of a convex quadrilateral, clockwise from the top
-/// left, to those of the rectangle of the given sides about (0, 0). Its m8 is 1. The inverse of the
-/// map of the unit square: P. Heckbert, "Fundamentals of texture mapping and image warping", 1989,
-/// section 2.2.3.
+/// Maps the corners (x[k], y[k]) of a convex quadrilateral, clockwise from the top left, to the
+/// corners of a rectangle of the given sides about (0, 0). m8 is 1. The inverse of the map of the
+/// unit square: P. Heckbert, "Fundamentals of texture mapping and image warping", 1989, section
+/// 2.2.3.
 WS_INLINE Homography quad_to_rectangle(const float (&x)[4], const float (&y)[4], float width,
                                        float height) {
   const float dx1 = x[1] - x[2], dx2 = x[3] - x[2], sx = (x[0] - x[1]) + (x[2] - x[3]);
   const float dy1 = y[1] - y[2], dy2 = y[3] - y[2], sy = (y[0] - y[1]) + (y[2] - y[3]);
   const float area = dx1 * dy2 - dx2 * dy1;
-  // Of the unit square onto the quadrilateral: ((a, b, c), (d, e, f), (g, h, 1)).
+  // The map of the unit square to the quadrilateral: ((a, b, c), (d, e, f), (g, h, 1)).
   const float g = (sx * dy2 - dx2 * sy) / area, h = (dx1 * sy - sx * dy1) / area;
   const float a = (x[1] - x[0]) + g * x[1], b = (x[3] - x[0]) + h * x[3], c = x[0];
   const float d = (y[1] - y[0]) + g * y[1], e = (y[3] - y[0]) + h * y[3], f = y[0];
-  // Its inverse but for a factor; u and v then go from [0, 1] to the rectangle.
+  // Its inverse up to a factor; u and v are then scaled from [0, 1] to the rectangle.
   const float w_x = d * h - e * g, w_y = b * g - a * h, w = a * e - b * d;
   const float scale = 1 / w;
   return {{width * ((e - f * h) - 0.5f * w_x) * scale, width * ((c * h - b) - 0.5f * w_y) * scale,

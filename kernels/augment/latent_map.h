@@ -1,5 +1,5 @@
-// Truth under augmentation: where the thing that a latent describes is seen after the geometry that
-// was drawn for its sample. Host and device.
+// Latents under augmentation: maps positions, angles, lengths and waves with the geometry drawn for
+// their sample. Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -10,23 +10,24 @@
 
 namespace wellspring {
 
-/// How a latent moves with the picture.
+/// How a latent transforms with the image.
 enum class LatentRole : std::uint8_t {
-  fixed,        ///< not at all: a count, a class
-  colour,       ///< not at all, but operations on colours change it, and it is not followed
-  position_x,   ///< of a point, from the left; its position_y is the next one in the list
-  position_y,   ///< of a point, from the top
-  thing_x,      ///< as position_x, of a thing that may not be there: its position_y and its length
-                ///< are the next two in the list. Length 0: it is not there
-  angle,        ///< of a thing that is its own mirror image about its upright axis, radians in
-                ///< [0, 2 pi), counterclockwise as seen; 0 is upright
-  direction,    ///< of a vector, radians in [0, 2 pi), counterclockwise as seen; 0 points right
+  fixed,        ///< unchanged: a count, a class
+  colour,       ///< unchanged by geometry; colour operations change it in an unknown way
+  position_x,   ///< x of a point, from the left; the next latent is its position_y
+  position_y,   ///< y of a point, from the top
+  thing_x,      ///< position_x of an object that may be absent; the next two latents are its
+                ///< position_y and its length. Length 0: absent
+  angle,        ///< orientation of an object with a mirror axis, radians in [0, 2 pi),
+                ///< counterclockwise in the image; 0: axis vertical
+  direction,    ///< direction of a vector, radians in [0, 2 pi), counterclockwise in the image; 0:
+                ///< right
   length,       ///< the square root of an area
-  wave_period,  ///< of a plane wave cos(2 pi t), t linear in the place; its wave_angle and its
-                ///< wave_phase are the next two in the list. 0: there is no wave
-  wave_angle,   ///< where t grows: as a direction, across the crests and not along them
+  wave_period,  ///< period of a plane wave cos(2 pi t), t linear in the position; the next two
+                ///< latents are its wave_angle and its wave_phase. 0: no wave
+  wave_angle,   ///< direction of increasing t, across the crests
   wave_phase,   ///< t at the upper left corner of the image, in [0, 1) periods
-  unmapped,     ///< depends on the geometry in a way that is not followed
+  unmapped,     ///< changes with geometry in an unknown way
 };
 
 inline constexpr int kMostLatents = 64;
@@ -34,21 +35,21 @@ inline constexpr int kMostLatents = 64;
 /// The roles of a row of latents, as plain data for a functor.
 struct LatentRoles {
   std::int32_t count = 0;
-  float source_side = 1, out_side = 1;  ///< pixels: the unit of fractions, before and after
+  float source_side = 1, out_side = 1;  ///< pixels per unit of fractions, before and after
   LatentRole role[kMostLatents] = {};
-  bool fraction[kMostLatents] = {};  ///< positions, lengths, periods in image sides, else pixels
+  bool fraction[kMostLatents] = {};  ///< by latent: in image sides; else in pixels
 
   WS_INLINE float source_unit(int i) const { return fraction[i] ? source_side : 1.f; }
   WS_INLINE float out_unit(int i) const { return fraction[i] ? out_side : 1.f; }
 };
 
-/// The linear map from source to output pixels about the centre of the image, and its inverse.
-struct SeenFrom {
+/// The linear map from source to output pixels about the image centre, and its inverse.
+struct LinearMap {
   float m00, m01, m10, m11;
-  float xx, xy, yx, yy;  ///< source pixels an output pixel, at the centre
+  float xx, xy, yx, yy;  ///< source pixels per output pixel, at the centre
 
-  WS_INLINE explicit SeenFrom(const Augmentation& a) {
-    // The derivative of the map from output to source at the centre.
+  WS_INLINE explicit LinearMap(const Augmentation& a) {
+    // Jacobian of the map from output to source at the centre.
     const float d = 1 / a.w;
     xx = (a.m00 - a.origin_x * d * a.w_x) * d;
     xy = (a.m01 - a.origin_x * d * a.w_y) * d;
@@ -72,13 +73,13 @@ WS_INLINE float angle_of(float x, float y) {
 
 /// Maps period, angle and phase of a wave: with source = J output + s the wave k . source + phase
 /// is (k J) . output + (phase + k . s).
-WS_INLINE void map_wave(const Augmentation& a, const SeenFrom& view, float unit, float out_unit,
+WS_INLINE void map_wave(const Augmentation& a, const LinearMap& map, float unit, float out_unit,
                         float* wave) {
   const float period = wave[0] * unit;
   if (!(period > 0)) return;
   const math::SinCos turn = math::sincos(wave[1]);
   const float kx = turn.cosine / period, ky = -turn.sine / period;
-  const float x = kx * view.xx + ky * view.yx, y = kx * view.xy + ky * view.yy;
+  const float x = kx * map.xx + ky * map.yx, y = kx * map.xy + ky * map.yy;
   const float at_centre = (kx * a.origin_x + ky * a.origin_y) / a.w;
   const float phase = math::fract((wave[2] + at_centre) - (x * a.centre_x + y * a.centre_y));
   wave[0] = 1 / (math::sqrt(x * x + y * y) * out_unit);
@@ -87,13 +88,12 @@ WS_INLINE void map_wave(const Augmentation& a, const SeenFrom& view, float unit,
 }
 }  // namespace detail
 
-/// Maps a row of latents in place. Exact but for rounding where the augmentation is affine: an
-/// angle then follows the upright axis, a length the square root of the area, a wave is another
-/// wave. Under perspective positions are exact, angles, lengths and waves those at the centre of
-/// the image.
+/// Maps a row of latents in place. Exact up to rounding if the augmentation is affine: an angle
+/// follows the object's axis, a length the square root of the area, and a wave stays a wave. Under
+/// perspective positions are exact; angles, lengths and waves are those at the image centre.
 WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, float* latents) {
-  const SeenFrom view(a);
-  const float scale = math::sqrt(math::abs(view.m00 * view.m11 - view.m01 * view.m10));
+  const LinearMap map(a);
+  const float scale = math::sqrt(math::abs(map.m00 * map.m11 - map.m01 * map.m10));
   for (int i = 0; i < roles.count; ++i) {
     switch (roles.role[i]) {
       case LatentRole::thing_x:
@@ -113,22 +113,22 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
       }
       case LatentRole::angle: {
         const math::SinCos turn = math::sincos(latents[i]);
-        const float x = -turn.sine, y = -turn.cosine;  // upright, in pixels
-        const float sx = view.m00 * x + view.m01 * y, sy = view.m10 * x + view.m11 * y;
-        latents[i] = detail::angle_of(-sy, sx);  // turned back by a quarter
+        const float x = -turn.sine, y = -turn.cosine;  // the axis, in pixels
+        const float sx = map.m00 * x + map.m01 * y, sy = map.m10 * x + map.m11 * y;
+        latents[i] = detail::angle_of(-sy, sx);  // rotated back by a quarter turn
         break;
       }
       case LatentRole::direction: {
         const math::SinCos turn = math::sincos(latents[i]);
         const float x = turn.cosine, y = -turn.sine;
-        latents[i] = detail::angle_of(view.m00 * x + view.m01 * y, view.m10 * x + view.m11 * y);
+        latents[i] = detail::angle_of(map.m00 * x + map.m01 * y, map.m10 * x + map.m11 * y);
         break;
       }
       case LatentRole::length:
         latents[i] = latents[i] * roles.source_unit(i) * scale / roles.out_unit(i);
         break;
       case LatentRole::wave_period:
-        detail::map_wave(a, view, roles.source_unit(i), roles.out_unit(i), latents + i);
+        detail::map_wave(a, map, roles.source_unit(i), roles.out_unit(i), latents + i);
         break;
       case LatentRole::position_y:
       case LatentRole::wave_angle:

@@ -1,6 +1,5 @@
-// Normal numbers pixel by pixel: noise, and what an erased box may be filled with. In the passes
-// behind emission alone: in the kernels of generators they would cost registers where nobody asks
-// for noise. Host and device.
+// Normal numbers per pixel: noise, and the fill of an erased box. Only for the passes after
+// emission: in the generators' kernels they would cost registers even if unused. Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -15,8 +14,8 @@ namespace wellspring {
 
 namespace detail {
 
-/// Three independent standard normal numbers of output pixel (x, y): words of a Philox stream of
-/// the sample's own, a block a pixel. x and y below 2^16.
+/// Three independent standard normal numbers of output pixel (x, y): a Philox block per pixel, from
+/// a stream per sample. x and y below 2^16.
 WS_INLINE void pixel_normals(const std::uint32_t (&key)[2], int x, int y, float (&normal)[3]) {
   const std::uint32_t place = static_cast<std::uint32_t>(y) << 16 | static_cast<std::uint32_t>(x);
   const SampleRng rng{key[0] | std::uint64_t{key[1]} << 32, 0};
@@ -27,13 +26,12 @@ WS_INLINE void pixel_normals(const std::uint32_t (&key)[2], int x, int y, float 
   normal[2] = math::box_muller(block.word[2], block.word[3]).first;
 }
 
-/// Calls visit(lane, normal numbers) for the lanes of the run from (x, y) on that lie in [from,
-/// to).
+/// Calls visit(lane, normal numbers) for the lanes in [from, to) of the run from (x, y) on.
 template <class Visit>
 WS_INLINE void for_noise(const std::uint32_t (&key)[2], int x, int y, int from, int to,
                          const Visit& visit) {
 #if WS_DEVICE_CODE
-#pragma unroll 1  // long code, rarely run
+#pragma unroll 1  // long code, rarely executed
 #endif
   for (int i = from; i < to; ++i) {
     float normal[3];
@@ -44,7 +42,7 @@ WS_INLINE void for_noise(const std::uint32_t (&key)[2], int x, int y, int from, 
 
 }  // namespace detail
 
-/// Noise on the pixels from (x, y) on, clamped as torchvision's GaussianNoise does.
+/// Adds noise to the pixels from (x, y) on, clamped as in torchvision's GaussianNoise.
 template <int N>
 WS_INLINE void add_noise(const Augmentation& a, float deviation, int x, int y,
                          ColourRun<N>& colour) {
@@ -55,8 +53,8 @@ WS_INLINE void add_noise(const Augmentation& a, float deviation, int x, int y,
   });
 }
 
-/// Fills the part of the erased box in the run from (x, y) on, where noise is asked for: with
-/// values as spread as those of a normalised data set.
+/// Fills the part of the erased box in the run from (x, y) on, if `erase_noise` is set, with
+/// standard normal values, the spread of a normalised data set.
 template <int N>
 WS_INLINE void fill_box(const Augmentation& a, int x, int y, ColourRun<N>& colour) {
   if (!a.erase_noise || y < a.erase_y0 || y >= a.erase_y1) return;

@@ -1,10 +1,10 @@
-// RandAugment: operations and signs drawn for every sample anew. E. Cubuk, B. Zoph, J. Shlens, Q.
-// Le, "RandAugment: practical automated data augmentation with a reduced search space", NeurIPS
-// 2020, with the operations and magnitudes of torchvision.transforms.v2.RandAugment. Used by what
-// draws an augmentation; host and device.
+// RandAugment: operations and signs drawn per sample. E. Cubuk, B. Zoph, J. Shlens, Q. Le,
+// "RandAugment: practical automated data augmentation with a reduced search space", NeurIPS 2020,
+// with the operations and magnitudes of torchvision.transforms.v2.RandAugment. Called by the draw
+// of an augmentation; host and device.
 //
-// What it draws becomes part of the sample's one map of coordinates and of its one list of colour
-// steps: geometry in its order first, then colours in theirs.
+// The drawn operations become part of the sample's coordinate map and of its list of colour steps:
+// first the geometry in its order, then the colours in theirs.
 #pragma once
 
 #include "kernels/augment/augment_rng.h"
@@ -38,17 +38,17 @@ enum class RandOp : std::uint8_t {
 inline constexpr int kRandOps = 14;
 inline constexpr float kMostMagnitude = 30;  ///< torchvision's 31 bins
 
-/// One drawn operation of RandAugment.
+/// A drawn operation of RandAugment.
 struct RandStep {
   RandOp op;
   float strength;  ///< in [0, 1]: magnitude / 30
-  float sign;      ///< 1 or -1, for operations that go two ways
+  float sign;      ///< 1 or -1, for signed operations
 
   WS_INLINE float up_to(float most) const { return sign * (strength * most); }
 };
 
-/// Calls visit(RandStep) for each operation drawn for a sample, in order. Words of an operation:
-/// which one, its sign, two for the normal number of its magnitude.
+/// Calls visit(RandStep) for each operation drawn for a sample, in order. Random words per
+/// operation: its kind, its sign, two for the normal number of its magnitude.
 template <class Visit>
 WS_INLINE void for_rand_steps(const AugmentStep& step, AugmentRng& words, const Visit& visit) {
   const auto count = static_cast<int>(step.value[0]);
@@ -64,10 +64,10 @@ WS_INLINE void for_rand_steps(const AugmentStep& step, AugmentRng& words, const 
 }
 
 /// Magnitudes as in torchvision.transforms.v2.RandAugment: shears up to 0.3 about the upper left
-/// corner, shifts up to 150/331 of a side in whole pixels, turns up to 30 degrees.
-WS_HD inline Homography rand_lookup(const RandStep& step, FrameSize frame) {
+/// corner, shifts up to 150/331 of a side in whole pixels, rotations up to 30 degrees.
+WS_HD inline Homography rand_inverse_map(const RandStep& step, FrameSize frame) {
   const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
-  // int() of torchvision; a product that misses a whole number by rounding counts as that number.
+  // int() of torchvision; a product that misses an integer only by rounding counts as that integer.
   const auto whole = [&](float side) {
     return step.sign * math::floor(math::fma(step.strength, side * (150.f / 331), 0x1p-10f));
   };

@@ -1,8 +1,9 @@
 // Colour operations that need the whole image or a pixel's neighbours: contrast about the mean,
-// autocontrast, equalise, sharpen; and noise, whose code is long. One pass behind emission, a team
-// an image: it measures what an operation needs, applies it with the pointwise ones that follow,
-// and goes on with the next; an image that needs none is finished at once. Sums are of integers, so
-// that neither the size of the team nor the device shows. Host and device.
+// autocontrast, equalise, sharpen; and noise, because its code is long. One pass after emission
+// with a team per image: it computes the statistics of an operation, applies it with the pointwise
+// ones that follow, and continues with the next; an image without such operations is finished at
+// once. Sums are over integers, so the result depends neither on the team size nor on the device.
+// Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -23,17 +24,16 @@ namespace wellspring {
 
 namespace detail {
 
-/// What the members of a team share: what was drawn for their sample, and what is known of the
-/// image.
+/// Shared by a team: the sample's drawn augmentation, and statistics of the image.
 struct WholeImage {
   Augmentation view;
-  std::uint64_t sum;            ///< of luma, in units of 2^-24
-  std::uint32_t lowest[3];      ///< complements of the bits of the least values
-  std::uint32_t highest[3];     ///< bits of the largest ones: their order is that of the values
-  std::uint32_t table[3][256];  ///< how often a level occurs, then what it becomes
+  std::uint64_t sum;            ///< sum of luma, in units of 2^-24
+  std::uint32_t lowest[3];      ///< complemented bits of the smallest values
+  std::uint32_t highest[3];     ///< bits of the largest values, which are ordered as the values
+  std::uint32_t table[3][256];  ///< count of each level, then its equalised value
 };
 
-/// The level of a value when an image of floats is taken for 8 bits (torchvision's to_dtype).
+/// The level of a value in 8 bits (torchvision's to_dtype).
 WS_INLINE std::uint32_t level_of(float v) {
   return static_cast<std::uint32_t>(math::clamp(v, 0.f, 1.f) * (256.f - 1e-3f));
 }
@@ -51,9 +51,9 @@ WS_INLINE void load_run(const float* row, int channels, int count, ColourRun<N>&
   }
 }
 
-/// Replaces counts of levels by what equalisation makes of each
-/// (torchvision.transforms.v2.functional, equalize): cumulated counts in units of a 255th of all
-/// but the last level's. One member a channel.
+/// Replaces the counts of levels by the equalised levels (torchvision.transforms.v2.functional,
+/// equalize): cumulative counts in units of 1/255 of all but the last level's. One member per
+/// channel.
 WS_HD inline void make_equalising_table(std::uint32_t (&table)[256], std::uint32_t pixels) {
   int last = 255;
   while (last > 0 && table[last] == 0) --last;
@@ -70,34 +70,34 @@ WS_HD inline void make_equalising_table(std::uint32_t (&table)[256], std::uint32
 
 }  // namespace detail
 
-/// Team functor: one sample, from what the emission pass wrote to what the batch holds, or, where a
-/// blur follows, to what it reads.
+/// Team functor: one sample, from the output of the emission pass to the batch or to the blur's
+/// input.
 template <class T>
 struct FinishWholeImages {
   const Augmentation* drawn;  ///< [rows]
   const Slot* slots;
   std::uint32_t source;
   SampleShape shape;
-  float* images;  ///< [rows, shape]; what emission wrote, and what a blur reads
+  float* images;  ///< [rows, shape]; output of emission and input of a blur
   float* spare;   ///< [rows, shape]
-  T* out;         ///< of the batch; null where a blur follows
+  T* out;         ///< x of the batch; null if a blur follows
 
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
-    if (slots[b].source != source) return;  // the same for every member
+    if (slots[b].source != source) return;  // uniform over the team
     auto* const shared = team.template scratch<detail::WholeImage>(1);
     copy_together(team, drawn + b, &shared->view);
     team.sync();
     const Augmentation& view = shared->view;
     const std::int64_t first = b * shape.elements();
-    bool moved = false;  // whether the values lie in `spare`
+    bool moved = false;  // true if the values are in `spare`
     int step = view.colour_at_emission;
     while (step < view.colour_before_blur || out != nullptr) {
       const ColourStep whole = step < view.colour_before_blur ? view.colour[step] : ColourStep{};
       int next = step + 1;
-      while (next < view.colour_before_blur && !takes_a_pass(view.colour[next].op)) ++next;
+      while (next < view.colour_before_blur && !needs_pass(view.colour[next].op)) ++next;
       if (whole.op == AugmentOp::sharpen) {
         sharpen(team, whole.value, (moved ? spare : images) + first,
                 (moved ? images : spare) + first);
@@ -118,7 +118,7 @@ struct FinishWholeImages {
   }
 
  private:
-  /// All members: what the operation needs to know of the image.
+  /// Called by all members. Computes the statistics that the operation needs.
   template <class Team>
   WS_INLINE void measure(Team& team, AugmentOp op, const float* from,
                          detail::WholeImage& shared) const {
@@ -163,8 +163,8 @@ struct FinishWholeImages {
     team.sync();
   }
 
-  /// All members: the operation, then the pointwise ones number `begin` to `end` - 1; what ends the
-  /// list where `ends`.
+  /// Called by all members. Applies the operation, then the pointwise ones `begin` to `end` - 1;
+  /// then the end of the list if `ends`.
   template <class Team, class Out>
   WS_INLINE void apply(Team& team, const detail::WholeImage& shared, ColourStep whole, int begin,
                        int end, const float* from, Out* to, bool ends) const {
@@ -220,7 +220,8 @@ struct FinishWholeImages {
     }
   }
 
-  /// The least value becomes 0 and the largest 1, unless they are one (torchvision's autocontrast).
+  /// Maps the smallest value to 0 and the largest to 1, unless they are equal (torchvision's
+  /// autocontrast).
   template <int N>
   WS_INLINE static void stretch(const detail::WholeImage& shared, int c, float (&value)[N]) {
     const float low = std::bit_cast<float>(~shared.lowest[c]);
@@ -236,9 +237,9 @@ struct FinishWholeImages {
       value[i] = static_cast<float>(table[detail::level_of(value[i])]) / 255.f;
   }
 
-  /// All members: differences from the mean of the 3 x 3 neighbours, of which the middle one counts
-  /// five times, times the factor; the border stays as it is (torchvision's adjust_sharpness).
-  /// Value by value and not in the runs of apply(), whose registers the neighbours would fill.
+  /// Called by all members. Multiplies the differences from the 3 x 3 mean, whose centre has weight
+  /// five, by the factor; border pixels are unchanged (torchvision's adjust_sharpness). Works value
+  /// by value, because neighbours in the runs of apply() would take too many registers.
   template <class Team>
   WS_INLINE void sharpen(Team& team, float factor, const float* from, float* to) const {
     const int channels = shape.channels, pitch = shape.width * channels;

@@ -12,8 +12,9 @@ Share share_of(std::int64_t global_batch, int rank, int ranks) {
   if (global_batch % ranks != 0 || global_batch < ranks) {
     const std::int64_t below = global_batch / ranks * ranks, above = below + ranks;
     fail(ErrorKind::config,
-         {fmt::format("a batch of {} on {}", counted(global_batch, "row"), counted(ranks, "rank")),
-          "every rank makes as many rows as the others",
+         {fmt::format("a batch of {} cannot be divided among {}", counted(global_batch, "row"),
+                      counted(ranks, "rank")),
+          "every rank makes the same number of rows",
           below > 0 ? fmt::format("set train.batch: {} or {}, or use another number of ranks",
                                   below, above)
                     : fmt::format("set train.batch: {}, or use fewer ranks", above)});

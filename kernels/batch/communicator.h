@@ -1,6 +1,5 @@
-// The ranks that train together, as the step of one of them sees them: who it is, which rows are
-// its own, and sums over all. One rank alone is SingleRank; others implement the same interface on
-// what connects them. Host only.
+// The communicator of one rank: its index, its rows of a batch, and sums over all ranks. SingleRank
+// is the implementation for one rank; others implement the same interface. Host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -18,14 +17,14 @@ class Communicator {
   virtual int rank() const = 0;  ///< [0, size)
   virtual int size() const = 0;
 
-  /// Enqueues the sum over all ranks of `count` elements at `data`, in device memory, f32 or bf16,
-  /// which then holds the sum on every rank. A node of the step: it may be recorded, and every rank
-  /// enqueues the same calls in the same order. Elements are added in f32 in an order that depends
-  /// on the number of ranks alone, and rounded once, so that all ranks hold equal bytes.
+  /// Enqueues the sum over all ranks of `count` elements at `data` (device memory, f32 or bf16);
+  /// afterwards every rank holds the sum. It may be recorded as a node of the step; every rank
+  /// enqueues the same calls in the same order. Elements are added in f32, in an order that depends
+  /// only on the number of ranks, and rounded once, so all ranks hold equal bytes.
   virtual void all_reduce(Stream& stream, void* data, DType dtype, std::int64_t count) = 0;
 };
 
-/// A run of one rank: nothing to add, and no node.
+/// A single rank: no sums, no nodes.
 class SingleRank final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -34,9 +33,9 @@ class SingleRank final : public Communicator {
                   std::int64_t /*count*/) override {}
 };
 
-/// The rows of a global batch that `rank` of `ranks` makes: as many as the others, in the order of
-/// ranks. Error (config) where the ranks do not divide the batch: means and recorded steps are of
-/// one size on all.
+/// The rows of a global batch that `rank` of `ranks` makes: equal numbers, in the order of ranks.
+/// Error (config) unless the number of ranks divides the batch, since means and recorded steps need
+/// equal sizes.
 Share share_of(std::int64_t global_batch, int rank, int ranks);
 inline Share share_of(std::int64_t global_batch, const Communicator& ranks) {
   return share_of(global_batch, ranks.rank(), ranks.size());

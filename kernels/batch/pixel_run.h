@@ -1,5 +1,5 @@
-// Runs of neighbouring output pixels: how an image is cut into them, and how their colours are
-// stored. For all forms of emission that make images. Host and device.
+// Runs of adjacent output pixels: division of an image into runs, and stores of their colours. For
+// all emissions of images. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -11,8 +11,8 @@
 #include <cstdint>
 
 // Runs of 8 pixels on a device (16-byte stores of 8 bf16 values), of 32 on the host (several vector
-// registers in flight). Used inside of functions only: both compilers must see the same types.
-// Defined from outside by the test that makes a device's runs on the host.
+// registers in flight). Use it only inside functions: both compilers must see the same types. The
+// test that makes device runs on the host defines it from outside.
 #if defined(WS_RUN_LENGTH)
 #elif WS_DEVICE_CODE
 #define WS_RUN_LENGTH 8
@@ -27,13 +27,13 @@ struct Rgb {
   float r = 0, g = 0, b = 0;
 };
 
-/// a + t (b - a), a channel at a time.
+/// a + t (b - a), per channel.
 WS_INLINE Rgb lerp(Rgb a, Rgb b, float t) {
   return {math::lerp(a.r, b.r, t), math::lerp(a.g, b.g, t), math::lerp(a.b, b.b, t)};
 }
 
-/// Between the four pixels nearest to (x, y), in source pixels: bilinear. `texel(column, row)` is
-/// the colour of one.
+/// Bilinear interpolation between the four pixels nearest to (x, y), in source pixels.
+/// `texel(column, row)` is the colour of a pixel.
 template <class Texel>
 WS_INLINE Rgb between_pixels(float x, float y, const Texel& texel) {
   const float fx = x - 0.5f, fy = y - 0.5f;
@@ -45,35 +45,35 @@ WS_INLINE Rgb between_pixels(float x, float y, const Texel& texel) {
   return lerp(top, bottom, v);
 }
 
-/// Where a pixel is looked up, in units of source pixels: the centre of the top-left pixel is
-/// (0.5, 0.5). `footprint` is the side of the output pixel in source pixels (1 without zoom): the
-/// width over which edges are anti-aliased.
+/// Source coordinates of a pixel, in source pixels: the centre of the top-left pixel is (0.5, 0.5).
+/// `footprint` is the side of the output pixel in source pixels (1 without zoom): the width for
+/// anti-aliasing edges.
 struct PixelCoordinate {
   float x = 0, y = 0;
   float footprint = 1;
 };
 
-/// N neighbouring pixels of one output row: where each is looked up, in source pixels.
+/// Source coordinates of N adjacent pixels of an output row.
 template <int N>
 struct PixelRun {
   float x[N], y[N];
-  float footprint;  ///< side of an output pixel in source pixels: edges are anti-aliased over it
-  int column, row;  ///< of lane 0 within its tile
-  bool in_step = false;  ///< each lane lies a source pixel to the right of the one before it
+  float footprint;       ///< side of an output pixel in source pixels, for anti-aliasing
+  int column, row;       ///< lane 0, within its tile
+  bool in_step = false;  ///< each lane is one source pixel to the right of the previous one
 };
 
-/// Their colours, in [0, 1] unless the generator says otherwise.
+/// Colours of N pixels, in [0, 1] unless the generator's documentation says otherwise.
 template <int N>
 struct ColourRun {
   float r[N], g[N], b[N];
-  bool grey = false;  ///< r stands for all three channels: g and b are not set
+  bool grey = false;  ///< r holds all three channels; g and b are not set
 
   WS_INLINE void set(int i, Rgb c) {
     r[i] = c.r;
     g[i] = c.g;
     b[i] = c.b;
   }
-  /// Sets all three channels of what is grey.
+  /// Copies r to all three channels of a grey run.
   WS_INLINE void spread() {
     if (!grey) return;
     WS_LANES
@@ -82,20 +82,20 @@ struct ColourRun {
   }
 };
 
-/// A rectangle of output pixels, made by one team.
+/// A rectangle of output pixels, painted by one team.
 struct PixelTile {
   int x0 = 0, y0 = 0, width = 0, height = 0;
 
-  /// Its square of `side` pixels from (x, y) on, seen from its corner, as far as it reaches.
+  /// The square of `side` pixels at (x, y), relative to the tile's corner, clipped to the tile.
   WS_INLINE constexpr PixelTile part(int x, int y, int side) const {
     return {x0 + x, y0 + y, width - x < side ? width - x : side,
             height - y < side ? height - y : side};
   }
 };
 
-/// How an image is cut into tiles.
+/// Division of an image into tiles.
 struct Tiling {
-  int width = 1, height = 1;  ///< of a full tile
+  int width = 1, height = 1;  ///< extents of a full tile
   int across = 1, down = 1;
 
   static constexpr Tiling of(SampleShape shape, int width, int height) {
@@ -114,9 +114,9 @@ struct Tiling {
   }
 };
 
-/// The runs of a rectangle of pixels that fall to one member of a team: every size-th, row by row.
-/// The last of a row may have fewer than `kLength` pixels. A division for each run would take a
-/// device about a dozen instructions more.
+/// The runs of a rectangle of pixels assigned to one member of a team: every size-th, row by row.
+/// The last run of a row may have fewer than `kLength` pixels. Avoids a division per run, about a
+/// dozen instructions on a device.
 template <int kLength>
 class OwnRuns {
  public:
@@ -131,7 +131,7 @@ class OwnRuns {
 
   WS_INLINE bool inside() const { return row_ < height_; }
   WS_INLINE int row() const { return row_; }
-  WS_INLINE int column() const { return place_ * kLength; }  ///< of the run's first pixel
+  WS_INLINE int column() const { return place_ * kLength; }  ///< column of the run's first pixel
   WS_INLINE void go_on() {
     row_ += down_;
     place_ += along_;
@@ -141,35 +141,35 @@ class OwnRuns {
   }
 
  private:
-  int height_, across_;  ///< rows; runs of a row
-  int down_, along_;     ///< from one of the member's runs to the next
+  int height_, across_;  ///< rows; runs per row
+  int down_, along_;     ///< step between the member's runs
   int row_, place_;
 };
 
 namespace detail {
 
-/// On a GPU: enough teams to fill it from a small batch, enough pixels a thread (four runs) to pay
-/// for fetching the scene once a team.
+/// On a GPU: small enough that a small batch fills the device, large enough (four runs per thread)
+/// to amortise loading the scene once per team.
 inline constexpr int kDeviceBandPixels = 8192;
 
 /// Largest team that paints pixels.
 inline constexpr int kPixelMembers = 256;
 
-/// A thread a run of 8 pixels, up to kPixelMembers.
+/// One thread per run of 8 pixels, up to kPixelMembers.
 constexpr int members_of(const Tiling& tiling) {
   const int runs = (tiling.width + 7) / 8 * tiling.height;
   return runs >= kPixelMembers ? kPixelMembers : (runs + 31) / 32 * 32;
 }
 
 #if WS_DEVICE_CODE
-/// Two bf16 in a word, `low` first in memory: one instruction, rounding as bf16::round does.
+/// Packs two bf16 into a word, `low` first in memory: one instruction, rounding as bf16::round.
 WS_INLINE std::uint32_t pack_pair(float low, float high) {
   std::uint32_t word;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;
 }
 
-/// The 24 values of a run of 8 RGB pixels as 16-byte stores: 3 for bf16, 6 for f32.
+/// Stores the 24 values of a run of 8 RGB pixels in 16 bytes each: 3 stores for bf16, 6 for f32.
 WS_INLINE void store_wide(bf16* out, const float (&v)[24]) {
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
@@ -213,7 +213,7 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
     store_wide(out, v);
     return;
   }
-#pragma unroll  // constant indices: the colours stay in registers
+#pragma unroll  // constant indices keep the colours in registers
   for (int i = 0; i < N; ++i) {
     if (i < count) store_pixel(colour, channels, i, out);
   }
@@ -228,7 +228,7 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
 }
 
 #if !WS_DEVICE_CODE
-/// How grey pixels become three channels on a host: one value a pixel up to the store.
+/// Expands grey pixels to three channels on a host: one value per pixel up to the store.
 class GreyStore {
  public:
   GreyStore(const float (&gain)[3], const float (&bias)[3]) {
@@ -252,7 +252,7 @@ class GreyStore {
   }
 
  private:
-  static constexpr int kPixels = 8;  ///< whole vector registers of values, however wide these are
+  static constexpr int kPixels = 8;  ///< whole vector registers, whatever their width
 
   float gain_[3 * kPixels], bias_[3 * kPixels];
 };

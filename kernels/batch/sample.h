@@ -1,5 +1,5 @@
-// What a generator's functor is given for one sample, and where it says what is known of it. For
-// all forms of emission. Host and device.
+// The input of a generator's functor for one sample, and its outputs besides the values. For all
+// emissions. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -10,15 +10,15 @@
 
 namespace wellspring {
 
-/// Which sample is being made, as its functor sees it. Generators use `rng` and `shape` alone.
+/// The sample to make. Generators use only `rng` and `shape`.
 struct SampleKey {
   SampleRng rng;      ///< seed and sample id
-  Slot slot;          ///< the place in the batch; row and sample index stored images
-  SampleShape shape;  ///< of what is looked at, in source pixels
+  Slot slot;          ///< position in the batch; stored images use row and sample
+  SampleShape shape;  ///< shape of the source image, in pixels
 };
 
-/// Of a functor with several labels a sample: the classes that are there, the first `labels`. One
-/// may be named twice.
+/// For functors with several labels per sample: the classes present, the first `labels` elements. A
+/// class may appear twice.
 template <int Labels>
 struct TrueLabels {
   std::int32_t labels = 0;
@@ -27,7 +27,7 @@ struct TrueLabels {
 template <>
 struct TrueLabels<0> {};
 
-/// What is known about a sample, written beside it.
+/// The labels and latents of a sample.
 template <int Latents, int Targets = 0, int Labels = 0>
 struct Truth : TrueLabels<Labels> {
   std::int32_t label = 0;
@@ -59,27 +59,27 @@ constexpr int labels_of() {
 
 }  // namespace detail
 
-/// The truth that a functor fills: kLatents latents and, where it has any, kTargets targets or up
-/// to kLabels labels. A functor with labels has a column of `target` for each class of its
-/// description: 1 where the class is there, otherwise 0 (multi-hot labels).
+/// The labels that a functor fills in: kLatents latents and, if it has them, kTargets targets or up
+/// to kLabels labels. A functor with labels has a column of `target` per class of its description:
+/// 1 if the class is present, otherwise 0 (multi-hot labels).
 template <class F>
 using TruthOf = Truth<F::kLatents, detail::targets_of<F>(), detail::labels_of<F>()>;
 
 namespace detail {
 
-/// `values` of which the row keeps as many as it has room for; the rest of the row is 0.
+/// Copies as many of `values` as the row has room for; fills the rest of the row with 0.
 template <int N, class Values>
 WS_INLINE void write_row(float* column, int width, std::int64_t b, const Values& values) {
   if (column == nullptr) return;
   float* const row = column + b * width;
-  WS_UNROLL(16)  // constant indices: the truth stays in registers
+  WS_UNROLL(16)  // constant indices keep the values in registers
   for (int i = 0; i < N; ++i) {
     if (i < width) row[i] = values[i];
   }
   for (int i = N; i < width; ++i) row[i] = 0;
 }
 
-/// 1 in the columns of `labels` classes, 0 in all others.
+/// Sets the columns of the `labels` classes to 1 and the others to 0.
 template <int Room>
 WS_INLINE void write_labels(float* column, int width, std::int64_t b, int labels,
                             const std::int32_t (&present)[Room]) {

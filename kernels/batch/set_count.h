@@ -1,5 +1,4 @@
-// How many items the set of a row has, written beside it. For emissions of sets, made or stored.
-// Host and device.
+// Writes the number of items of a row's set. For generated and stored sets. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -9,7 +8,7 @@
 
 namespace wellspring::detail {
 
-/// Adds to a counter that other rows of the batch add to as well.
+/// Adds to a counter shared by all rows of the batch.
 WS_INLINE void count_up(unsigned long long* counter, unsigned long long n) {
 #if WS_DEVICE_CODE
   atomicAdd(counter, n);
@@ -18,8 +17,8 @@ WS_INLINE void count_up(unsigned long long* counter, unsigned long long n) {
 #endif
 }
 
-/// `count`: items that the set has, of which the row keeps as many as it has room for. What had
-/// none is counted.
+/// `count`: items of the set; the row keeps as many as it has room for, the others are counted as
+/// overflow.
 WS_INLINE void write_count(const BatchView& batch, std::int64_t b, int count) {
   const int kept = count < batch.layout.items ? count : batch.layout.items;
   if (batch.count != nullptr) batch.count[b] = kept;

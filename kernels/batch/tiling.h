@@ -1,5 +1,5 @@
-// How an image is divided among teams: bands of rows, and the launch bound of kernels that paint them. Host
-// and device.
+// Divides an image among teams into bands of rows; the launch bound of kernels that paint them.
+// Host and device.
 #pragma once
 
 #include "kernels/batch/pixel_run.h"
@@ -8,11 +8,11 @@
 
 namespace wellspring::detail {
 
-/// Teams that share a multiprocessor while they paint pixels: leaves a thread 80 registers.
+/// Blocks per multiprocessor for painting pixels: leaves 80 registers per thread.
 inline constexpr int kPixelBlocks = 3;
 
-/// Of kernels that paint the pixels of functor F, which has a kPixelBlocks of its own where they
-/// take more registers, or fewer.
+/// Launch bound of kernels that paint the pixels of functor F, which may declare its own
+/// kPixelBlocks if it needs more or fewer registers.
 template <class F>
 constexpr LaunchBound pixel_bound() {
   if constexpr (requires { F::kPixelBlocks; }) {
@@ -22,7 +22,7 @@ constexpr LaunchBound pixel_bound() {
   }
 }
 
-/// Bands of whole rows for a device; on a CPU, a team a sample.
+/// Bands of whole rows on a device; on a CPU, a team per sample.
 inline Tiling bands_for(Device device, SampleShape shape) {
   return Tiling::bands(shape, device.is_cuda() ? kDeviceBandPixels : shape.height * shape.width);
 }

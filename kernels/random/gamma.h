@@ -1,5 +1,5 @@
-// The gamma law, after kernels/random/math.h: its distribution function, and numbers drawn by it that any
-// thread can draw for any element. Used by generators; the same bits on host and device.
+// The gamma distribution: its distribution function, and random numbers that any thread can draw
+// for any element. Used by generators; the same bits on host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -14,11 +14,11 @@ namespace wellspring::math {
 
 namespace detail {
 
-/// Terms that a series or a fraction may have: some 100 are used for shapes of 500.
+/// Largest number of terms of a series or fraction: about 100 are needed for shapes of 500.
 inline constexpr int kMostGammaTerms = 1000;
 
-/// 1 / G(a) for a >= 1, G the quotient of Gamma(a) and Stirling's sqrt(2 pi / a) (a / e)^a: the
-/// polynomial of scripts/derive-math-coefficients in 1 / a, off by 2^-25 at most.
+/// 1 / G(a) for a >= 1, G the quotient of Gamma(a) and Stirling's sqrt(2 pi / a) (a / e)^a: a
+/// polynomial in 1 / a from scripts/derive-math-coefficients. Largest error: 2^-25.
 WS_INLINE float inverse_stirling(float a) {
   const float u = 1 / a;
   float p = 0x1.2fc0c4p-13f;
@@ -32,15 +32,15 @@ WS_INLINE float inverse_stirling(float a) {
 
 }  // namespace detail
 
-/// Shapes that lower_gamma takes.
+/// Range of shapes for lower_gamma.
 inline constexpr float kLeastGammaShape = 0.01f, kMostGammaShape = 500.0f;
 
-/// Regularised lower incomplete gamma function P(a, x), the distribution function of a gamma law of
-/// shape `a` in [kLeastGammaShape, kMostGammaShape] and scale 1, at x >= 0. Monotone in x but for
-/// its error. Worst error, absolutely: 1.3e-6, and 6e-7 for a in [1, 100].
+/// Regularised lower incomplete gamma function P(a, x): the distribution function of a gamma
+/// distribution of shape `a` in [kLeastGammaShape, kMostGammaShape] and scale 1, at x >= 0.
+/// Monotone in x up to its error. Largest absolute error: 1.3e-6, and 6e-7 for a in [1, 100].
 ///
 /// The series below x = a + 1, Lentz's continued fraction above (Abramowitz and Stegun 6.5.29 and
-/// 6.5.31). What is common to both, x^a e^-x / Gamma(a + 1), is written with
+/// 6.5.31). Their common factor x^a e^-x / Gamma(a + 1) is written with
 ///     D(m) = m - log(1 + m),  m = x / A - 1,  A = a + 1,
 /// as exp(-A D) sqrt(A / 2 pi) / (x G), G the quotient of Gamma(A) and Stirling's formula, so that
 /// no large logarithms cancel (N. Temme, SIAM J. Math. Anal. 10 (1979) 757).
@@ -48,7 +48,7 @@ WS_HD inline float lower_gamma(float a, float x) {
   if (!(x > 0)) return 0;
   const float next = a + 1;
   const float m = (x - next) / next;
-  // Near 0 the tail of the logarithm is what is wanted: its leading term would cancel with m.
+  // Near 0 use the tail of the logarithm: its leading term would cancel with m.
   const bool near = m > -0.29f && m < 0.41f;
   const float excess = near ? -detail::log1p_tail(m) : m - log(x / next);
   const float front = exp(-next * excess) * sqrt(next * 0x1.45f306p-3f) *
@@ -79,12 +79,12 @@ WS_HD inline float lower_gamma(float a, float x) {
 
 namespace wellspring {
 
-/// Tries of draw_gamma: all fail once in 10^20 numbers, whereupon the last one is taken.
+/// Tries of draw_gamma: all fail once in 10^20 numbers; then the last one is used.
 inline constexpr std::uint32_t kGammaTries = 16;
 
 namespace detail {
 
-/// By what a shape below 1, which was raised by 1, is lowered again; otherwise 1.
+/// The factor for a shape below 1, which was raised by 1; otherwise 1.
 WS_INLINE float gamma_power(const Philox4& block, float shape) {
   const float power = math::exp(math::log(unit_float_open(block.word[3])) / shape);
   return shape < 1 ? power : 1.0f;
@@ -92,7 +92,7 @@ WS_INLINE float gamma_power(const Philox4& block, float shape) {
 
 struct GammaTry {
   float number;
-  float log_chance;  ///< of taking it
+  float log_chance;  ///< logarithm of the acceptance probability
   WS_INLINE bool is_taken(const Philox4& block) const {
     return math::log(unit_float_open(block.word[2])) < log_chance;
   }
@@ -101,7 +101,7 @@ WS_INLINE GammaTry try_gamma(const Philox4& block, float shape, float power) {
   const float d = (shape < 1 ? shape + 1 : shape) - 1.0f / 3;
   const float c = 1 / math::sqrt(9 * d);
   const float normal = math::box_muller(block.word[0], block.word[1]).first;
-  const float root = math::max(math::fma(c, normal, 1.0f), 0.0f);  // of 0: never taken
+  const float root = math::max(math::fma(c, normal, 1.0f), 0.0f);  // 0 is never accepted
   const float cube = root * root * root;
   const float bound = math::fma(0.5f * normal, normal, d * (1 - cube + math::log(cube)));
   return {d * cube * power, bound};
@@ -109,12 +109,12 @@ WS_INLINE GammaTry try_gamma(const Philox4& block, float shape, float power) {
 
 }  // namespace detail
 
-/// A number by the gamma law of `shape` above 0 and scale 1, by G. Marsaglia and W. Tsang, "A
+/// A gamma-distributed number of `shape` above 0 and scale 1, by G. Marsaglia and W. Tsang, "A
 /// simple method for generating gamma variables", ACM TOMS 26 (2000) 363: a cubed normal number,
-/// accepted with a chance of 95 % and more; a shape below 1 is raised by 1 and lowered again by the
-/// power 1 / shape of a uniform number. Try k reads block `first` + k * `stride`: words 0 and 1
-/// make the normal number, word 2 decides, word 3 of the first try is that uniform number. So
-/// elements 0 .. stride - 1 may each have a number of their own, in any order.
+/// accepted with a probability of at least 95 %; a shape below 1 is raised by 1 and corrected by
+/// the power 1 / shape of a uniform number. Try k reads block `first` + k * `stride`: words 0 and 1
+/// make the normal number, word 2 decides, word 3 of the first try is the uniform number. So
+/// elements 0 .. stride - 1 can be drawn in any order.
 WS_HD inline float draw_gamma(const SampleRng& rng, Purpose purpose, std::uint32_t first,
                               std::uint32_t stride, float shape) {
   float power = 1, number = 0;
@@ -128,7 +128,7 @@ WS_HD inline float draw_gamma(const SampleRng& rng, Purpose purpose, std::uint32
   return number;
 }
 
-/// Such numbers of N elements. First tries are made side by side; whose fails begins anew alone.
+/// Draws for N elements. First tries are vectorised; rejected elements retry one by one.
 template <int N>
 WS_INLINE void draw_gammas(const SampleRng& rng, Purpose purpose, const std::uint32_t (&first)[N],
                            std::uint32_t stride, const float (&shape)[N], float (&number)[N]) {

@@ -1,14 +1,14 @@
 // Portable single-precision maths: the same bits on host and device, in scalar and vector code.
 // Called by generators, emission and operations instead of the maths libraries. Host and device.
 //
-// Every function is built from + - * / sqrt, fma and exact bit operations, each of which IEEE 754
-// rounds in one way only, so it gives equal bits wherever contraction is off (as the build sees
-// to). No branches: loops over them vectorise. Subnormal numbers are kept, infinities and NaN
-// handled; of a NaN, only that it is one is portable.
+// Every function uses only + - * / sqrt, fma and exact bit operations, each of which IEEE 754
+// rounds uniquely, so it gives equal bits wherever contraction is off (as in this build). No
+// branches: loops over them vectorise. Subnormal numbers are kept, infinities and NaN handled; NaN
+// payloads are not portable.
 //
-// The worst errors are in units in the last place (ULP) of the result against double precision, and
-// were measured by tests/kernels/random/math.test.cpp, which fails when one is exceeded. The coefficients
-// come from scripts/derive-math-coefficients (minimax fits), constants included.
+// Worst errors are in units in the last place (ULP) of the result against double precision,
+// measured by tests/kernels/random/math.test.cpp, which fails if one is exceeded. The coefficients,
+// constants included, come from scripts/derive-math-coefficients (minimax fits).
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -107,8 +107,8 @@ WS_INLINE float from_bits(std::uint32_t u) {
   return std::bit_cast<float>(u);
 }
 
-/// The integer of a float that is one, |x| < 2^22: adding 1.5 * 2^23 moves it to the low bits.
-/// Unlike a cast, defined for every x, NaN included (then of no meaning).
+/// The integer value of a float with |x| < 2^22: adding 1.5 * 2^23 moves it to the low bits. Unlike
+/// a cast, defined for every x, NaN included (the value is then meaningless).
 WS_INLINE std::int32_t to_int(float x) {
   return static_cast<std::int32_t>(bits(x + 0x1.8p+23f) - 0x4b400000u);
 }
@@ -142,8 +142,7 @@ WS_INLINE Split split(float x) {
   return {from_bits((distance & 0x007fffffu) + 0x3f3504f3u), static_cast<float>(exponent) + base};
 }
 
-/// sin and cos of a quadrant's part, put in their places: quadrant 0..3 (mod 4) turns by 90
-/// degrees.
+/// sin and cos from their values in a quadrant: quadrant 0..3 (mod 4) rotates by 90 degrees.
 WS_INLINE float sine_of(std::int32_t quadrant, float s, float c) {
   const float value = (quadrant & 1) != 0 ? c : s;
   return from_bits(bits(value) ^ (static_cast<std::uint32_t>(quadrant & 2) << 30));
@@ -156,7 +155,7 @@ struct SinCos {
   float sine, cosine;
 };
 
-/// Of 2 pi s for |s| <= 1/8.
+/// sin and cos of 2 pi s for |s| <= 1/8.
 WS_INLINE SinCos eighth_of_a_turn(float s) {
   const float z = s * s;
   float p = -0x1.2db5cep+6f;
@@ -171,7 +170,7 @@ WS_INLINE SinCos eighth_of_a_turn(float s) {
   return {sine, fma(q, z, 1.0f)};
 }
 
-/// Of r radians for |r| <= pi / 4.
+/// sin and cos of r radians for |r| <= pi / 4.
 WS_INLINE SinCos eighth_in_radians(float r) {
   const float z = r * r;
   float p = -0x1.9953fep-13f;
@@ -185,7 +184,7 @@ WS_INLINE SinCos eighth_in_radians(float r) {
   return {sine, cosine};
 }
 
-/// log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)), but for its leading term f: f^2 (-1/2 + f L(f)).
+/// log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)) without its leading term f: f^2 (-1/2 + f L(f)).
 WS_INLINE float log1p_tail(float f) {
   float p = -0x1.3af6e0p-4f;
   p = fma(p, f, 0x1.05bd12p-3f);
@@ -214,10 +213,10 @@ struct Pair {
   float high, low;
 };
 
-/// log2(x) for positive finite x, to about 2^-35 absolutely.
+/// log2(x) for positive finite x, absolute error about 2^-35.
 WS_INLINE Pair log2_pair(float x) {
   const Split part = split(x);
-  // log2(m) = 2 log2(e) atanh(s), s = f / (2 + f), with f exact and s kept to twice the precision.
+  // log2(m) = 2 log2(e) atanh(s), s = f / (2 + f), with f exact and s in twice the precision.
   const float f = part.mantissa - 1.0f;
   const float divisor = f + 2.0f;
   const float divisor_low = f - (divisor - 2.0f);
@@ -228,7 +227,7 @@ WS_INLINE Pair log2_pair(float x) {
   float p = 0x1.589108p-2f;
   p = fma(p, z, 0x1.a5d042p-2f);
   p = fma(p, z, 0x1.2776e0p-1f);
-  // 2 log2(e) s + s^3 H(z), its two leading products kept to twice the precision.
+  // 2 log2(e) s + s^3 H(z), its two leading products in twice the precision.
   const float cube = s * z;
   const float cube_low = fma(s, z, -cube) + fma(s_low, z, s * z_low);
   const float second = cube * 0x1.ec709ep-1f;
@@ -330,7 +329,7 @@ WS_INLINE float acos(float x) {
 
 /// e^x. Any x; infinity from 88.73 on, 0 below -103.98. Worst error: 1.02 ULP.
 WS_INLINE float exp(float x) {
-  // Beyond these the result is infinity or 0 anyhow. NaN passes both comparisons.
+  // Beyond these limits the result is infinity or 0 anyway. NaN passes both comparisons.
   const float above = x < -104.0f ? -104.0f : x;
   const float y = above > 89.0f ? 89.0f : above;
   const float n = round(y * 0x1.715476p+0f);
@@ -380,7 +379,7 @@ WS_INLINE float pow(float x, float y) {
   const float above = product < -152.0f ? -152.0f : product;
   const float clamped = above > 130.0f ? 130.0f : above;
   const float n = round(clamped);
-  // Outside of the clamp the result is infinity or 0, and `low` may be infinity - infinity.
+  // Outside the clamp the result is infinity or 0, and `low` may be infinity - infinity.
   const float r = (clamped - n) + (clamped == product ? low : 0.0f);
   const float value = detail::scale(detail::exp2_fraction(r), detail::to_int(n));
   const float at_zero = y > 0.0f ? 0.0f : kInfinity;
@@ -394,21 +393,23 @@ WS_INLINE float pow(float x, float y) {
 /// Cube root, odd. Any x. Worst error: 0.51 ULP.
 WS_INLINE float cbrt(float x) {
   const float a = abs(x);
-  // By 2^+-48 into the middle of the range, so that no product below overflows or is subnormal.
+  // Scales by 2^+-48 into the middle of the range, so that no product below overflows or is
+  // subnormal.
   const bool small = a < 1.0f;
   const float y = a * (small ? 0x1p+48f : 0x1p-48f);
-  // A third of the exponent; the constant makes the first guess good to 5 % (as in W. Kahan's
+  // A third of the exponent; the constant makes the first guess accurate to 5 % (as in W. Kahan's
   // cube root), then two steps of Halley's method, each of which triples the digits.
   float t = detail::from_bits(detail::bits(y) / 3u + 0x2a5119f2u);
   for (int step = 0; step < 2; ++step) {
     const float cube = t * t * t;
     t = t * ((cube + y) + y) / ((cube + cube) + y);
   }
-  // One step of Newton's with the residual t^3 - y to twice the precision.
+  // One Newton step with the residual t^3 - y in twice the precision.
   const float square = t * t;
   const float residual = fma(square, t, -y) + fma(t, t, -square) * t;
   const float root = t - residual / (3.0f * square);
-  const bool keeps = a == 0.0f || !(a < kInfinity);  // zeros, infinities and NaN are their own
+  const bool keeps = a == 0.0f || !(a < kInfinity);  // zeros, infinities and NaN are returned
+                                                     // unchanged
   return keeps ? x : detail::with_sign(root * (small ? 0x1p-16f : 0x1p+16f), x);
 }
 

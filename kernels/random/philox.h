@@ -1,4 +1,4 @@
-// Philox4x32-10, the counter-based random number generator behind every draw. Host and device.
+// Philox4x32-10, the counter-based random number generator of every draw. Host and device.
 //
 // key = 64-bit seed, counter = (draw, purpose tag, 64-bit sample id): sample i is a pure function
 // of (seed, purpose, i), whatever the batch, thread count or device. With draw_lo/draw_hi in words
@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Debug and sanitizer builds count the blocks that host code draws, for the tests that hold
-/// generators to their budgets.
+/// Debug and sanitizer builds count the blocks drawn by host code, for tests of generators' draw
+/// budgets.
 #if (!defined(NDEBUG) || defined(WELLSPRING_SANITIZED)) && !defined(__CUDACC__)
 #define WS_COUNTS_DRAWS 1
 #include <atomic>
@@ -35,7 +35,7 @@ struct Philox4 {
   std::uint32_t word[4];
 };
 
-/// Ten rounds of Philox4x32 of `counter` under `key`.
+/// Ten rounds of Philox4x32 on `counter` with `key`.
 WS_INLINE constexpr Philox4 philox4x32(Philox4 counter, std::uint64_t key) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key);
   std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
@@ -71,23 +71,23 @@ static_assert(detail::equal(philox4x32({{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 
                                        0x299f31d0a4093822ull),
                             0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
 
-/// What a draw is for. One tag a use: adding a draw in one place moves no other.
+/// The purpose of a draw. One tag per use: adding a draw in one place changes no other.
 enum class Purpose : std::uint32_t {
   scene = 1,    ///< parameters of a sample
   texture = 2,  ///< per-element values of a sample
-  noise = 3,    ///< noise added on top
+  noise = 3,    ///< additive noise
   label = 4,    ///< class of a sample
   augment = 5,  ///< warp and colour operations
   order = 6,    ///< permutations of data sets and slots
   init = 7,     ///< initial weights
   dropout = 8,
   mix = 9,      ///< mixup, cutmix
-  key = 10,     ///< keys of their own for what runs under one seed
-  colour = 11,  ///< colours, apart from what they fill
+  key = 10,     ///< derived keys of components with the same seed
+  colour = 11,  ///< colours, independent of the shapes they fill
 };
 
-/// The key of what is called `name` under `seed`, so that two generators, or two sources, of one
-/// run share no random word: Philox of the name's FNV-1a hash (64 bits).
+/// The key for `name` under `seed`, so that two generators or sources of a run share no random
+/// words: Philox of the name's FNV-1a hash (64 bits).
 constexpr std::uint64_t named_key(std::uint64_t seed, const char* name, std::size_t length) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < length; ++i) {
@@ -99,7 +99,7 @@ constexpr std::uint64_t named_key(std::uint64_t seed, const char* name, std::siz
                  seed);
   return block.word[0] | std::uint64_t{block.word[1]} << 32;
 }
-/// The same of a std::string or std::string_view, and of a literal.
+/// The same for a std::string, a std::string_view or a literal.
 template <class Text>
 constexpr std::uint64_t named_key(std::uint64_t seed, const Text& name) {
   return named_key(seed, name.data(), name.size());
@@ -141,8 +141,8 @@ struct SampleRng {
   }
 };
 
-/// Draws words one after another from one purpose's stream; for scenes, where a handful of numbers
-/// is drawn in a fixed order. The number of draws must not depend on the launch.
+/// Draws words in sequence from one purpose's stream; for scenes, which draw a few numbers in a
+/// fixed order. The number of draws must not depend on the launch.
 class RngStream {
  public:
   WS_INLINE constexpr RngStream(SampleRng rng, Purpose purpose) : rng_(rng), purpose_(purpose) {}

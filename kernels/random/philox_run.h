@@ -1,5 +1,5 @@
-// Blocks of random numbers of N lanes at a time: the words of kernels/random/philox.h, in the SIMD
-// registers of a host. Host and device.
+// Blocks of random numbers for N lanes: the words of kernels/random/philox.h, in the SIMD registers
+// of a host. Host and device.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -16,7 +16,7 @@
 
 namespace wellspring {
 
-/// A block of each of N lanes: word w of lane i is word[w][i].
+/// A block per lane: word w of lane i is word[w][i].
 template <int N>
 struct PhiloxRun {
   alignas(N * sizeof(std::uint32_t)) std::uint32_t word[4][N];
@@ -32,9 +32,9 @@ struct PhiloxRun {
 
 namespace detail {
 #if WS_PHILOX_AVX2
-/// Counters of eight lanes, those in even places and those in odd ones, in the lower halves of
-/// 64-bit numbers, where products are made; the upper halves hold anything. A compiler that makes
-/// a SIMD loop of scalar code takes three times as many instructions.
+/// Counters of eight lanes, even and odd lanes apart, in the lower halves of 64-bit numbers, where
+/// products are computed; the upper halves are arbitrary. Vectorised scalar code takes three times
+/// as many instructions.
 struct PhiloxEight {
   __m256i even[4], odd[4];
 };
@@ -43,12 +43,12 @@ WS_INLINE __m256i all_lanes(std::uint32_t word) {
   return _mm256_set1_epi64x(static_cast<std::int64_t>(word));
 }
 
-/// The words of both, in order.
+/// The words of both halves, in lane order.
 WS_INLINE __m256i in_order(__m256i even, __m256i odd) {
   return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
 }
 
-/// Rounds `done` to 9 of a half of the lanes.
+/// Rounds `done` to 9 for half of the lanes.
 WS_INLINE void philox_rounds(__m256i (&c)[4], std::uint64_t key, std::uint32_t done) {
   const __m256i m0 = all_lanes(0xD2511F53u), m1 = all_lanes(0xCD9E8D57u);
   std::uint32_t k0 = static_cast<std::uint32_t>(key) + done * 0x9E3779B9u;
@@ -77,8 +77,8 @@ WS_INLINE void philox4x32_of_eight(__m256i (&c)[4], std::uint64_t key) {
   for (int w = 0; w < 4; ++w) c[w] = in_order(all.even[w], all.odd[w]);
 }
 
-/// The same of counters whose words differ in word 0 alone: half of the first two rounds is that of
-/// one block. `first`: words 0, in the lower halves.
+/// The same for counters that differ only in word 0: they share half of the first two rounds.
+/// `first`: words 0, in the lower halves.
 WS_INLINE void philox4x32_of_numbers(__m256i first, const Philox4& counter, std::uint64_t key,
                                      __m256i (&c)[4]) {
   const std::uint32_t k0 = static_cast<std::uint32_t>(key);
@@ -127,7 +127,7 @@ WS_INLINE void count_blocks([[maybe_unused]] int n) {
 #endif
 }
 
-/// Blocks draws[0] to draws[N - 1] of one sample, uncounted.
+/// Blocks draws[0] to draws[N - 1] of one sample, not counted.
 template <int N>
 WS_INLINE PhiloxRun<N> make_blocks(const SampleRng& rng, Purpose purpose,
                                    const std::uint32_t (&draws)[N]) {
@@ -193,7 +193,7 @@ WS_INLINE PhiloxRun<N> blocks_of_samples(std::uint64_t seed, const std::uint64_t
   return run;
 }
 
-/// Block draws[i] of one sample in each lane where it is wanted; in the others anything.
+/// Block draws[i] of one sample in each requested lane; the other lanes are arbitrary.
 template <int N>
 WS_INLINE PhiloxRun<N> wanted_blocks(const SampleRng& rng, Purpose purpose,
                                      const std::uint32_t (&draws)[N],

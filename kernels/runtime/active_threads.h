@@ -1,11 +1,11 @@
-// How many of a stream's threads work at a time: fewer while another program holds a core, so that
-// the others do not wait for the thread that shares it. Used by whatever runs in parallel on the
-// CPU, told by whoever runs steps; host only.
+// The number of a stream's threads that work at a time: fewer while another program holds a core,
+// so that the others do not wait for the thread on that core. Read by parallel loops on the CPU,
+// updated by the caller of the steps; host only.
 //
-// A step of a small network is a dozen parallel loops in less time than the system leaves a core to
-// one program. The thread that shares a core stands still for some milliseconds at a time, and all
-// others with it, at the end of the loop in which it does: together they can be slower than one
-// alone. Nothing that is computed depends on how many threads there are.
+// A step of a small network is a dozen parallel loops, shorter than the scheduler's time slice.
+// The thread that shares a core pauses for some milliseconds at a time, and all others wait for it
+// at the end of the loop: together they can be slower than a single thread. Results do not depend
+// on the number of threads.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,20 @@
 
 namespace wellspring {
 
-/// How often the system has taken a core from a thread of this process while it had work to do:
-/// ru_nivcsw of getrusage(2).
+/// Number of times that a thread of this process lost its core with work left to do: ru_nivcsw of
+/// getrusage(2).
 long lost_cores();
 
 class ActiveThreads {
  public:
-  /// Seconds of steps that are judged as a whole: several turns of the system's scheduler, which
-  /// last some 3 ms.
+  /// Length of a window, in seconds of steps: several time slices of the scheduler, about 3 ms
+  /// each.
   static constexpr double kWindow = 0.05;
-  /// Cores lost a second from which on another program holds one. It and a thread of ours take
-  /// turns of some milliseconds; services of an idle machine wake up a few times a second.
+  /// Lost cores per second above which another program holds a core. It and one of our threads
+  /// alternate every few milliseconds; services of an idle machine wake up only a few times per
+  /// second.
   static constexpr double kHeld = 40;
-  /// Windows from one trial to the next.
+  /// Windows between trials.
   static constexpr int kPatience = 40;
 
   explicit ActiveThreads(int most, std::function<long()> lost = lost_cores)
@@ -34,9 +35,8 @@ class ActiveThreads {
   int most() const { return most_; }
   int count() const { return count_; }
 
-  /// A step took so many seconds. After a window in which cores were lost, half of the threads are
-  /// tried for a window, after one in which none was, and some rest, twice as many; they go on
-  /// where they are the faster.
+  /// Reports a step's duration. After a window with lost cores, half as many threads are tried for
+  /// a window; after one without, and a pause, twice as many. The faster setting is kept.
   void step(double seconds);
 
  private:
@@ -44,12 +44,12 @@ class ActiveThreads {
 
   int most_, count_;
   std::function<long()> lost_;
-  int steps_ = 0;  ///< of this window
+  int steps_ = 0;  ///< in this window
   double seconds_ = 0;
-  long lost_before_ = -1;  ///< before this window; -1: there was none yet
-  int rest_ = 0;           ///< windows to the next trial
-  int before_ = 0;         ///< threads before the trial that goes on; 0: none does
-  double speed_ = 0;       ///< theirs, in steps a second
+  long lost_before_ = -1;  ///< before this window; -1: no window yet
+  int rest_ = 0;           ///< windows until the next trial
+  int before_ = 0;         ///< threads before the current trial; 0: no trial
+  double speed_ = 0;       ///< with that number of threads, in steps per second
 };
 
 }  // namespace wellspring

@@ -1,9 +1,9 @@
-// Counting the bits of words. Host and device.
+// Bit counting. Host and device.
 //
-// Device code must not call std::popcount, countl_zero, countr_zero and their like: of what those
-// of libstdc++ call, nvcc 13.0 knows __builtin_popcount and __builtin_clz alone. The others, of 64
-// bits or from the lower end, it takes for undefined, and drops what depends on them without a
-// word.
+// Device code must not call std::popcount, countl_zero, countr_zero and similar functions: of the
+// builtins in libstdc++'s versions, nvcc 13.0 knows only __builtin_popcount and __builtin_clz. It
+// treats the others (64 bits, or from the low end) as undefined and silently drops code that
+// depends on them.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// How many bits are set.
+/// Number of set bits.
 WS_INLINE int bits_set(std::uint32_t bits) {
 #if WS_DEVICE_CODE
   return __popc(bits);
@@ -29,7 +29,7 @@ WS_INLINE int bits_set(std::uint64_t bits) {
 #endif
 }
 
-/// Place of the lowest bit that is set; the width of the word where none is.
+/// Position of the lowest set bit; the width of the word if no bit is set.
 template <class Word>
 WS_INLINE int lowest_bit(Word bits) {
 #if WS_DEVICE_CODE
@@ -39,7 +39,7 @@ WS_INLINE int lowest_bit(Word bits) {
 #endif
 }
 
-/// Place of the highest bit that is set; -1 where none is.
+/// Position of the highest set bit; -1 if no bit is set.
 WS_INLINE int highest_bit(std::uint32_t bits) {
 #if WS_DEVICE_CODE
   return 31 - __clz(static_cast<int>(bits));

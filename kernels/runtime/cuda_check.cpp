@@ -15,21 +15,23 @@ namespace {
 const char* advice_for(cudaError_t status) {
   switch (status) {
     case cudaErrorMemoryAllocation:
-      return "Use a smaller batch, or free memory on the device (nvidia-smi shows who holds it).";
+      return "use a smaller batch, or free memory on the device (nvidia-smi shows the processes "
+             "that use it)";
     case cudaErrorInsufficientDriver:
     case cudaErrorNoDevice:
-      return "Install or load the NVIDIA driver, or run with device=cpu.";
+      return "install or load the NVIDIA driver, or set device=cpu";
     case cudaErrorNoKernelImageForDevice:
-      return "Build with this GPU's architecture in CMAKE_CUDA_ARCHITECTURES.";
+      return "build for this GPU's architecture: CMAKE_CUDA_ARCHITECTURES";
     case cudaErrorIllegalAddress:
     case cudaErrorMisalignedAddress:
     case cudaErrorLaunchFailure:
     case cudaErrorIllegalInstruction:
     case cudaErrorAssert:
-      return "The device is lost to this process; the fault may lie in earlier work. Run again "
-             "with CUDA_LAUNCH_BLOCKING=1, or under compute-sanitizer, to find the kernel.";
+      return "this process cannot use the device any more, and the error may come from earlier "
+             "work; run again with CUDA_LAUNCH_BLOCKING=1, or under compute-sanitizer, to find the "
+             "kernel";
     default:
-      return "The fault may lie in earlier asynchronous work: CUDA_LAUNCH_BLOCKING=1 finds it.";
+      return "the error may come from earlier asynchronous work; CUDA_LAUNCH_BLOCKING=1 finds it";
   }
 }
 

@@ -8,18 +8,18 @@
 
 namespace wellspring::cuda {
 
-/// Throws Error(device) with the expression, its place, the current device, CUDA's own words and
-/// an advice. Clears the runtime's last error, so that it is reported once.
+/// Throws Error(device) with the expression, its source location, the current device, CUDA's error
+/// text and advice. Clears the runtime's last error, so that it is reported once.
 [[noreturn]] void raise(cudaError_t status, const char* expression, const char* file, int line);
-/// Writes the same as one line on stderr: for destructors, which must not throw. Silent when the
-/// process is already shutting the runtime down.
+/// Writes the same to stderr as one line: for destructors, which must not throw. Silent while the
+/// process shuts down the runtime.
 void report(cudaError_t status, const char* expression, const char* file, int line) noexcept;
 
 inline void check(cudaError_t status, const char* expression, const char* file, int line) {
   if (status != cudaSuccess) raise(status, expression, file, line);
 }
 
-/// Makes `index` the calling thread's current device, and the former one again at the end.
+/// Makes `index` the calling thread's current device, and restores the previous one at the end.
 class DeviceScope {
  public:
   explicit DeviceScope(int index);

@@ -16,7 +16,7 @@
 namespace wellspring {
 namespace {
 
-/// A GPU that the driver shows, usable or not.
+/// A GPU reported by the driver, usable or not.
 struct Gpu {
   int index = 0;
   std::string name;
@@ -50,7 +50,7 @@ bool disabled_by_environment() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
-Gpu look_at(int index) {
+Gpu query_gpu(int index) {
   Gpu gpu{index, "GPU", 0, false};
   cudaDeviceProp properties{};
   if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) {
@@ -93,12 +93,13 @@ Probe probe() {
         no_device_reason(error, found.status.driver_version, found.status.runtime_version);
     return found;
   }
-  for (int i = 0; i < count; ++i) found.gpus.push_back(look_at(i));
+  for (int i = 0; i < count; ++i) found.gpus.push_back(query_gpu(i));
   found.status.device_count = static_cast<int>(
       std::count_if(found.gpus.begin(), found.gpus.end(), [](const Gpu& g) { return g.usable; }));
   if (found.status.device_count == 0) {
-    found.status.reason = fmt::format("no GPU here is one that this build has code for ({}): {}",
-                                      WELLSPRING_CUDA_ARCHITECTURES, list_text(found.gpus));
+    found.status.reason =
+        fmt::format("this build has no code for any GPU of this machine (it was built for {}): {}",
+                    WELLSPRING_CUDA_ARCHITECTURES, list_text(found.gpus));
   }
   return found;
 }
@@ -116,7 +117,7 @@ Probe probe() {
 [[noreturn]] void refuse_gpu(std::string_view text, std::string why) {
   fail(ErrorKind::device,
        {fmt::format("device '{}' is not usable", text), std::move(why),
-        "Use device=cpu or device=auto; 'wellspring doctor' shows what this machine offers."});
+        "set device=cpu or device=auto; 'wellspring doctor' lists the devices of this machine"});
 }
 
 Device checked_gpu(std::string_view text, int index) {
@@ -125,8 +126,7 @@ Device checked_gpu(std::string_view text, int index) {
   const auto gpu = std::find_if(found.gpus.begin(), found.gpus.end(),
                                 [index](const Gpu& g) { return g.index == index; });
   if (gpu == found.gpus.end()) {
-    refuse_gpu(text,
-               fmt::format("there is no such index; this machine has {}", list_text(found.gpus)));
+    refuse_gpu(text, fmt::format("no such index; this machine has {}", list_text(found.gpus)));
   }
   if (!gpu->usable) {
     refuse_gpu(text, fmt::format("this build has no code for compute capability {}; this machine "
@@ -150,7 +150,7 @@ std::optional<int> parse_index(std::string_view text) {
   return index;
 }
 
-/// The value of the line `key: value` or `key value` of a /proc file; "" when there is none.
+/// The value of the line `key: value` or `key value` in a /proc file; "" without such a line.
 std::string proc_value(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -185,10 +185,10 @@ bool architecture_in_build(std::string_view list, int capability) {
     int architecture = 0;
     const auto [end, error] =
         std::from_chars(entry.data(), entry.data() + entry.size(), architecture);
-    if (error != std::errc{}) return !entry.empty();  // "all", "native": the builder's word
+    if (error != std::errc{}) return !entry.empty();  // "all", "native": chosen by the builder
     const std::string_view rest(end, static_cast<std::size_t>(entry.data() + entry.size() - end));
-    // Suffix a: this chip alone; f: its family (same major). Without one, real code runs on the
-    // same major from this minor on, and PTX (no "-real") on everything newer.
+    // Suffix a: only this chip; f: its family (same major). Without a suffix, SASS runs on the same
+    // major from this minor on, and PTX (no "-real") on everything newer.
     if (rest.starts_with('a')) {
       if (capability == architecture) return true;
       continue;
@@ -233,8 +233,8 @@ CudaStatus cuda_status() noexcept {
 }
 
 int usable_cpu_count() {
-  // Not sched_getaffinity: with OMP_PROC_BIND set, OpenMP's runtime has bound this thread alone to
-  // one processor before main() begins, and remembers how many there were.
+  // Not sched_getaffinity: with OMP_PROC_BIND set, OpenMP's runtime has already bound this thread
+  // to one processor before main() begins, but knows the original number.
   return std::max(1, omp_get_num_procs());
 }
 

@@ -35,7 +35,7 @@ bool list_holds(std::string_view list, std::string_view word) {
   return false;
 }
 
-/// "\040" of a path in mountinfo is a blank: three octal digits a character.
+/// Decodes escapes of paths in mountinfo: "\040" is a blank, three octal digits per character.
 std::string unescape(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -52,12 +52,12 @@ std::string unescape(std::string_view text) {
   return plain;
 }
 
-/// One line of /proc/self/mountinfo, as far as it is of use here.
+/// The used fields of a line of /proc/self/mountinfo.
 struct Mount {
-  std::string top;      ///< which part of the hierarchy is mounted: "/" is all of it
-  fs::path point;       ///< where
+  std::string top;      ///< mounted part of the hierarchy: "/" is all of it
+  fs::path point;       ///< mount point
   std::string type;     ///< "cgroup2", "cgroup"
-  std::string options;  ///< of a hierarchy of version 1: its controllers, with commas
+  std::string options;  ///< controllers of a version 1 hierarchy, separated by commas
 };
 
 std::vector<Mount> group_mounts(const fs::path& root) {
@@ -75,7 +75,7 @@ std::vector<Mount> group_mounts(const fs::path& root) {
   return mounts;
 }
 
-/// Our group's path in the hierarchy that has `controller`; "" asks for version 2's.
+/// Path of our group in the hierarchy with `controller`; "" selects version 2.
 std::optional<std::string> group_path(const fs::path& root, std::string_view controller) {
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // "4:memory:/job_7", "0::/job_7"
@@ -89,8 +89,8 @@ std::optional<std::string> group_path(const fs::path& root, std::string_view con
   return std::nullopt;
 }
 
-/// `path` below `top`, as "/b" of "/a/b" below "/a"; none where it is not: a namespace of groups or
-/// a container shows another part of the tree than we are in.
+/// `path` relative to `top`: "/b" for "/a/b" and "/a"; nullopt if it is not below `top`: a cgroup
+/// namespace or a container may show another part of the tree.
 std::optional<std::string> below(const std::string& path, const std::string& top) {
   if (path.starts_with("/..")) return std::nullopt;
   if (top == "/") return path;
@@ -99,7 +99,7 @@ std::optional<std::string> below(const std::string& path, const std::string& top
   return std::nullopt;
 }
 
-/// A group's folder, with what to call it.
+/// A group's folder and its name in messages.
 struct Group {
   fs::path folder;
   std::string name;
@@ -109,7 +109,7 @@ struct Group {
     std::getline(stream, text);
     return text;
   }
-  /// The one number in a file; none when it says "max" or -1, or is not there.
+  /// The number in a file; nullopt if it is "max" or -1, or there is no file.
   std::optional<std::uint64_t> number(const char* file) const { return parse(read(file)); }
   static std::optional<std::uint64_t> parse(const std::string& text) {
     std::uint64_t value = 0;
@@ -120,8 +120,8 @@ struct Group {
   }
 };
 
-/// Our group and all above it up to the mount, in the one hierarchy of version 2 (`controller` "")
-/// or that of version 1 which has `controller`.
+/// Our group and all groups above it up to the mount point, in the version 2 hierarchy
+/// (`controller` "") or in the version 1 hierarchy with `controller`.
 std::vector<Group> groups(const fs::path& root, std::string_view controller) {
   const std::optional<std::string> path = group_path(root, controller);
   if (!path) return {};
@@ -141,7 +141,7 @@ std::vector<Group> groups(const fs::path& root, std::string_view controller) {
       folder = inside;
       break;
     }
-    if (!top) top = folder = mount.point;  // as near as we can see
+    if (!top) top = folder = mount.point;  // the closest visible folder
   }
   if (!top) return {};
   std::vector<Group> found;
@@ -151,7 +151,7 @@ std::vector<Group> groups(const fs::path& root, std::string_view controller) {
   }
 }
 
-/// The sum of some lines "key number" of memory.stat.
+/// The sum of two "key number" lines of memory.stat.
 std::uint64_t statistics(const Group& group, std::string_view key, std::string_view other_key) {
   std::ifstream file(group.folder / "memory.stat");
   std::uint64_t sum = 0, value = 0;
@@ -160,14 +160,14 @@ std::uint64_t statistics(const Group& group, std::string_view key, std::string_v
   return sum;
 }
 
-/// How one version of control groups tells of memory.
+/// Memory files of a version of control groups.
 struct MemoryFiles {
-  std::vector<const char*> limits;  ///< the smallest holds
+  std::vector<const char*> limits;  ///< the smallest applies
   const char* used;
-  const char* cached[2];  ///< lines of memory.stat: file pages, given back on demand
+  const char* cached[2];  ///< lines of memory.stat: file pages, freed on demand
 };
 
-/// Above memory.high a group is slowed until it stands still; above memory.max it is killed.
+/// Above memory.high a group is throttled, down to a standstill; above memory.max it is killed.
 MemoryFiles unified_files() {
   return {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file"}};
 }
@@ -192,7 +192,7 @@ void limit(HostMemory& memory, const Group& group, const MemoryFiles& files) {
   memory.limited_by = fmt::format("{}, which allows {}", group.name, human_bytes(allowed));
 }
 
-/// A line of /proc/meminfo, which counts in units of 1024 bytes.
+/// A line of /proc/meminfo, in units of 1024 bytes.
 std::optional<std::uint64_t> meminfo(const fs::path& root, std::string_view key) {
   std::ifstream file(root / "proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -203,8 +203,8 @@ std::optional<std::uint64_t> meminfo(const fs::path& root, std::string_view key)
   return std::nullopt;
 }
 
-/// The machine's own. Where /proc cannot be read the kernel is asked, which counts file pages that
-/// it could give back as used.
+/// The whole machine's memory. If /proc cannot be read, asks the kernel, which counts reclaimable
+/// file pages as used.
 HostMemory machine_memory(const fs::path& root) {
   struct sysinfo facts {};
   if (::sysinfo(&facts) != 0) facts = {};

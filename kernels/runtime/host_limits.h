@@ -1,6 +1,6 @@
-// What this process may use of the machine it runs on: memory and processor time, as Linux's
-// control groups (cgroups, versions 1 and 2) leave them. Batch systems and containers limit through
-// these. Read by memory plans, thread counts and `doctor`; host only.
+// Memory and processor time available to this process, as limited by Linux control groups (cgroups,
+// versions 1 and 2), which batch systems and containers use. Read by memory plans, thread counts
+// and `doctor`; host only.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 namespace wellspring {
 
 struct HostMemory {
-  std::uint64_t total_bytes = 0;      ///< of the machine, or the least that a group of ours allows
-  std::uint64_t available_bytes = 0;  ///< to be had now; file pages kept for speed count as free
-  /// Which group leaves less than the machine has, and how much it allows: "control group
-  /// /sys/fs/cgroup/job_7, which allows 500.0 MiB"; "" where none does.
+  std::uint64_t total_bytes = 0;      ///< installed memory, or the lowest limit of our groups
+  std::uint64_t available_bytes = 0;  ///< available now; page cache counts as free
+  /// The limiting group and its limit, "control group /sys/fs/cgroup/job_7, which allows 500.0
+  /// MiB"; "" without one.
   std::string limited_by;
 };
 
-/// Processor time as processors: 1.5 are three halves of a second each second.
+/// Processor time in processors: 1.5 is 1.5 seconds per second.
 struct ProcessorQuota {
   double processors = 0;
   std::string group;  ///< "control group /sys/fs/cgroup/job_7"
 };
 
-/// The group that /proc/self/cgroup names is looked up below the mounts of /proc/self/mountinfo;
-/// the tightest limit among it and all groups above it holds. `root`: in front of every path, a
-/// folder of copies in tests. Never fails: what cannot be read limits nothing.
+/// Looks up the group named by /proc/self/cgroup below the mounts of /proc/self/mountinfo, and
+/// takes the lowest limit of it and of all groups above it. `root`: prefix of all paths, a folder
+/// of copies in tests. Never fails: unreadable files limit nothing.
 HostMemory host_memory(const std::filesystem::path& root = "/");
-/// None where no group limits processor time.
+/// nullopt if no group limits processor time.
 std::optional<ProcessorQuota> processor_quota(const std::filesystem::path& root = "/");
 
 }  // namespace wellspring

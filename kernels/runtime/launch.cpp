@@ -11,8 +11,8 @@
 namespace wellspring {
 namespace {
 
-/// Most threads of a block, and blocks of a grid's x dimension (CUDA C++ Programming Guide, table
-/// of technical specifications).
+/// Most threads per block, and most blocks in a grid's x dimension (CUDA C++ Programming Guide,
+/// table of technical specifications).
 constexpr int kMaxBlockThreads = 1024;
 constexpr std::int64_t kMaxGrid = 0x7fffffff;
 
@@ -41,18 +41,19 @@ void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchSha
       shape.threads > kMaxBlockThreads / shape.teams || bytes > kMaxFunctorBytes ||
       shape.scratch_bytes > scratch_limit(stream.device())) {
     throw std::logic_error(fmt::format(
-        "launch '{}': {} blocks of {} x {} threads, {} bytes of scratch and {} of parameters",
+        "launch '{}': {} blocks of {} x {} threads, {} bytes of scratch and {} of parameters "
+        "exceed the limits",
         kernel.name, shape.blocks, shape.threads, shape.teams, shape.scratch_bytes, bytes));
   }
   const bool on_gpu = stream.device().is_cuda();
   if (on_gpu ? kernel.device == nullptr : kernel.host == nullptr) {
-    throw std::logic_error(fmt::format("launch '{}': it is not compiled for {}", kernel.name,
-                                       stream.device().to_string()));
+    throw std::logic_error(fmt::format("launch '{}': the kernel is not compiled for {}",
+                                       kernel.name, stream.device().to_string()));
   }
 #if WELLSPRING_CUDA
   if (on_gpu) return cuda::launch_kernel(stream, *kernel.device, shape, parameters, bytes);
 #endif
-  // Aligned as operator new has it, for whatever lies at the beginning of the block.
+  // Aligned as by operator new, for any type at the beginning of the block.
   std::vector<std::byte> block(bytes);
   std::memcpy(block.data(), parameters, bytes);
   stream.run(NodeKind::kernel, kernel.name,
@@ -91,12 +92,11 @@ void check_league(std::string_view name, std::int64_t n, TeamShape shape, Launch
                     shares_warps ? " or a smaller power of 2" : ""));
   }
   const std::size_t bytes = block_scratch_bytes(shape);
-  if (bytes <= kPortableScratchBytes) return;  // every GPU has them: ask no driver
+  if (bytes <= kPortableScratchBytes) return;  // available on every GPU: do not ask the driver
   const std::size_t limit = device.is_cpu() ? kHostScratchBytes : scratch_limit(device);
   if (bytes > limit) {
-    throw std::logic_error(
-        fmt::format("launch '{}': {} bytes of scratch are more than the {} of {}", name, bytes,
-                    limit, device.to_string()));
+    throw std::logic_error(fmt::format("launch '{}': {} bytes of scratch exceed the {} of {}", name,
+                                       bytes, limit, device.to_string()));
   }
 }
 

@@ -1,5 +1,5 @@
-// The CUDA side of the launchers: the two kernels that run every functor of the program, and the
-// block, or a part of a warp, as a team. Included by .cu files alone, for WS_CUDA_MAP and
+// The CUDA side of the launchers: the two kernels that run every functor of the program, and teams
+// that are a block or a part of a warp. Included only by .cu files, for WS_CUDA_MAP and
 // WS_CUDA_TEAM; CUDA compiler.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace wellspring::cuda {
 
-/// A row of the block as a team: see kernels/runtime/team.h. All members hold equal cursors, since all call
-/// scratch() in the same order. Where `parts` may be, rows that are smaller than a warp are one
-/// warp together; otherwise a block has one row.
+/// A row of the block as a team: see kernels/runtime/team.h. All members hold equal cursors, since
+/// they call scratch() in the same order. With `parts`, rows smaller than a warp fill one warp
+/// together; otherwise a block has one row.
 template <bool parts>
 class BlockTeam {
  public:
@@ -56,15 +56,15 @@ class BlockTeam {
   }
 
  private:
-  /// The unsigned type of the same width, which all of CUDA's atomics take; sums and bits of
-  /// two's complement are the same in it.
+  /// The unsigned type of the same width, which all CUDA atomics accept; two's complement sums and
+  /// bits are the same in it.
   template <class I>
   using Word = std::conditional_t<sizeof(I) == 8, unsigned long long, unsigned int>;
   template <class I>
   __device__ static Word<I>* as_cuda(I* target) {
-    static_assert(std::is_integral_v<I> && (sizeof(I) == 4 || sizeof(I) == 8),
-                  "team atomics work on 32-bit and 64-bit integers: floats would not add up to "
-                  "equal bits in every order");
+    static_assert(
+        std::is_integral_v<I> && (sizeof(I) == 4 || sizeof(I) == 8),
+        "team atomics need 32-bit or 64-bit integers: sums of floats would depend on the order");
     return reinterpret_cast<Word<I>*>(target);
   }
   template <class I>

@@ -2,19 +2,19 @@
 // kernels/runtime/launch.cuh.
 //
 //   map(stream, name, n, f)                       f(i) for i in [0, n), in any order
-//   league(stream, name, n, {size, scratch}, f)   f(team, i) for i in [0, n), a team each
+//   league(stream, name, n, {size, scratch}, f)   f(team, i) for i in [0, n), one team per i
 //
-// A functor is a named, trivially copyable type that depends on nothing but its members and device
-// memory. For CUDA, a .cu file beside the functor's header instantiates it with one line,
+// A functor is a named, trivially copyable type that depends only on its members and device memory.
+// For CUDA, a .cu file next to the functor's header instantiates it with one line,
 //
 //   WS_CUDA_MAP(wellspring::ops::ReluForward<float>);
 //   WS_CUDA_TEAM(wellspring::DeadLeavesEmit<float>);
 //
-// (outside of any namespace), and the linker reports any that was forgotten. A kernel that is
-// compiled elsewhere is launched by launch_kernel.
+// (outside any namespace); the linker reports a missing one. launch_kernel launches kernels that
+// are compiled elsewhere.
 //
-// A team functor may say what each of its teams costs, cost(i): threads of a host then begin with
-// the costliest.
+// A team functor may state the cost of each of its teams, cost(i): host threads then begin with the
+// most expensive.
 #pragma once
 
 #include "kernels/runtime/kernel_handle.h"
@@ -33,46 +33,45 @@
 
 namespace wellspring {
 
-/// How large a team is on CUDA and how much scratch each has anywhere.
+/// Size of a team on CUDA, and its scratch on any device.
 struct TeamShape {
-  int size = 128;                 ///< threads of a CUDA block, a multiple of 32 up to what the
-                                  ///< functor's launch_bound() has, or where it shares_warps() a
-                                  ///< smaller power of 2; hosts use one
-  std::size_t scratch_bytes = 0;  ///< an upper bound of what team.scratch() takes, padding
-                                  ///< included, up to scratch_limit(device), or, where it is
-                                  ///< asked for on hosts alone, kHostScratchBytes
+  int size = 128;                 ///< threads of a CUDA block: a multiple of 32 up to the functor's
+                                  ///< launch_bound(), or a smaller power of 2 if it shares_warps();
+                                  ///< 1 on hosts
+  std::size_t scratch_bytes = 0;  ///< upper bound of the scratch that the team takes, including
+                                  ///< padding: up to scratch_limit(device), or kHostScratchBytes
+                                  ///< for launches only on hosts
 };
 
-/// Of all teams of a block: teams that are smaller than a warp share one.
+/// For all teams of a block: teams smaller than a warp share one.
 std::size_t block_scratch_bytes(TeamShape shape);
 
 namespace detail {
 /// Throws std::logic_error for a shape or count that CUDA would refuse, on every back end, so that
-/// a test without a GPU finds it. `bound` and `shares_warps`: the functor's.
+/// tests without a GPU find it. `bound` and `shares_warps`: the functor's.
 void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
                   bool shares_warps, Device device);
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound);
 }  // namespace detail
 
 namespace cuda {
-/// Enqueues a kernel on a stream of a GPU. `parameters` are copied. Errors (device) name the
-/// kernel.
+/// Enqueues a kernel on a stream of a GPU. Copies `parameters`. Errors (device) name the kernel.
 void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes);
 LaunchShape map_shape(std::int64_t n, LaunchBound bound);
 LaunchShape league_shape(std::int64_t n, TeamShape shape);
 }  // namespace cuda
 
-/// A kernel that exists already, and what does the same on the host, given the same parameters.
+/// A compiled kernel and its host equivalent, which take the same parameters.
 struct CompiledKernel {
-  std::string name;                            ///< of the node in a recorded step
-  KernelHandle* device = nullptr;              ///< null where the host alone runs it
-  std::function<void(const void*)> host = {};  ///< empty where a GPU alone runs it
+  std::string name;                            ///< name of the node in a recorded step
+  KernelHandle* device = nullptr;              ///< null if it runs only on the host
+  std::function<void(const void*)> host = {};  ///< empty if it runs only on a GPU
 };
 
 /// Enqueues it once on the stream's device. `parameters`: a trivially copyable block, copied; on a
-/// GPU the kernel's one parameter. std::logic_error where the device has no such kernel, or a shape
-/// that no device takes.
+/// GPU the kernel's only parameter. std::logic_error if the device has no such kernel, or for a
+/// shape beyond the limits of all devices.
 void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes);
 template <class Block>
@@ -90,14 +89,14 @@ void run_map(std::int64_t n, int threads, const F& f) {
   for (std::int64_t i = 0; i < n; ++i) f(i);
 }
 
-/// A functor whose teams differ in cost and who knows by how much beforehand: cost(i), in any unit.
+/// A functor that knows the relative costs of its teams in advance: cost(i), in any unit.
 template <class F>
 concept KnowsCosts = requires(const F& f) {
   f.cost(std::int64_t{});
 };
 
-/// Numbers of n teams, the costliest first: whoever comes last then has little left to do, and the
-/// other threads wait little for it. Valid until this thread asks for others.
+/// Indices of n teams, most expensive first, so that no thread starts a long task at the end. Valid
+/// until this thread calls it again.
 template <KnowsCosts F>
 const std::int64_t* costliest_first(std::int64_t n, const F& f) {
   thread_local std::vector<std::int64_t> order;
@@ -118,7 +117,7 @@ void run_league(std::int64_t n, int threads, TeamShape shape, const F& f) {
   }
 #pragma omp parallel num_threads(threads) if (n > 1)
   {
-    // One scratch block a thread, kept between launches so that steady state allocates nothing.
+    // A scratch block per thread, kept between launches so that steady state allocates nothing.
     thread_local std::vector<std::max_align_t> block;
     const std::size_t units = shape.scratch_bytes / sizeof(std::max_align_t) + 1;
     if (block.size() < units) block.resize(units);

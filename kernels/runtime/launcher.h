@@ -1,6 +1,5 @@
-// How the launches of an emission reach a device. A stage (pixels.h, canvas.h, ...) is written
-// against this small interface, so that a test can run all its launches with teams of any size.
-// Host only.
+// The interface of an emission's launches. Stages (pixels.h, canvas.h, ...) use it instead of a
+// stream, so that a test can run their launches with teams of any size. Host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"

@@ -28,7 +28,7 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// What a block takes: its bytes and guard, up to the next boundary.
+/// Size of a block with its guard, rounded up to the alignment.
 std::size_t footprint(std::size_t bytes) {
   return round_up(bytes + kGuardBytes, kBlockAlignment);
 }
@@ -38,8 +38,8 @@ std::atomic<std::uint64_t>& allocation_counter() noexcept {
   return counter;
 }
 
-/// Memory of one space, behind one interface so that the plan does not ask which back end it is on.
-/// allocate() returns null when there is not enough.
+/// One interface to the memory of all spaces and back ends. allocate() returns null if there is not
+/// enough.
 void* allocate_block(Device device, MemorySpace space, std::size_t bytes, std::size_t alignment) {
   ++allocation_counter();
 #if WELLSPRING_CUDA
@@ -78,7 +78,7 @@ void free_block(Device device, MemorySpace space, void* block) noexcept {
   std::free(block);
 }
 
-/// Fills, and waits until it is done: memory of a plan is ready for any stream after commit.
+/// Fills and waits: memory of a plan is ready for any stream after commit.
 void fill(Device device, MemorySpace space, void* begin, unsigned char value, std::size_t bytes) {
 #if WELLSPRING_CUDA
   if (device.is_cuda() && space == MemorySpace::device) {
@@ -93,7 +93,7 @@ void fill(Device device, MemorySpace space, void* begin, unsigned char value, st
   std::memset(begin, value, bytes);
 }
 
-/// The bytes of [begin, begin + bytes), after all work on the device is done.
+/// The bytes of [begin, begin + bytes), after all work on the device.
 std::vector<unsigned char> read_back(Device device, MemorySpace space, const void* begin,
                                      std::size_t bytes) {
   std::vector<unsigned char> copy(bytes);
@@ -153,8 +153,8 @@ std::size_t checked_bytes(const std::string& group, const std::string& name, std
   // Half of the address space: leaves room for padding, and catches negative counts.
   if (count > PTRDIFF_MAX / size) {
     fail(ErrorKind::device,
-         {fmt::format("block '{}/{}' of {} elements is larger than any memory", group, name, count),
-          "", "Use a smaller batch, network or data set."});
+         {fmt::format("block '{}/{}' of {} elements exceeds the address space", group, name, count),
+          "", "use a smaller batch, network or data set"});
   }
   return count * size;
 }
@@ -199,7 +199,7 @@ std::shared_ptr<detail::MemoryCell> MemoryPlan::reserve_state_bytes(Reservation 
   }
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (reservations_[i].persistence != Persistence::none && cells_[i]->name == name) {
-      throw std::logic_error(fmt::format("two state blocks are called '{}'", name));
+      throw std::logic_error(fmt::format("the name of state block '{}' is used twice", name));
     }
   }
   return reserve_bytes(std::move(reservation));
@@ -254,13 +254,13 @@ void MemoryPlan::refuse(MemorySpace space, std::string why) const {
                        [space](const Reservation& a, const Reservation& b) {
                          return (a.space == space ? a.bytes : 0) < (b.space == space ? b.bytes : 0);
                        });
-  std::string advice = "Use a smaller batch, network or resident data set, or raise the limit.";
+  std::string advice = "use a smaller batch, network or resident data set, or raise the limit";
   if (largest != reservations_.end()) {
-    advice += fmt::format(" The largest block is {}/{} with {}.", largest->group, largest->name,
+    advice += fmt::format("; the largest block is {}/{} with {}", largest->group, largest->name,
                           human_bytes(largest->bytes));
   }
   fail(ErrorKind::device,
-       {fmt::format("{} of {} memory do not fit on {}", human_bytes(total_bytes(space)),
+       {fmt::format("cannot allocate {} of {} memory on {}", human_bytes(total_bytes(space)),
                     space == MemorySpace::device ? "device" : "host", device_.to_string()),
         std::move(why), advice + "\n" + table()});
 }
@@ -274,7 +274,7 @@ void MemoryPlan::check(std::size_t limit_bytes) {
                                                  : free_text(limit_bytes_));
   }
   std::uint64_t host_free = host_memory().available_bytes;
-  if (device_.is_cpu()) {  // both spaces come out of the same memory, whatever the limit
+  if (device_.is_cpu()) {  // both spaces use the same memory, whatever the limit
     if (device_total > host_free) refuse(MemorySpace::device, free_text(host_free));
     host_free -= device_total;
   }
@@ -289,7 +289,7 @@ void MemoryPlan::allocate(MemorySpace space) {
     if (r.space == space) alignment = std::max(alignment, r.alignment);
   }
   if (device_.is_cuda() && alignment > kBlockAlignment) {
-    throw std::logic_error("CUDA memory is aligned to 256 bytes, no more");
+    throw std::logic_error("CUDA memory is aligned to at most 256 bytes");
   }
   void*& base = base_[index_of(space)];
   base = allocate_block(device_, space, bytes, alignment);
@@ -307,7 +307,7 @@ void MemoryPlan::allocate(MemorySpace space) {
 }
 
 void MemoryPlan::commit(std::size_t limit_bytes) {
-  if (committed_) throw std::logic_error("a memory plan is committed once");
+  if (committed_) throw std::logic_error("a memory plan was committed twice");
   check(limit_bytes);
   try {
     for (const MemorySpace space : kSpaces) allocate(space);
@@ -341,7 +341,7 @@ void MemoryPlan::check_guards() const {
     const auto hit = std::find_if(guard.begin(), guard.end(),
                                   [](unsigned char byte) { return byte != kGuardPattern; });
     if (hit != guard.end()) {
-      throw std::logic_error(fmt::format("something wrote {} bytes past the end of block '{}' ({})",
+      throw std::logic_error(fmt::format("a write {} bytes past the end of block '{}' ({})",
                                          hit - guard.begin() + 1, cells_[i]->name,
                                          human_bytes(size)));
     }

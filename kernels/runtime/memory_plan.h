@@ -1,5 +1,5 @@
-// Two-phase memory: first everything is reserved and printed, then one allocation a space is made
-// and no pointer ever moves. Host only.
+// Two-phase memory: all blocks are reserved and printed first; then each space is allocated once
+// and pointers never move. Called by everything that owns device memory; host only.
 #pragma once
 
 #include "core/error.h"
@@ -21,24 +21,25 @@ enum class MemorySpace : std::uint8_t {
   host,    ///< page-locked host memory (ordinary memory on a CPU plan)
 };
 
-/// Every block begins on such a boundary: what cudaMalloc gives, and what wide vector loads want.
+/// Alignment of every block: that of cudaMalloc, enough for wide vector loads.
 inline constexpr std::size_t kBlockAlignment = 256;
 
-/// Debug and sanitizer builds put guard words behind every block, see MemoryPlan::check_guards.
+/// Debug and sanitizer builds put guard words after every block, see MemoryPlan::check_guards.
 #if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
 inline constexpr bool kMemoryGuards = true;
 #else
 inline constexpr bool kMemoryGuards = false;
 #endif
 
-/// What becomes of a block's bytes from one step to the next.
+/// Lifetime of a block's content.
 enum class Persistence : std::uint8_t {
-  none,     ///< written before it is read, within a step; or never changed after loading
-  derived,  ///< state that can be computed from stored state: restored in memory, not kept in files
-  stored,   ///< state: the next step depends on what this one left there
+  none,     ///< written before it is read within a step, or constant after loading
+  derived,  ///< state that can be computed from stored state: restored in memory, not written to
+            ///< files
+  stored,   ///< state that the next step depends on
 };
 
-/// One line of the printed budget.
+/// A reserved block, for the printed plan.
 struct Reservation {
   std::string group;  ///< "parameters", "activations", "data", ...
   std::string name;
@@ -48,12 +49,11 @@ struct Reservation {
   Persistence persistence = Persistence::none;
 };
 
-/// A block of device memory that a step changes and a later one reads. All blocks of a plan
-/// together, in the order of reservation, are the state of whatever the plan belongs to: copied
-/// they are a snapshot, compared they say whether two ways of doing a step agree, and those that
-/// are stored make up a checkpoint.
+/// A block of device memory that carries values from step to step. All blocks of a plan, in the
+/// order of reservation, are the state of its owner: a copy is a snapshot, a comparison tells
+/// whether two ways of computing a step agree, and the stored ones make a checkpoint.
 struct StateBlock {
-  std::string name;      ///< "group/name", unlike that of any other state block of the plan
+  std::string name;      ///< "group/name", unique among the plan's state blocks
   void* data = nullptr;  ///< device memory
   std::size_t bytes = 0;
   Persistence persistence = Persistence::stored;
@@ -66,15 +66,15 @@ struct MemoryCell {
   std::string name;        ///< "group/name"
   bool committed = false;  ///< data is valid: the plan is committed and alive
 };
-/// Throws std::logic_error before commit and after the plan's end.
+/// Throws std::logic_error before commit and after the end of the plan.
 void* committed(const MemoryCell& cell);
-/// count * size; Error (device) naming the block when that is more than a size_t holds.
+/// count * size; Error (device), naming the block, if that overflows a size_t.
 std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
                           std::size_t size);
 }  // namespace detail
 
-/// A typed block of a plan: sized now, addressed after MemoryPlan::commit. Copies share the block;
-/// it must not be used after its plan is gone. A default-made one is no block: size 0, data null.
+/// A typed block of a plan: sized at once, addressable after MemoryPlan::commit. Copies share the
+/// block; do not use it after the end of its plan. Default-constructed: empty.
 template <class T>
 class Planned {
  public:
@@ -105,8 +105,8 @@ class MemoryPlan {
     return Planned<T>(reserve_bytes(
         {std::move(group), std::move(name), bytes, std::max(alignof(T), kBlockAlignment), space}));
   }
-  /// Device memory whose content is state, see StateBlock. Errors (std::logic_error): as
-  /// reserve_bytes; the plan has a state block of this name; `persistence` is none.
+  /// Device memory that is state, see StateBlock. Errors (std::logic_error): as reserve_bytes; a
+  /// duplicate name; Persistence::none.
   template <class T>
   Planned<T> reserve_state(std::string group, std::string name, std::size_t count,
                            Persistence persistence = Persistence::stored) {
@@ -115,24 +115,25 @@ class MemoryPlan {
                                            std::max(alignof(T), kBlockAlignment),
                                            MemorySpace::device, persistence}));
   }
-  /// The blocks of reserve_state in the order of their reservation. Error (std::logic_error) before
+  /// The blocks of reserve_state in the order of reservation. Error (std::logic_error) before
   /// commit.
   std::vector<StateBlock> state() const;
   /// Untyped. Error (std::logic_error) after commit.
   std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
 
-  /// Bytes reserved in a space, guard words and padding included.
+  /// Bytes reserved in a space, including guard words and padding.
   std::size_t total_bytes(MemorySpace space) const;
-  /// The budget as a table, a line a group, largest first, with the total and the limit.
+  /// The plan as a table: one line per group, largest first, then the total and the limit.
   std::string table() const;
-  /// Whether it fits, before anything is allocated. Error (device) with the table when not: into
-  /// `limit_bytes` of device memory (0: what the device has free), or what the host has for it.
+  /// Checks that the plan fits, before any allocation. Error (device), with the table, if it
+  /// exceeds `limit_bytes` of device memory (0: the free device memory) or the available host
+  /// memory.
   void check(std::size_t limit_bytes = 0);
-  /// Checks, and makes one zero-filled allocation a space. Errors as check().
+  /// Checks, and makes one zero-filled allocation per space. Errors as check().
   void commit(std::size_t limit_bytes = 0);
   bool committed() const { return committed_; }
-  /// Debug and sanitizer builds put guard words behind every block; throws std::logic_error naming
-  /// the block whose guard was overwritten. Waits for the device. No effect in release builds.
+  /// Debug and sanitizer builds: throws std::logic_error naming a block whose guard words were
+  /// overwritten. Waits for the device. No effect in release builds.
   void check_guards() const;
   std::span<const Reservation> reservations() const { return reservations_; }
 
@@ -145,15 +146,15 @@ class MemoryPlan {
   Device device_;
   std::vector<Reservation> reservations_;
   std::vector<std::shared_ptr<detail::MemoryCell>> cells_;
-  std::vector<std::size_t> offsets_;                ///< of each block within its space
+  std::vector<std::size_t> offsets_;                ///< by block, within its space
   std::array<std::size_t, 2> totals_ = {0, 0};      ///< by MemorySpace
   std::array<void*, 2> base_ = {nullptr, nullptr};  ///< by MemorySpace
-  std::size_t limit_bytes_ = 0;                     ///< of device memory; 0 before check
+  std::size_t limit_bytes_ = 0;                     ///< limit of device memory; 0 before check
   bool committed_ = false;
 };
 
-/// How many allocations of device and page-locked memory this process has made so far; must stand
-/// still after step 2 of a run.
+/// Number of allocations of device and page-locked memory by this process so far; must not change
+/// after step 2 of a run.
 std::uint64_t device_allocation_count() noexcept;
 
 }  // namespace wellspring

@@ -16,7 +16,7 @@ class WorkList final : public WorkRecorder {
  public:
   void add(NodeKind kind, std::string_view name, std::function<void()> work) override {
     if (kind != NodeKind::kernel && kind != NodeKind::memset && kind != NodeKind::copy_on_device)
-      throw std::logic_error(fmt::format("'{}' in a shard: it leaves the device", name));
+      throw std::logic_error(fmt::format("'{}' in a shard is not device work", name));
     work_.push_back(std::move(work));
   }
   void run() const {
@@ -45,7 +45,7 @@ void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threa
 
 constexpr std::int64_t kBlock = 4096;  // 16 KiB: a sum stays in a first-level cache
 
-/// Values [first, first + count) of one sum.
+/// Adds the values [first, first + count) of one sum.
 void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {
   float* out = sum.out + first;
   std::size_t next = 0;
@@ -59,11 +59,11 @@ void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
-void ShardRunner::enqueue(Stream& to, std::string_view name, Workers crew,
+void ShardRunner::enqueue(Stream& to, std::string_view name, Workers workers,
                           const std::function<void(Place, Stream&)>& record) {
-  const std::size_t threads = std::min(crew.threads, static_cast<std::size_t>(to.threads()));
-  const auto lists = std::make_shared<std::vector<std::vector<WorkList>>>(crew.shards);
-  for (std::size_t shard = 0; shard < crew.shards; ++shard) {
+  const std::size_t threads = std::min(workers.threads, static_cast<std::size_t>(to.threads()));
+  const auto lists = std::make_shared<std::vector<std::vector<WorkList>>>(workers.shards);
+  for (std::size_t shard = 0; shard < workers.shards; ++shard) {
     std::vector<WorkList>& by_thread = (*lists)[shard];
     by_thread.resize(threads);
     for (std::size_t thread = 0; thread < threads; ++thread) {

@@ -1,6 +1,6 @@
-// Lists of work that run side by side on the CPU: each on one thread from beginning to end, so that
-// no thread waits for another between two kernels, and one that its core keeps waiting takes fewer
-// lists. Used by networks; host only.
+// Lists of work that run in parallel on the CPU, each on one thread from start to end: no thread
+// waits for another between two kernels, and a thread on a busy core takes fewer lists. Called by
+// networks; host only.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -15,43 +15,43 @@ namespace wellspring {
 
 class ShardRunner {
  public:
-  /// A stream of one thread: what runs in a list is planned for it, so its results do not depend on
-  /// how many threads there are.
+  /// A stream of one thread: the work of a list is planned for it, so results do not depend on the
+  /// number of threads.
   const Stream& stream() const { return alone_; }
 
-  /// Which list, and by which of the threads that run it: what lists do not hand on can lie in
-  /// memory of the thread, and stay in its cache.
+  /// A list and the thread that runs it: temporary data can be in memory of the thread, and stay in
+  /// its cache.
   struct Place {
     std::size_t shard = 0;
     std::size_t thread = 0;
   };
-  /// How many lists there are, and for how many threads there is memory; a stream that has fewer
-  /// uses its own.
+  /// Number of lists, and of threads with their own memory; a stream with fewer threads uses its
+  /// own number.
   struct Workers {
     std::size_t shards = 1;
     std::size_t threads = 1;
   };
 
-  /// Calls record(place, stream()) for every shard and thread at once, and enqueues what they
-  /// enqueued as one node of `to`, which runs each shard once. Lists of different shards that touch
-  /// the same memory, other than that of one thread, are a race. Errors of the work: of the first
-  /// that was seen; the other lists are finished. std::logic_error for copies to or from the host.
-  void enqueue(Stream& to, std::string_view name, Workers crew,
+  /// Calls record(place, stream()) for every pair of shard and thread, and enqueues the recorded
+  /// work as one node of `to`, which runs each shard once. Lists of different shards must not touch
+  /// the same memory, except memory of their thread. Rethrows the first error of the work after
+  /// finishing the other lists. std::logic_error for copies to or from the host.
+  void enqueue(Stream& to, std::string_view name, Workers workers,
                const std::function<void(Place, Stream&)>& record);
 
  private:
   Stream alone_{Device::cpu(), 1};
 };
 
-/// A sum of arrays of `n` values: out = the parts added in their order, after out itself where it
-/// is `kept`.
+/// A sum of arrays of `n` values: out = the parts added in order, after the previous content of out
+/// if `kept`.
 struct PartialSums {
   std::vector<const float*> parts;
   float* out = nullptr;
   std::int64_t n = 0;
   bool kept = false;
 };
-/// Enqueues them as one node; `out`s do not overlap. CPU only.
+/// Enqueues the sums as one node; the `out` arrays must not overlap. CPU only.
 void add_partial_sums(Stream& stream, std::string_view name, std::vector<PartialSums> sums);
 
 }  // namespace wellspring

@@ -1,4 +1,4 @@
-// The team of the host: one member. Barriers are nothing; atomics are, except on its own scratch,
+// The host's team: one member. Barriers do nothing; atomics are real except on its own scratch,
 // since other threads run other teams on the same memory. Host only.
 #pragma once
 
@@ -66,7 +66,7 @@ class SoloTeam {
   }
 
  private:
-  /// Whether `place` lies in this team's scratch, which no other thread touches.
+  /// True if `place` is in this team's scratch, which no other thread touches.
   bool is_own(const void* place) const {
     const auto* const byte = static_cast<const std::byte*>(place);
     return !std::less<>()(byte, scratch_.base) &&

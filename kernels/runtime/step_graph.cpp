@@ -31,8 +31,8 @@ int& counter_of(GraphCensus& census, NodeKind kind) {
 
 void require_same_device(const Stream& stream, Device recorded) {
   if (stream.device() == recorded) return;
-  throw std::logic_error(fmt::format("a graph of {} was launched on {}", recorded.to_string(),
-                                     stream.device().to_string()));
+  throw std::logic_error(fmt::format("a graph recorded on {} was launched on {}",
+                                     recorded.to_string(), stream.device().to_string()));
 }
 
 [[noreturn]] void refuse_nested() {
@@ -85,8 +85,8 @@ bool is_on_device(const void* pointer) {
   return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
-/// From the pointers rather than the declared kind, which may be cudaMemcpyDefault. Arrays
-/// (textures) always lie on the device.
+/// From the pointers, since the declared kind may be cudaMemcpyDefault. Arrays (textures) are
+/// always on the device.
 NodeKind copy_kind(cudaGraphNode_t node) {
   cudaMemcpy3DParms copy{};
   WS_CUDA_CHECK(cudaGraphMemcpyNodeGetParams(node, &copy));
@@ -98,8 +98,8 @@ NodeKind copy_kind(cudaGraphNode_t node) {
   return NodeKind::host;  // host to host
 }
 
-/// The kernel's symbol, where the runtime knows it: kernels of libraries loaded through the driver
-/// have no runtime symbol.
+/// The kernel's symbol, if the runtime knows it: kernels of libraries loaded through the driver
+/// have none.
 std::string kernel_name(cudaGraphNode_t node) {
   cudaKernelNodeParams parameters{};
   const char* name = nullptr;
@@ -130,7 +130,7 @@ void count_node(cudaGraphNode_t node, GraphCensus& census) {
     case cudaGraphNodeTypeHost:
       return add(NodeKind::host, "host");
     case cudaGraphNodeTypeEmpty:
-      return;  // an edge meeting point: no work
+      return;  // joins edges: no work
     case cudaGraphNodeTypeGraph: {
       cudaGraph_t child = nullptr;
       WS_CUDA_CHECK(cudaGraphChildGraphNodeGetGraph(node, &child));
@@ -156,8 +156,8 @@ bool capturing(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-/// Captures what `body` enqueues. Thread-local mode: other threads (a loader's uploads) may go on
-/// calling CUDA while this one captures.
+/// Captures the work that `body` enqueues. Thread-local mode: other threads (such as a loader's
+/// uploads) may call CUDA meanwhile.
 GraphPtr capture(Stream& stream, const std::function<void(Stream&)>& body) {
   const auto native = static_cast<cudaStream_t>(stream.native());
   if (capturing(native)) refuse_nested();
@@ -166,7 +166,7 @@ GraphPtr capture(Stream& stream, const std::function<void(Stream&)>& body) {
   try {
     body(stream);
   } catch (...) {
-    // The capture must end, whatever it held; the body's own error is the one to report.
+    // The capture must end in any case; report the body's own error.
     if (cudaStreamEndCapture(native, &graph) == cudaSuccess && graph != nullptr) {
       WS_CUDA_REPORT(cudaGraphDestroy(graph));
     }
@@ -186,7 +186,7 @@ class CudaGraph final : public StepGraph {
     cudaGraphExec_t exec = nullptr;
     WS_CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
     exec_.reset(exec);
-    // Pays the first launch's set-up now, outside of any timing.
+    // Does the set-up of the first launch now, outside any timing.
     WS_CUDA_CHECK(cudaGraphUpload(exec, static_cast<cudaStream_t>(stream.native())));
   }
 
@@ -211,9 +211,9 @@ GraphMode parse_graph_mode(std::string_view text) {
   if (text == "off") return GraphMode::off;
   if (text == "on") return GraphMode::on;
   if (text == "check") return GraphMode::check;
-  fail(ErrorKind::config, {fmt::format("unknown graph mode '{}'", text), "",
-                           "Write off (eager), on (recorded once, replayed) or check (both, "
-                           "compared)."});
+  fail(ErrorKind::config,
+       {fmt::format("unknown graph mode '{}'", text), "",
+        "write off (eager), on (recorded once, then replayed) or check (both, compared)"});
 }
 
 std::unique_ptr<StepGraph> StepGraph::record(Stream& stream,

@@ -1,6 +1,6 @@
-// The training step as a graph: recorded once, replayed every step with no host in the loop. Host
-// only. On CUDA it is a captured CUDA graph; on the CPU a list of closures with the same interface,
-// so loop, ordering, counters and census are tested without a GPU.
+// The training step as a graph: recorded once, replayed every step without host work. Host only. On
+// CUDA it is a captured CUDA graph; on the CPU a list of closures with the same interface, so that
+// loop, ordering, counters and census are tested without a GPU.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -14,14 +14,14 @@
 namespace wellspring {
 
 enum class GraphMode : std::uint8_t {
-  off,    ///< eager: the body runs anew each step
+  off,    ///< eager: the body runs every step
   on,     ///< recorded once, replayed
-  check,  ///< both, from equal states; equal bit for bit or an error
+  check,  ///< both, from equal states; an error unless they are bit for bit equal
 };
 /// "off", "on", "check"; Error (config) otherwise.
 GraphMode parse_graph_mode(std::string_view text);
 
-/// Nodes of a recorded step by kind, child graphs included.
+/// Nodes of a recorded step by kind, including child graphs.
 struct GraphCensus {
   int kernels = 0;
   int memsets = 0;
@@ -36,8 +36,8 @@ struct GraphCensus {
 
 class StepGraph {
  public:
-  /// `body` enqueues one step on `stream`. It must depend on device memory alone: everything that
-  /// changes from step to step is read from there.
+  /// `body` enqueues one step on `stream`. It must depend only on device memory: everything that
+  /// changes between steps is read from there.
   static std::unique_ptr<StepGraph> record(Stream& stream,
                                            const std::function<void(Stream&)>& body);
   virtual ~StepGraph() = default;

@@ -54,12 +54,12 @@ cudaMemcpyKind memcpy_kind(CopyDirection direction) {
 
 }  // namespace
 
-// As many as OpenMP will give: oneDNN divides its work among as many threads as it was told of, and
-// waits for ever for those that are missing.
+// The number of threads that OpenMP will provide: oneDNN divides its work among the configured
+// number, and would wait forever for missing threads.
 Stream::Stream(Device device, int threads)
     : device_(device), active_(std::make_shared<ActiveThreads>(compute_threads(threads).count)) {
   if (device_.is_cpu()) return;
-  static_cast<void>(Device::parse(device_.to_string()));  // refuses a GPU that is not there
+  static_cast<void>(Device::parse(device_.to_string()));  // refuses an absent GPU
 #if WELLSPRING_CUDA
   const cuda::DeviceScope scope(device_.index);
   cudaStream_t stream = nullptr;
@@ -77,7 +77,8 @@ Stream::~Stream() {
 
 void Stream::run(NodeKind kind, std::string_view name, std::function<void()> work) {
   if (!device_.is_cpu()) {
-    throw std::logic_error(fmt::format("host work '{}' on {}", name, device_.to_string()));
+    throw std::logic_error(
+        fmt::format("host work '{}' was enqueued on {}", name, device_.to_string()));
   }
   if (recorder_ != nullptr) {
     recorder_->add(kind, name, std::move(work));
@@ -145,7 +146,8 @@ Event::~Event() {
 }
 
 void Event::record(Stream& stream) {
-  if (stream.device() != device_) throw std::logic_error("event and stream of different devices");
+  if (stream.device() != device_)
+    throw std::logic_error("the event and the stream are on different devices");
 #if WELLSPRING_CUDA
   if (device_.is_cuda()) {
     const cuda::DeviceScope scope(device_.index);

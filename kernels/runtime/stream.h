@@ -1,4 +1,5 @@
-// Streams, events and copies: an ordered queue of work on a device. Host only.
+// Streams, events and copies: an ordered queue of work on a device. Called by everything that
+// enqueues work; host only.
 //
 // On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on
 // the calling thread (with OpenMP inside), or, while a StepGraph records, keeps it as a closure.
@@ -17,7 +18,7 @@
 
 namespace wellspring {
 
-/// What a node of a step does; the census counts them.
+/// The kind of work of a node in a step, counted by the census.
 enum class NodeKind : std::uint8_t {
   kernel,
   memset,
@@ -29,7 +30,7 @@ enum class NodeKind : std::uint8_t {
 
 enum class CopyDirection : std::uint8_t { on_device, host_to_device, device_to_host };
 
-/// Receives the work of a CPU stream while it records.
+/// Receives the work of a recording CPU stream.
 class WorkRecorder {
  public:
   virtual ~WorkRecorder() = default;
@@ -38,8 +39,8 @@ class WorkRecorder {
 
 class Stream {
  public:
-  /// `threads`: CPU threads a launch may use; 0: as the environment and the machine say. See
-  /// compute_threads (kernels/runtime/threads.h), whose errors are those of this.
+  /// `threads`: CPU threads per launch; 0: set by the environment and the machine. Errors as
+  /// compute_threads (kernels/runtime/threads.h).
   explicit Stream(Device device, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;
@@ -47,26 +48,27 @@ class Stream {
 
   Device device() const { return device_; }
   int threads() const { return active_->most(); }
-  /// How many of them work now: asked by each parallel loop when it runs, also one recorded.
+  /// The number of threads that work now, read by each parallel loop when it runs, including
+  /// recorded ones.
   const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
   /// The cudaStream_t, as void*; nullptr on the CPU.
   void* native() const { return native_; }
 
-  /// CPU only: runs `work` now, or hands it to the recorder.
+  /// CPU only: runs `work` now, or passes it to the recorder.
   void run(NodeKind kind, std::string_view name, std::function<void()> work);
-  /// CPU only: while set, run() records instead of running.
+  /// CPU only: while it is set, run() records instead of running.
   void set_recorder(WorkRecorder* recorder) { recorder_ = recorder; }
   bool recording() const { return recorder_ != nullptr; }
 
-  /// Copies `bytes`; host memory must be pinned for a copy to be asynchronous.
+  /// Copies `bytes`; asynchronous only if host memory is pinned.
   void copy(void* destination, const void* source, std::size_t bytes, CopyDirection direction,
             std::string_view name);
   void fill_zero(void* destination, std::size_t bytes, std::string_view name);
-  /// Waits until all work so far is done; reports errors of earlier asynchronous work.
+  /// Waits until all enqueued work is done; reports errors of earlier asynchronous work.
   void synchronize();
 
-  /// What a library keeps for this stream, such as its handle: T(stream) is made by whoever asks
-  /// first, shared by all who ask later, and released by the stream before it is destroyed.
+  /// An object that a library keeps per stream, such as its handle: the first call makes T(stream),
+  /// later calls share it, and the stream releases it before its own destruction.
   template <class T>
   std::shared_ptr<T> library() const {
     std::shared_ptr<void>& slot = libraries_[std::type_index(typeid(T))];
@@ -82,7 +84,7 @@ class Stream {
   mutable std::map<std::type_index, std::shared_ptr<void>> libraries_;
 };
 
-/// While it lives, a CPU stream hands its work to a recorder.
+/// For its lifetime, a CPU stream passes its work to a recorder.
 class Recording {
  public:
   Recording(Stream& stream, WorkRecorder& recorder) : stream_(stream) {
@@ -96,7 +98,7 @@ class Recording {
   Stream& stream_;
 };
 
-/// A point in a stream's order. On the CPU, where work runs at once, every event is already past.
+/// A point in a stream's order. On the CPU, where work runs at once, events are always complete.
 class Event {
  public:
   explicit Event(Device device, bool timing = false);
@@ -108,7 +110,7 @@ class Event {
   void wait(Stream& stream) const;  ///< later work of `stream` waits for this point
   void synchronize() const;         ///< the calling thread waits
   bool done() const;
-  /// Milliseconds from `begin` to this event; both made with timing = true and done.
+  /// Milliseconds from `begin` to this event; both need timing = true and must be complete.
   double milliseconds_since(const Event& begin) const;
 
  private:

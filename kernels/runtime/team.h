@@ -1,21 +1,21 @@
-// Teams: a group of threads that makes one sample together, with shared scratch memory. A team
-// functor is written against the members below and runs unchanged on the host, in CUDA blocks and,
-// where it states kSharesWarps (launch_bound.h), in parts of a warp:
+// Teams: groups of threads that make one sample together, with shared scratch memory. A team
+// functor uses the members below and runs unchanged on the host, in CUDA blocks and, if it states
+// kSharesWarps (launch_bound.h), in parts of a warp:
 //
 //     template <class Team> WS_HD void operator()(Team& team, std::int64_t league_rank) const;
 //
-//     team.rank(), team.size()      this thread, of how many
-//     team.sync()                   barrier; all members meet, or none
-//     team.scratch<T>(n)            n shared, uninitialised T; the same call order in every member
+//     team.rank(), team.size()      index of this thread, number of threads
+//     team.sync()                   barrier; called by all members or none
+//     team.scratch<T>(n)            n shared, uninitialised T; same call order in all members
 //     team.atomic_add(&i, v)        integer atomics on scratch or device memory; return the old
 //     team.atomic_max(&i, v)        value
 //     team.atomic_or(&i, v)
 //
-// The atomics hold within the team and, on device memory, between the teams of a launch. Bytes
-// produced must not depend on team.size(). Model: Kokkos' TeamPolicy. Host and device.
+// Atomics are atomic within the team and, on device memory, between the teams of a launch. Results
+// must not depend on team.size(). Model: Kokkos' TeamPolicy. Host and device.
 //
-// A type of team that has never more than one member may say so, `static constexpr bool kIsAlone =
-// true`, for algorithms that are then simpler.
+// A team type that always has one member may declare `static constexpr bool kIsAlone = true`, for
+// simpler algorithms.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -26,11 +26,11 @@
 
 namespace wellspring {
 
-/// Teams of one member, known when a functor is compiled.
+/// True for team types of one member, known at compile time.
 template <class Team>
 concept LoneTeam = Team::kIsAlone;
 
-/// All members: copies *from to *to, word by word; whole after the next barrier.
+/// Called by all members: copies *from to *to, word by word; complete after the next barrier.
 template <class Team, class T>
 WS_INLINE void copy_together(Team& team, const T* from, T* to) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint32_t) == 0);
@@ -40,7 +40,7 @@ WS_INLINE void copy_together(Team& team, const T* from, T* to) {
   for (int i = team.rank(); i < kWords; i += team.size()) copies[i] = words[i];
 }
 
-/// Carves scratch out of one block, in call order.
+/// Hands out scratch from one block, in call order.
 struct ScratchCursor {
   std::byte* base = nullptr;
   std::size_t capacity = 0;

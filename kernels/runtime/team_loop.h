@@ -1,5 +1,5 @@
-// Loops of a team over contiguous elements: members side by side on CUDA, so that neighbours touch
-// neighbouring memory; one vectorised loop in a host team. Host and device.
+// Loops of a team over contiguous elements: interleaved members on CUDA, so that accesses are
+// coalesced; one vectorised loop on the host. Host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-/// The iterations that follow touch different elements. For the host compiler alone: nvcc has
-/// threads instead.
+/// The following iterations touch different elements. Only for the host compiler: nvcc uses threads
+/// instead.
 #if defined(__CUDACC__)
 #define WS_SIMD
 #else
@@ -17,7 +17,7 @@
 
 namespace wellspring {
 
-/// body(i) for i in [begin, end).
+/// Calls body(i) for i in [begin, end).
 template <class Team, class Body>
 WS_INLINE void team_for(Team& team, std::int64_t begin, std::int64_t end, Body body) {
   if constexpr (LoneTeam<Team>) {
@@ -28,8 +28,8 @@ WS_INLINE void team_for(Team& team, std::int64_t begin, std::int64_t end, Body b
   }
 }
 
-/// body(row, column) for row in [0, rows), column in [0, columns), columns fastest. Members share
-/// the elements, not the rows: few columns would leave most of a block idle.
+/// Calls body(row, column) for row in [0, rows), column in [0, columns), columns fastest. Members
+/// share the elements, not the rows: few columns would leave most of a block idle.
 template <class Team, class Body>
 WS_INLINE void team_for_grid(Team& team, int rows, int columns, Body body) {
   if constexpr (LoneTeam<Team>) {

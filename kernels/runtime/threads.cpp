@@ -15,8 +15,8 @@
 namespace wellspring {
 namespace {
 
-/// The first entry of OMP_NUM_THREADS; none where it is no number above 0, which OpenMP's runtime
-/// passes over, too (OpenMP 5.0, section 6.2).
+/// The first entry of OMP_NUM_THREADS; nullopt unless it is a number above 0, as OpenMP's runtime
+/// ignores others (OpenMP 5.0, section 6.2).
 std::optional<int> first_entry(const std::string& list) {
   const std::string_view entry = trim(std::string_view(list).substr(0, list.find(',')));
   const char* const end = entry.data() + entry.size();
@@ -32,21 +32,20 @@ ThreadChoice without_limit(const ThreadLimits& limits) {
   if (limits.configured < 0 || limits.configured > sensible) {
     const std::string written = fmt::format("threads = {}", limits.configured);
     if (limits.configured < 0)
-      fail(ErrorKind::config, {written + " is negative", "",
-                               "give a count, or 0 to let the "
-                               "environment and the machine decide"});
-    fail(ErrorKind::config, {fmt::format("{} is more than is of any use here", written),
-                             fmt::format("this process may use {}, and at most {} taken",
+      fail(ErrorKind::config,
+           {written + " is negative", "",
+            "set a number, or 0 for the default of the environment and the machine"});
+    fail(ErrorKind::config, {fmt::format("{} is too large", written),
+                             fmt::format("this process may use {}; the limit is {}",
                                          counted(limits.processors, "processor"),
-                                         counted(sensible, "thread is", "threads are")),
-                             "set threads: 0 to let the environment and the machine decide"});
+                                         counted(sensible, "thread", "threads")),
+                             "set threads: 0 for the default of the environment and the machine"});
   }
   if (limits.configured > 0) return {static_cast<int>(limits.configured), "the configuration"};
   if (limits.environment) {
     if (const std::optional<int> wanted = first_entry(*limits.environment))
-      return {std::min(*wanted, sensible),
-              fmt::format("OMP_NUM_THREADS={}{}", *limits.environment,
-                          *wanted > sensible ? ", cut to what is of use here" : "")};
+      return {std::min(*wanted, sensible), fmt::format("OMP_NUM_THREADS={}{}", *limits.environment,
+                                                       *wanted > sensible ? ", capped" : "")};
   }
   if (limits.quota && limits.quota->processors < limits.processors)
     return {std::max(1, static_cast<int>(std::ceil(limits.quota->processors))),

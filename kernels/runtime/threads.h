@@ -1,5 +1,5 @@
-// How many CPU threads the program uses, and who decided it. Called by streams, file sources and
-// `doctor`; host only.
+// The number of CPU threads that the program uses, and its origin. Called by streams, file sources
+// and `doctor`; host only.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -13,15 +13,15 @@
 
 namespace wellspring {
 
-/// What may decide. The first of these that says a number does:
-///   1. `threads` of the configuration (--threads of a command), where it is not 0;
+/// The sources of the number, in order of precedence:
+///   1. `threads` of the configuration (--threads of a command), unless it is 0;
 ///   2. OMP_NUM_THREADS, the first entry of its list;
 ///   3. the smaller of the affinity mask and the control group's processor quota, rounded up.
-/// OMP_THREAD_LIMIT caps whatever that is.
+/// OMP_THREAD_LIMIT caps the result.
 struct ThreadLimits {
-  std::int64_t configured = 0;             ///< 0: nothing
+  std::int64_t configured = 0;             ///< 0: not set
   std::optional<std::string> environment;  ///< OMP_NUM_THREADS
-  int processors = 1;                      ///< of the affinity mask
+  int processors = 1;                      ///< in the affinity mask
   std::optional<ProcessorQuota> quota;
   int most = INT_MAX;  ///< OMP_THREAD_LIMIT
 };
@@ -33,17 +33,17 @@ struct ThreadChoice {
   std::string to_string() const;
 };
 
-/// Error (config) for a configured number below 0 or above most_sensible_threads(); the
-/// environment's is cut there, since it is not meant for this program alone.
+/// Error (config) for a configured number below 0 or above most_sensible_threads(); a larger number
+/// from the environment is capped, since it is not meant for this program alone.
 ThreadChoice choose_threads(const ThreadLimits& limits);
-/// Four a processor, and at least 64, so that the configuration of a larger machine runs.
+/// Four per processor, and at least 64, so that the configuration of a larger machine runs.
 int most_sensible_threads(int processors);
 
-/// For OpenMP's loops: here and now.
+/// For OpenMP loops of this process, now.
 ThreadChoice compute_threads(std::int64_t configured);
 /// "cpu (AMD EPYC 9555, 4 threads by OMP_NUM_THREADS=4)", "cuda:0 (NVIDIA H200)".
 std::string summarise_device(Device device, std::int64_t configured_threads);
-/// For the program's own threads, which read files: OMP_THREAD_LIMIT is not about them.
+/// For the program's own threads, which read files: OMP_THREAD_LIMIT does not apply.
 int reading_threads(std::int64_t configured);
 
 }  // namespace wellspring

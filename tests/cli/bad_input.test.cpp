@@ -195,7 +195,7 @@ TEST_F(BadInput, DamagedPixelsOfStreamedImagesEndTheRunAtTheirStepAndCostNothing
   spill(file, sound.substr(0, sound.size() - 60));
   expect_refused(3,
                  {"step 2: images/class1/001.jpg: damaged JPEG",
-                  "kept in runs/files/checkpoints/step-2", "the same command goes on from there"},
+                  "saved in runs/files/checkpoints/step-2", "the same command resumes from there"},
                  streamed);
   spill(file, sound);
   const Outcome resumed = train(streamed);
@@ -210,7 +210,7 @@ TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
   const std::vector<std::string> streamed = {"data.sources.0.storage=streamed"};
   expect_refused(
       3,
-      {"step 12: held_out/class1/000.jpg: damaged JPEG", "kept in runs/files/checkpoints/step-12"},
+      {"step 12: held_out/class1/000.jpg: damaged JPEG", "saved in runs/files/checkpoints/step-12"},
       streamed);
   spill(file, sound);
   const Outcome evaluated = train(streamed);
@@ -229,17 +229,17 @@ TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_parts(outcome.out, {"held out 'real': 1 of 3 rows are also in 'real', trained on",
                              "held_out/class1/002.png, equal to images/class1/002.png",
-                             "3 samples, 1 of them trained on"});
+                             "3 samples, 1 of them also in the training data"});
   EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos);
 }
 
 TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
-  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes that the network"},
+  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes of the network"},
                  {"eval.sources.0.path=three"});
   expect_refused(
       2,
-      {"head 'real': source 'more' has 3 classes (class0, class1, class2)", "a source before it 2"},
+      {"head 'real': source 'more' has 3 classes (class0, class1, class2)", "an earlier source 2"},
       {"data.sources=[{name: real, kind: files, path: images}, "
        "{name: more, kind: files, path: three, head: real}]"});
   ASSERT_EQ(train().exit_code, 0);
@@ -321,9 +321,9 @@ TEST_F(BadInput, DamagedCheckpointsAreRefused) {
 
 TEST_F(BadInput, CheckpointsOfAnotherRunAreRefused) {
   ASSERT_EQ(train().exit_code, 0);
-  expect_refused(2, {"holds another network", "[16, 432] here", "init.from"},
+  expect_refused(2, {"holds another network", "[16, 432] in this network", "init.from"},
                  {"model.widths=[16]"});
-  expect_refused(2, {"configured otherwise", "train.batch: 2 there, 3 here", "another out=FOLDER"},
+  expect_refused(2, {"another configuration", "train.batch: 2 there, 3 here", "another out=FOLDER"},
                  {"train.batch=3"});
 }
 
@@ -340,8 +340,8 @@ TEST_F(BadInput, CheckpointsOfAnotherGeneratorVersionAreRefused) {
   ASSERT_NE(at, std::string::npos) << text;
   spill(header, text.replace(at, version.size(), "generator_version: 99"));
   expect_refused(2,
-                 {"configured otherwise", "generator_version: 99 there",
-                  "another version of a generator makes other samples"},
+                 {"another configuration", "generator_version: 99 there",
+                  "another generator version makes other samples"},
                  shapes);
 }
 
@@ -349,8 +349,8 @@ TEST_F(BadInput, CheckpointsOfARunOnOtherFilesAreRefused) {
   ASSERT_EQ(train().exit_code, 0);
   fs::remove_all(checkpoint(12));
   write_bytes(folder() / "images/class0/new.jpg", good_jpeg());
-  expect_refused(3, {"step-8: source 'real' had 6 samples, and now has 7", "another order",
-                     "restore the files"});
+  expect_refused(3, {"step-8: source 'real' had 6 samples, and now has 7",
+                     "the order of the samples would differ", "restore the files"});
   fs::remove(folder() / "images/class0/new.jpg");
   EXPECT_EQ(train().exit_code, 0);
 }
@@ -364,8 +364,8 @@ TEST_F(BadInput, AFullDiskLeavesTheOlderCheckpoint) {
       folder());
   EXPECT_EQ(full.exit_code, 1) << full.out;
   // At the step it goes on from: before the first one is trained.
-  expect_parts(full.err, {"step 4: the checkpoint could not be written", "model.safetensors",
-                          "make room and run again", "runs/files/checkpoints/step-4"});
+  expect_parts(full.err, {"step 4: cannot write the checkpoint", "model.safetensors",
+                          "free disk space and run again", "runs/files/checkpoints/step-4"});
   EXPECT_FALSE(fs::exists(checkpoint(8)));
   const Outcome resumed = train({"train.steps=8"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;

@@ -28,7 +28,7 @@ TEST(Doctor, SaysWhatDecidesAboutThreads) {
     EXPECT_NE(line.find(part), std::string::npos) << line;
   };
   expect("OMP_NUM_THREADS=3", " 3, by OMP_NUM_THREADS=3");
-  expect("OMP_NUM_THREADS=99999", "cut to what is of use here");
+  expect("OMP_NUM_THREADS=99999", "capped");
   expect("OMP_NUM_THREADS=3 OMP_THREAD_LIMIT=1", " 1, by OMP_THREAD_LIMIT=1");
   const std::string one = "taskset -c $(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')";
   expect(one, " 1, by ");

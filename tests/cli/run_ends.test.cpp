@@ -106,8 +106,8 @@ TEST_F(RunEnds, AFinishedRunThatIsCalledAgainSaysSoAndTouchesNothing) {
   // Its learning rate falls over the whole run.
   const Outcome refused = train({"train.steps=40"});
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
-  expect_parts(refused.err, {"a run of 20 steps, which cannot be one of 40", "optimizer.floor: 1",
-                             "init.from=runs/small/checkpoints/step-20"});
+  expect_parts(refused.err, {"planned for 20 steps and cannot be extended to 40",
+                             "optimizer.floor=1", "init.from=runs/small/checkpoints/step-20"});
   EXPECT_EQ(suggestions(again.out).size(), 2u) << again.out;
   expect_suggestions_work(again.out, folder_.path());
 }
@@ -132,10 +132,10 @@ TEST_F(RunEnds, AFolderOfOtherFilesIsLeftAlone) {
   for (const char* out : {"home", "."}) {  // and where small.yaml lies, beside them
     const Outcome outcome = train({std::string("out=") + out});
     EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
-    expect_parts(outcome.err, {"holds other files: ", "out=FOLDER"});
+    expect_parts(outcome.err, {"contains other files: ", "out=FOLDER"});
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "home"), {}), 2);
-  expect_parts(train({"out=/"}).err, {"/: holds other files: ", " more"});
+  expect_parts(train({"out=/"}).err, {"/: contains other files: ", " more"});
   // What batch systems and people lay beside a run is no reason.
   fs::create_directories(folder_ / "job");
   for (const char* name : {"job/slurm-17.out", "job/run.sh", "job/.note"})

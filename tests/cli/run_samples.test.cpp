@@ -71,7 +71,7 @@ TEST_F(OfAConfiguration, ExportHasBothSources) {
   const Outcome outcome = run({"export", "mixed.yaml", "--count", "21", "--out", "a.npz"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
-            "a.npz: 21 samples of mixed as the network sees them, steps 0 to 2, arrays x, label, "
+            "a.npz: 21 samples of mixed as network inputs, steps 0 to 2, arrays x, label, "
             "latents, weight, source, sample, location, metadata\n");
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
@@ -149,7 +149,7 @@ TEST_F(OfAConfiguration, PreviewShowsWhatTheNetworkSees) {
   EXPECT_NE(picture({"--split", "eval"}), plain);
   // Of a whole run that is shorter than a picture all is shown.
   EXPECT_EQ(run({"preview", "mixed.yaml", "train.steps=1"}).out,
-            "mixed.png: 8 samples of mixed as the network sees them, step 0\n");
+            "mixed.png: 8 samples of mixed as network inputs, step 0\n");
 }
 
 // A preview that hides something says so (tests/export/samples.test.cpp). Colour operations
@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"SplitThatIsNotThere",
                 exported({"eval.sources=[]", "--split", "eval"}),
                 2,
-                {"mixed holds nothing out"}},
+                {"mixed has no held-out samples"}},
         Refusal{"NoCount",
                 {"export", "mixed.yaml", "--out", "a.npz"},
                 2,

@@ -78,7 +78,7 @@ class Train : public testing::Test {
 TEST_F(Train, WhatRepeatsIsNotCalledNeverTrainedOn) {
   const Outcome outcome = run({"train", "small.yaml", "data.sources.0.generator=sprites"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* part : {"held out", "of 737280 different ones, which training draws, too",
+  for (const char* part : {"held out", "from 737280 distinct ones that training also draws from",
                            "737280 different samples and no others"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos) << outcome.out;
@@ -329,8 +329,8 @@ TEST_F(Train, ConfigAsksForTheWeightsThatTrainAsksFor) {
 
 TEST_F(Train, DefaultsAreDescribed) {
   const std::string keys = run({"describe", "config"}).out;
-  for (const char* part : {"0: about ten minutes; one is written at the end, too",
-                           "without any, nothing is held out and the run is never evaluated",
+  for (const char* part : {"0: about every ten minutes; the last step and a signal also write one",
+                           "without sources nothing is held out and the run is never evaluated",
                            "the first so many of each class, in the order of its rows; 0: all"}) {
     EXPECT_NE(keys.find(part), std::string::npos) << part;
   }
@@ -437,13 +437,12 @@ INSTANTIATE_TEST_SUITE_P(
                 {"eval.sources.0.path=no/such/other"},
                 3,
                 {"no/such/folder"}},
-        Refusal{
-            "MixupAmongAugmentations",
-            "  size: 16",
-            "  size: 16\n  augment: [mixup: 0.8]",
-            {},
-            2,
-            {"augment: mixup mixes samples with each other", "write mix: {mixup: 1} under data"}},
+        Refusal{"MixupAmongAugmentations",
+                "  size: 16",
+                "  size: 16\n  augment: [mixup: 0.8]",
+                {},
+                2,
+                {"augment: mixup mixes samples", "write mix: {mixup: 1} under data"}},
         Refusal{"MixingOfAnOddBatch",
                 "  size: 16",
                 "  size: 16\n  mix: {mixup: 0.8}",
@@ -455,7 +454,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "  size: 16\n  mix: {mixup: 0.8}",
                 {"loss.kind=mse", "loss.targets=[x, y]"},
                 2,
-                {"head 'regression' learns by loss regression, and data.mix", "no latents"}},
+                {"head 'regression': data.mix does not support loss regression", "no latents"}},
         Refusal{"ImagesOfOnePixel", "", "", {"data.size=1"}, 2, {"halves images of 1x1"}},
         Refusal{"EventsIntoACnn", "generator: shapes", "generator: ee_mumu", {}, 2, {"cnn"}},
         Refusal{"WeightsThatAreNotThere", "", "", {"init.from=no/such/run"}, 3, {"no/such/run"}},

@@ -41,8 +41,10 @@ TEST(ShareOf, RefusesRanksThatDoNotDivideTheBatch) {
   const auto refusal = [](std::int64_t batch, int ranks) {
     return test::message_of(ErrorKind::config, [&] { share_of(batch, 0, ranks); });
   };
-  expect_parts(refusal(24, 5), {"a batch of 24 rows on 5 ranks", "train.batch: 20 or 25"});
-  expect_parts(refusal(3, 4), {"a batch of 3 rows on 4 ranks", "train.batch: 4", "fewer ranks"});
+  expect_parts(refusal(24, 5),
+               {"a batch of 24 rows cannot be divided among 5 ranks", "train.batch: 20 or 25"});
+  expect_parts(refusal(3, 4), {"a batch of 3 rows cannot be divided among 4 ranks",
+                               "train.batch: 4", "fewer ranks"});
 }
 
 class Shares : public ::testing::Test {

@@ -248,7 +248,7 @@ TEST_F(RunSamplesTest, PlanesAreThoseOfTheGeneratorsAndNothingElsewhere) {
                        [&] {
                          RunSamples(config(kSets), {Split::train, 0, 4, DenseTruth::plane});
                        }),
-      {"jets has no plane of truth"});
+      {"jets has no dense labels"});
 }
 
 TEST_F(RunSamplesTest, HeldOutOnesAreThoseOfTheEvaluationInItsOrder) {
@@ -472,13 +472,13 @@ TEST_F(RunSamplesTest, MoreThanTheRunHasIsRefused) {
     return test::message_of(ErrorKind::config, [&] { RunSamples(run, range); });
   };
   EXPECT_EQ(refused({Split::train, 1, 41}, config()),
-            "41 samples of the 40 that mixed has from step 1 on (there are not as many)\n"
-            "  ask for fewer, or set train.steps");
+            "41 samples: only 40 are left in mixed from step 1 on\n"
+            "  ask for fewer, or increase train.steps");
   EXPECT_NE(refused({Split::train, 6, 1}, config()).find("mixed has no step 6"), std::string::npos);
-  EXPECT_NE(refused({Split::evaluation, 0, 37}, config()).find("of the 36 held out by mixed"),
+  EXPECT_NE(refused({Split::evaluation, 0, 37}, config()).find("only 36 are held out by mixed"),
             std::string::npos);
   EXPECT_NE(refused({Split::evaluation, 0, {}}, config(kMixed, {"eval.sources=[]"}))
-                .find("mixed holds nothing out"),
+                .find("mixed has no held-out samples"),
             std::string::npos);
 }
 

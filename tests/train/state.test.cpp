@@ -129,10 +129,11 @@ TEST(State, ACheckpointWithoutABlockOrWithAnotherIsRefused) {
   };
   plain(without.path())->checkpoint();
   counting_trainer(with.path(), "on")->checkpoint();
-  expect_parts(message_of(ErrorKind::config, [&] { counting_trainer(without.path(), "on"); }),
-               {"state.safetensors", "counting noise/steps seen is missing there", "init.from"});
+  expect_parts(
+      message_of(ErrorKind::config, [&] { counting_trainer(without.path(), "on"); }),
+      {"state.safetensors", "counting noise/steps seen is missing in the file", "init.from"});
   expect_parts(message_of(ErrorKind::config, [&] { plain(with.path()); }),
-               {"state.safetensors", "counting noise/steps seen is unknown here"});
+               {"state.safetensors", "counting noise/steps seen is unknown in this run"});
 }
 
 TEST(State, ACheckpointOfAnotherFormatIsRefused) {
@@ -148,7 +149,7 @@ TEST(State, ACheckpointOfAnotherFormatIsRefused) {
   test::spill(header, text);
   expect_parts(
       message_of(ErrorKind::config, [&] { Trainer(small_run(folder.path()), observer, quick()); }),
-      {"is of another version of this program", "'wellspring checkpoint 1'", "init.from"});
+      {"was written by another version of this program", "'wellspring checkpoint 1'", "init.from"});
 }
 
 // The ring's length follows log_every, which a run may change when it is resumed.

@@ -85,9 +85,10 @@ TEST_F(StoredSets, WhatDoesNotFitIsRefusedBeforeTheFirstStep) {
   expect_parts(
       refused({"heads.1.targets=[constituent]"}),
       {"no source has a latent or a target 'constituent'", "did you mean 'constituents'?"});
-  expect_parts(refused({"heads.1.targets=[momentum]",
-                        "data.sources.1.params={items: 16, momentum_high: 500}"}),
-               {"target 'momentum' of source 'jets' lies in [400, 500] GeV", "[400, 400] GeV"});
+  expect_parts(
+      refused(
+          {"heads.1.targets=[momentum]", "data.sources.1.params={items: 16, momentum_high: 500}"}),
+      {"target 'momentum' of source 'jets' has the range [400, 500] GeV", "[400, 400] GeV"});
 }
 
 TEST_F(StoredSets, ListsOfNamesAreWrittenAsTheyAreRead) {

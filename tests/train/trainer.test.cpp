@@ -72,7 +72,7 @@ TEST(TrainerTest, ACheckpointThatCannotBeWrittenIsFoundBeforeTheFirstStep) {
   test::spill(folder / "checkpoints", "in the way");
   Trainer trainer(small_run(folder.path(), {"train.log_every=1"}), listener, quick());
   const std::string message = message_of(ErrorKind::runtime, [&] { trainer.run(); });
-  expect_parts(message, {"step 0: the checkpoint could not be written", "checkpoints"});
+  expect_parts(message, {"step 0: cannot write the checkpoint", "checkpoints"});
   EXPECT_EQ(trainer.step(), 0u);
   EXPECT_TRUE(listener.steps.empty());
 }

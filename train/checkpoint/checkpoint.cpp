@@ -104,12 +104,12 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
     }
     return heads;
   } catch (const Json::exception& error) {
-    fail(ErrorKind::data, {fmt::format("{}: its heads cannot be read", file.string()), error.what(),
-                           "name a checkpoint that this version of the program wrote"});
+    fail(ErrorKind::data, {fmt::format("{}: cannot read its heads", file.string()), error.what(),
+                           "use a checkpoint written by this version of the program"});
   }
 }
 
-/// As model files describe what a network reads.
+/// Names of input kinds in model files.
 const std::vector<std::pair<std::string, SampleKind>>& kind_names() {
   static const std::vector<std::pair<std::string, SampleKind>> names = {
       {"image", SampleKind::image}, {"event", SampleKind::event}, {"set", SampleKind::set}};
@@ -127,8 +127,8 @@ std::string input_json(const SampleLayout& input) {
       .dump();
 }
 
-/// 0 for what no layout has, so that the comparison with a run's refuses it. Error
-/// (Json::exception) unless it is written as a whole number.
+/// 0 for values out of range, which the comparison with the run's layout refuses. Error
+/// (Json::exception) unless the value is a whole number.
 int extent(const Json& number) {
   const auto value = number.get_ref<const Json::number_unsigned_t&>();
   return std::in_range<int>(value) ? static_cast<int>(value) : 0;
@@ -148,12 +148,12 @@ SampleLayout input_from(const std::string& text, const fs::path& file) {
     input.globals = extent(json.at("globals"));
     return input;
   } catch (const Json::exception& error) {
-    fail(ErrorKind::data, {fmt::format("{}: its input cannot be read", file.string()), error.what(),
-                           "name a checkpoint that this version of the program wrote"});
+    fail(ErrorKind::data, {fmt::format("{}: cannot read its input", file.string()), error.what(),
+                           "use a checkpoint written by this version of the program"});
   }
 }
 
-/// Writes through to a file and remembers the digest.
+/// Writes to a file and computes the digest.
 class HashingSink : public ByteSink {
  public:
   explicit HashingSink(OutputFile file) : file_(std::move(file)) {}
@@ -174,7 +174,7 @@ class HashingSink : public ByteSink {
 // ---------------------------------------------------------------------------------------------
 // Reading
 
-/// What differs between a model file's tensors and the network's.
+/// Differences between a model file's tensors and the network's.
 std::vector<std::string> network_differences(const SafetensorsFile& file,
                                              const ParameterArena& parameters) {
   std::vector<std::string> differences;
@@ -183,38 +183,39 @@ std::vector<std::string> network_differences(const SafetensorsFile& file,
     known.insert(tensor.name);
     const TensorInfo* info = file.find(tensor.name);
     if (info == nullptr)
-      differences.push_back(fmt::format("{} is missing there", tensor.name));
+      differences.push_back(fmt::format("{} is missing in the file", tensor.name));
     else if (info->shape != tensor.file_shape() || info->type != ElementType::f32)
-      differences.push_back(fmt::format("{} is {} {} there, F32 {} here", info->name,
-                                        element_name(info->type), shape_text(info->shape),
-                                        shape_text(tensor.file_shape())));
+      differences.push_back(fmt::format("{} is {} {} in the file, F32 {} in this network",
+                                        info->name, element_name(info->type),
+                                        shape_text(info->shape), shape_text(tensor.file_shape())));
   }
   for (const TensorInfo& info : file.tensors())
     if (!known.contains(info.name))
-      differences.push_back(fmt::format("{} is unknown here", info.name));
+      differences.push_back(fmt::format("{} is unknown in this network", info.name));
   return differences;
 }
 
 void check_network(const SafetensorsFile& file, const ParameterArena& parameters) {
   const std::vector<std::string> differences = network_differences(file, parameters);
   if (differences.empty()) return;
-  fail(ErrorKind::config,
-       {fmt::format("{} holds another network", file.path().string()), listed(differences),
-        "use the model section it was trained with, or begin with its weights: init.from"});
+  fail(
+      ErrorKind::config,
+      {fmt::format("{} holds another network", file.path().string()), listed(differences),
+       "use the model section that it was trained with, or start from its weights with init.from"});
 }
 
-/// The array of the arena that a state block is; null where it is none.
+/// The arena array of a state block; null if the block is no array.
 const ArenaArray* array_of(const std::vector<ArenaArray>& arrays, const StateBlock& block) {
   for (const ArenaArray& array : arrays)
     if (array.data == block.data) return &array;
   return nullptr;
 }
 
-/// Whether the model file holds an array: the weights, or their average in their place.
+/// True if the model file holds the array: the weights, or their average instead.
 bool is_exported(const RunConfig& config, const ArenaArray& array) {
   return array.prefix == (config.train.exports_average() ? "average." : "");
 }
-/// Of an array's tensors in its file.
+/// Prefix of the array's tensor names in its file.
 std::string prefix_of(const RunConfig& config, const ArenaArray& array) {
   if (is_exported(config, array)) return "";
   return array.prefix.empty() ? "trained." : array.prefix;
@@ -227,8 +228,8 @@ std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
   return bytes;
 }
 
-/// Restores the blocks of the state file that are no arrays of the arena. Returns the names of
-/// those left as they were.
+/// Restores the blocks of the state file that are not arena arrays. Returns the names of unchanged
+/// blocks.
 std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunConfig& config,
                                         const ParameterArena& parameters,
                                         const std::vector<StateBlock>& state,
@@ -253,23 +254,23 @@ std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunCo
       begun_anew.push_back(block.name);
     } else {
       differences.push_back(info == nullptr
-                                ? fmt::format("{} is missing there", block.name)
-                                : fmt::format("{} has {} there, {} here", block.name,
+                                ? fmt::format("{} is missing in the file", block.name)
+                                : fmt::format("{} has {} in the file, {} in this run", block.name,
                                               counted(info->bytes, "byte"), block.bytes));
     }
   }
   for (const TensorInfo& info : file.tensors())
     if (!known.contains(info.name))
-      differences.push_back(fmt::format("{} is unknown here", info.name));
+      differences.push_back(fmt::format("{} is unknown in this run", info.name));
   if (!differences.empty())
-    fail(
-        ErrorKind::config,
-        {fmt::format("{} holds the state of another kind of run", file.path().string()),
-         listed(differences), "start a new run with these weights: another out=FOLDER, init.from"});
+    fail(ErrorKind::config,
+         {fmt::format("{} holds the state of a different kind of run", file.path().string()),
+          listed(differences),
+          "start a new run with these weights: set another out=FOLDER and init.from"});
   return begun_anew;
 }
 
-/// Reads every tensor of one array of the arena.
+/// Reads all tensors of one arena array.
 void read_array(const SafetensorsFile& file, const ParameterArena& parameters,
                 const std::string& prefix, std::vector<float>& values) {
   for (const ParameterTensor& tensor : parameters.tensors())
@@ -284,7 +285,7 @@ void restore_array(const SafetensorsFile& file, ParameterArena& parameters,
   parameters.upload(stream, values, array);
 }
 
-/// The step in the name of a checkpoint's folder; nothing where it is none.
+/// The step in the name of a checkpoint folder; nullopt for other names.
 std::optional<std::uint64_t> step_of(const fs::path& folder) {
   const std::string name = folder.filename().string();
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -326,12 +327,13 @@ std::optional<fs::path> CheckpointStore::newest() const {
 }
 
 void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
-  if (!fs::is_directory(folder_)) return;  // whatever it is, writing says what is wrong with it
+  if (!fs::is_directory(folder_)) return;  // if it is something else, writing reports it
   remove_stale_temporaries(folder_);
   remove_all_but(step, keep);
 }
 
-/// Of those up to `step`, removes all but the newest `keep`, and what is left of others.
+/// Keeps the newest `keep` of the checkpoints up to `step`; also removes incomplete
+/// ones.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
   std::vector<fs::path> rest;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
@@ -389,14 +391,14 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   OutputFile header_file = folder.create(kCheckpointHeaderFile);
   header_file.write(header.dump(2) + "\n");
   header_file.finish();
-  if (writing == CheckpointWriting::rehearse) return report;  // the folder goes with its object
+  if (writing == CheckpointWriting::rehearse) return report;  // the destructor removes the folder
   folder.commit();
 
-  // Later ones are of a run that was taken up again before them.
+  // Later checkpoints belong to a run that was resumed before them.
   for (const std::uint64_t step : steps())
     if (step > content.step) remove_folder(path_of(step));
   remove_all_but(content.step, content.config.train.keep);
-  // What could not be removed at once, for want of descriptors say; this one is whole even so.
+  // Cleaning may fail, for example without free descriptors; this checkpoint is complete anyway.
   try {
     remove_stale_temporaries(folder_);
   } catch (const Error&) {
@@ -435,8 +437,8 @@ fs::path find_checkpoint(const fs::path& where) {
   if (fs::exists(where / kCheckpointHeaderFile)) return where;
   if (const auto newest = CheckpointStore(where).newest()) return *newest;
   require_folder(where);
-  fail(ErrorKind::data, {fmt::format("{}: no checkpoint is there", where.string()), "",
-                         "name a run folder with checkpoints, or one of them"});
+  fail(ErrorKind::data, {fmt::format("{}: no checkpoint found", where.string()), "",
+                         "name a run folder with checkpoints, or a checkpoint folder"});
 }
 
 fs::path find_model_file(const fs::path& where) {
@@ -452,7 +454,7 @@ ModelDescription describe_model(const fs::path& model_file) {
     if (found == file.metadata().end() || file.metadata().at("format") != kModelFormat)
       fail(ErrorKind::data, {fmt::format("{}: not a model of this program", model_file.string()),
                              fmt::format("its metadata lack '{}' or name another format", key),
-                             "name a checkpoint that `wellspring train` wrote"});
+                             "use a checkpoint written by `wellspring train`"});
     return found->second;
   };
   text("format");

@@ -17,12 +17,13 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 [[noreturn]] void fail_damaged(const fs::path& file, const std::string& why) {
-  fail(ErrorKind::data, {fmt::format("{}: the checkpoint is damaged", file.string()), why,
-                         "remove this checkpoint folder; --resume auto then takes the one before"});
+  fail(ErrorKind::data,
+       {fmt::format("{}: the checkpoint is damaged", file.string()), why,
+        "remove this checkpoint folder; --resume auto then uses the previous one"});
 }
 
-/// Error (Json::exception) unless it is written as a whole number: get<std::uint64_t>() would cast
-/// any other, also one beyond its range.
+/// Error (Json::exception) unless the value is a whole number in range; get<std::uint64_t>() would
+/// cast it.
 std::uint64_t whole(const Json& number) {
   return number.get_ref<const Json::number_unsigned_t&>();
 }
@@ -43,9 +44,9 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
     const auto format = json.at("format").get<std::string>();
     if (format == kCheckpointFormat) return header;
     fail(ErrorKind::config,
-         {fmt::format("{} is of another version of this program", checkpoint.string()),
-          fmt::format("its format is '{}', this program's '{}'", format, kCheckpointFormat),
-          "start a new run with its weights: another out=FOLDER, init.from"});
+         {fmt::format("{} was written by another version of this program", checkpoint.string()),
+          fmt::format("its format is '{}'; this version reads '{}'", format, kCheckpointFormat),
+          "start a new run with its weights: set another out=FOLDER and init.from"});
   } catch (const Json::exception& error) {
     fail_damaged(file, error.what());
   }
@@ -55,14 +56,14 @@ void check_digest(const fs::path& file, const CheckpointHeader& header) {
   const auto expected = header.files.find(file.filename().string());
   if (expected == header.files.end())
     fail_damaged(file.parent_path() / kCheckpointHeaderFile,
-                 fmt::format("it does not name {}", file.filename().string()));
+                 fmt::format("it does not list {}", file.filename().string()));
   const std::vector<std::byte> bytes = read_bytes(file);
   const auto& [size, sha256] = expected->second;
   if (bytes.size() != size)
-    fail_damaged(file,
-                 fmt::format("it has {}, {} were written", counted(bytes.size(), "byte"), size));
+    fail_damaged(
+        file, fmt::format("it has {}, but {} were written", counted(bytes.size(), "byte"), size));
   if (Sha256().update(bytes).hex() != sha256)
-    fail_damaged(file, "its SHA-256 is not the one that was written");
+    fail_damaged(file, "its SHA-256 differs from the recorded one");
 }
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// What a checkpoint says of itself in checkpoint.json. Called by train/checkpoint/checkpoint and
-// train/finished_run; host only.
+// The content of checkpoint.json. Called by train/checkpoint/checkpoint and train/finished_run;
+// host only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace wellspring {
 inline constexpr const char* kCheckpointHeaderFile = "checkpoint.json";
 inline constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
 
-/// How many samples each data set has, by source: with another number all come in another order.
+/// Number of samples of each data set, by source. Another number changes the order of all samples.
 using SampleCounts = std::map<std::string, std::uint64_t>;
 
 struct CheckpointHeader {
@@ -26,9 +26,9 @@ struct CheckpointHeader {
   std::map<std::string, File> files;  ///< by name
 };
 
-/// Errors: data for one that is damaged, config for one of another format.
+/// Errors: data for a damaged header, config for another format.
 CheckpointHeader read_checkpoint_header(const std::filesystem::path& checkpoint);
-/// Error (data) where a file of the checkpoint is not the one that was written.
+/// Error (data) if a file differs from the one that was written.
 void check_digest(const std::filesystem::path& file, const CheckpointHeader& header);
 
 }  // namespace wellspring

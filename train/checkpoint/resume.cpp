@@ -19,7 +19,7 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& ch
   const std::optional<std::filesystem::path> newest = own->newest();
   if (newest && choice.kind == ResumeChoice::Kind::never)
     fail(ErrorKind::config, {fmt::format("{} holds checkpoints", own->run_folder().string()),
-                             "a new run would mix its own with them",
+                             "a new run would mix its checkpoints with them",
                              "choose another out=FOLDER, remove the folder, or resume"});
   return newest;
 }

@@ -1,4 +1,4 @@
-// Where a run begins. Called by the trainer and the command line; host only.
+// The starting point of a run. Called by the trainer and the command line; host only.
 #pragma once
 
 #include "train/checkpoint/checkpoint.h"
@@ -12,9 +12,9 @@ namespace wellspring {
 
 struct ResumeChoice {
   enum class Kind : std::uint8_t {
-    automatic,  ///< at the newest complete checkpoint of the run folder, else at step 0
-    never,      ///< at step 0; Error (config) when the run folder holds checkpoints
-    path,       ///< at this checkpoint, or the newest of this run folder
+    automatic,  ///< the newest complete checkpoint of the run folder, else step 0
+    never,      ///< step 0; Error (config) if the run folder holds checkpoints
+    path,       ///< this checkpoint, or the newest of this run folder
   };
   Kind kind = Kind::automatic;
   std::filesystem::path path;
@@ -22,9 +22,8 @@ struct ResumeChoice {
   static ResumeChoice parse(const std::string& text);
 };
 
-/// The checkpoint that a run begins at; nothing where it begins at step 0. `own`: those of its
-/// folder, null where it has none. Errors: as ResumeChoice says, and data where the path leads to
-/// no checkpoint.
+/// The checkpoint to resume from; nullopt: start at step 0. `own`: checkpoints of the run's folder,
+/// null without a folder. Errors: as in ResumeChoice; data if the path leads to no checkpoint.
 std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& choice,
                                                           const CheckpointStore* own);
 

@@ -18,8 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `config` with the length, and the warm-up as a part of it, that an identity names; nothing where
-/// it names none.
+/// `config` with the steps and the warm-up of `identity`; nullopt if it names no steps.
 std::optional<RunConfig> of_other_length(const RunConfig& config, const std::string& identity) {
   RunConfig other = config;
   bool found = false;
@@ -30,7 +29,7 @@ std::optional<RunConfig> of_other_length(const RunConfig& config, const std::str
         found = true;
       }
       if (entry.path_text() == "optimizer.warmup") other.optimizer.warmup = std::stod(entry.value);
-    } catch (const std::logic_error&) {  // no number
+    } catch (const std::logic_error&) {  // not a number
       return std::nullopt;
     }
   }
@@ -38,7 +37,7 @@ std::optional<RunConfig> of_other_length(const RunConfig& config, const std::str
   return other;
 }
 
-/// Whether both learning rates are equal at every step that the shorter run has.
+/// True if the learning rates are equal at every step of the shorter run.
 bool same_rates(const ops::ScheduleSpec& a, const ops::ScheduleSpec& b) {
   return a.peak == b.peak && a.floor == b.floor && a.floor == a.peak && a.warmup == b.warmup;
 }
@@ -57,27 +56,27 @@ std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader
     const auto before = static_cast<std::uint64_t>(other->train.steps);
     if (same_rates(learning_rate_schedule(*other), learning_rate_schedule(config))) return before;
     refuse_longer_run(checkpoint, before, steps,
-                      "its learning rates followed from its length (those of a constant rate do "
-                      "not: optimizer.floor: 1, and a warm-up of as many steps)");
+                      "its learning-rate schedule depends on the number of steps; only runs with "
+                      "optimizer.floor=1 and an unchanged number of warm-up steps can be extended");
   }
   const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {
     return line.find("generator_version: ") != std::string::npos;
   });
   fail(ErrorKind::config,
-       {fmt::format("{} belongs to a run that was configured otherwise", checkpoint.string()),
+       {fmt::format("{} belongs to a run with another configuration", checkpoint.string()),
         listed(differences) +
-            (other_version ? "; another version of a generator makes other samples" : ""),
-        "restore the configuration, or start a new run: another out=FOLDER, with init.from to "
-        "begin with these weights"});
+            (other_version ? "; another generator version makes other samples" : ""),
+        "restore the configuration, or start a new run: set another out=FOLDER, and init.from to "
+        "start with these weights"});
 }
 
 void refuse_longer_run(const fs::path& checkpoint, std::uint64_t before, std::uint64_t now,
                        const std::string& why) {
   fail(ErrorKind::config,
-       {fmt::format("{} belongs to a run of {}, which cannot be one of {}", checkpoint.string(),
-                    counted(before, "step"), now),
+       {fmt::format("{}: this run was planned for {} and cannot be extended to {}",
+                    checkpoint.string(), counted(before, "step"), now),
         why,
-        fmt::format("start a new run with these weights: another out=FOLDER, init.from={}",
+        fmt::format("start a new run with these weights: set another out=FOLDER and init.from={}",
                     checkpoint.string())});
 }
 

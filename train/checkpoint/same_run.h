@@ -1,4 +1,5 @@
-// Whether a run may go on from a checkpoint. Called by train/checkpoint/checkpoint and the trainer; host only.
+// Checks whether a run may resume from a checkpoint. Called by train/checkpoint/checkpoint and the
+// trainer; host only.
 #pragma once
 
 #include "train/checkpoint/checkpoint_header.h"
@@ -10,12 +11,12 @@
 
 namespace wellspring {
 
-/// Compares a run with the one that wrote the checkpoint. It may be longer where all its steps so
-/// far had the same learning rates. Returns the other's length in steps. Error (config), with what
-/// differs, where the run cannot go on from there.
+/// Compares a run with the one that wrote the checkpoint, and returns the latter's planned steps.
+/// The run may be longer if the learning rates of all steps so far are unchanged. Error (config),
+/// with the differences, if the run cannot resume from it.
 std::uint64_t expect_same_run(const std::filesystem::path& checkpoint,
                               const CheckpointHeader& header, const RunConfig& config);
-/// Error (config): the samples of the steps so far would have been others in a longer run.
+/// Error (config): a longer run would have had other samples or learning rates at the steps so far.
 [[noreturn]] void refuse_longer_run(const std::filesystem::path& checkpoint, std::uint64_t before,
                                     std::uint64_t now, const std::string& why);
 

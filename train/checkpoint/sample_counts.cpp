@@ -24,9 +24,9 @@ void require_same_data(const SampleCounts& before, const Mixture& mixture,
     fail(ErrorKind::data,
          {fmt::format("{}: source '{}' had {}, and now has {}", checkpoint.string(), source,
                       counted(found == before.end() ? 0 : found->second, "sample"), count),
-          "they would come in another order than in the run so far",
-          "restore the files, or start a new run: another out=FOLDER, with init.from to begin with "
-          "these weights"});
+          "the order of the samples would differ from the run so far",
+          "restore the files, or start a new run: set another out=FOLDER, and init.from to start "
+          "with these weights"});
   }
 }
 

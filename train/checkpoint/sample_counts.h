@@ -1,4 +1,4 @@
-// How many samples the data sets of a run have, which a resumed run must find again. Host only.
+// The number of samples of each data set of a run; a resumed run must have the same. Host only.
 #pragma once
 
 #include "sources/mixture.h"
@@ -8,11 +8,11 @@
 
 namespace wellspring {
 
-/// Of the sources that end; generators do not.
+/// Counts of the finite sources; generators have no end.
 SampleCounts sample_counts(const Mixture& mixture);
 
-/// Error (data) where a data set has another number of samples than `before`, that of the run so
-/// far, as `checkpoint` has it.
+/// Error (data) if a data set's number of samples differs from `before`, the counts stored in
+/// `checkpoint`.
 void require_same_data(const SampleCounts& before, const Mixture& mixture,
                        const std::filesystem::path& checkpoint);
 

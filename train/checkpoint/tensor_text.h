@@ -1,5 +1,5 @@
-// Tensors of files as values and as words in messages. Used by checkpoints and by the transfer of
-// weights; host only.
+// Tensors in files as values, and their text in messages. Used by checkpoints and weight transfer;
+// host only.
 #pragma once
 
 #include "core/io/safetensors.h"
@@ -12,9 +12,9 @@ namespace wellspring {
 
 /// The values of an f32 tensor.
 std::vector<float> read_floats(const SafetensorsFile& file, const TensorInfo& info);
-/// "[3, 3, 64]".
+/// A shape as text: "[3, 3, 64]".
 std::string shape_text(const std::vector<std::int64_t>& shape);
-/// The first few, so that a message stays readable: "a; b; and 7 more".
+/// The first lines, to keep messages short: "a; b; and 7 more".
 std::string listed(std::vector<std::string> lines);
 
 }  // namespace wellspring

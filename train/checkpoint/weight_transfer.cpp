@@ -1,5 +1,5 @@
-// Weights of another run to begin with: the part of train/checkpoint/checkpoint.h that fits what is there to
-// another network.
+// Initialisation with another run's weights (declared in train/checkpoint/checkpoint.h): fits the
+// tensors of a model file to another network.
 #include "core/io/safetensors.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Copies the logits of heads that both networks have; the others stay as they are in `values`,
-/// which may be null: then nothing is copied. Returns false when there is none.
+/// Copies the output weights of heads that both networks have to `values`, unless it is null;
+/// leaves the other elements unchanged. Returns false if no head matches.
 bool keep_heads(const SafetensorsFile& file, const std::vector<HeadSpec>& there,
                 const std::vector<HeadSpec>& here, const ParameterTensor& tensor, float* values) {
   const TensorInfo* info = file.find(tensor.name);
@@ -40,7 +40,7 @@ bool keep_heads(const SafetensorsFile& file, const std::vector<HeadSpec>& there,
   return any;
 }
 
-/// Reads what fits into `values`, of the layout of the arena; null: compares alone.
+/// Reads matching tensors into `values`, laid out as the arena; null: only compares.
 TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
                            const std::vector<HeadSpec>& heads, const ParameterArena& parameters,
                            float* values) {
@@ -60,8 +60,8 @@ TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
     } else if (info == nullptr) {
       report.missing.push_back(tensor.name);
     } else if (info->shape != tensor.file_shape() || info->type != ElementType::f32) {
-      unfit.push_back(fmt::format("{} is {} there, {} here", tensor.name, shape_text(info->shape),
-                                  shape_text(tensor.file_shape())));
+      unfit.push_back(fmt::format("{} is {} in the file, {} in this network", tensor.name,
+                                  shape_text(info->shape), shape_text(tensor.file_shape())));
     } else {
       if (place != nullptr) from_file_order(tensor, read_floats(file, *info), place);
       report.loaded.push_back(tensor.name);
@@ -72,8 +72,8 @@ TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
   if (!unfit.empty() || report.loaded.empty())
     fail(ErrorKind::config,
          {fmt::format("init.from: {} does not fit this network", model_file.string()),
-          unfit.empty() ? "no tensor has the same name" : listed(unfit),
-          "use the model section it was trained with; only the head may differ"});
+          unfit.empty() ? "no tensor has a matching name" : listed(unfit),
+          "use the model section that it was trained with; only the head may differ"});
   return report;
 }
 

@@ -16,11 +16,12 @@ constexpr double kUnbounded = std::numeric_limits<double>::max();
 const ParamTable<EvaluationConfig>& evaluation_table() {
   static const auto table =
       ParamTable<EvaluationConfig>("eval")
-          .integer("every", &EvaluationConfig::every, {0, kUnbounded}, "steps",
-                   "between evaluations; 0: at the end only; without sources there are none")
+          .integer(
+              "every", &EvaluationConfig::every, {0, kUnbounded}, "steps",
+              "evaluation interval; 0: only at the end; without sources there is no evaluation")
           .may_change()
           .integer("samples", &EvaluationConfig::samples, {1, kUnbounded}, "samples",
-                   "of each generator, ids from 2^48 on; files are used whole")
+                   "held-out samples per generator (ids from 2^48); files are used completely")
           .may_change();
   return table;
 }
@@ -28,14 +29,15 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
 const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
   static const auto table =
       ParamTable<EvaluationSourceConfig>("eval source")
-          .text("of", &EvaluationSourceConfig::of, "the training source it belongs to")
+          .text("of", &EvaluationSourceConfig::of, "the training source that it is held out from")
           .required()
           .may_change()
-          .text("name", &EvaluationSourceConfig::name, "name in reports; `of` where none is given")
+          .text("name", &EvaluationSourceConfig::name,
+                "name in reports (default: the name of the training source)")
           .may_change()
           .text("path", &EvaluationSourceConfig::path,
-                "of files: where the held-out ones are, with keys of their format, such as split, "
-                "where these differ from training's; empty: as training's")
+                "(files only) folder or file of the held-out samples, with the format's keys that "
+                "differ from the training source, such as split; empty: the training path")
           .may_change();
   return table;
 }
@@ -62,15 +64,15 @@ EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data)
     const bool elsewhere = !source.path.empty() || !source.params.empty();
     if (files && !elsewhere)
       element.refuse("path or split is missing",
-                     "held-out files are other files than those trained on");
+                     "held-out files must differ from the training files");
     if (!files && elsewhere)
-      element.refuse("path or split beside a generator",
-                     "its held-out samples have ids from 2^48 on");
+      element.refuse("path and split do not apply to a generator",
+                     "its held-out samples are those with ids from 2^48");
     if (source.name.empty()) source.name = source.of;
     for (const EvaluationSourceConfig& other : evaluation.sources)
       if (other.name == source.name)
-        element.refuse(fmt::format("a second one is called '{}'", source.name), "",
-                       "give it a name of its own");
+        element.refuse(fmt::format("the name '{}' is used twice", source.name), "",
+                       "set another name");
     evaluation.sources.push_back(std::move(source));
   }
   return evaluation;
@@ -92,7 +94,7 @@ void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation) 
 
 std::vector<ConfigSection> evaluation_sections() {
   return {{"eval", "", evaluation_table().rows(), ""},
-          {"eval.sources[]", "without any, nothing is held out and the run is never evaluated",
+          {"eval.sources[]", "without sources nothing is held out and the run is never evaluated",
            evaluation_source_table().rows(), "keys of the source's format"}};
 }
 

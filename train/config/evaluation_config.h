@@ -1,4 +1,4 @@
-// The `eval` section of a configuration: what is held out, and when it is looked at. Used by run
+// The `eval` section of a configuration: held-out sources and the evaluation interval. Used by run
 // configurations and the trainer; host only.
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace wellspring {
 
-/// A held-out source: a training source with other samples and no augmentation.
+/// A held-out source: other samples of a training source, without augmentation.
 struct EvaluationSourceConfig {
-  std::string of;                    ///< the training source it belongs to
+  std::string of;                    ///< the training source
   std::string name;                  ///< in reports
-  std::string path;                  ///< of files: the held-out files; empty: those of training
-  std::vector<ParamSetting> params;  ///< of files: keys of the format that differ from training's
+  std::string path;                  ///< (files only) the held-out files; empty: the training path
+  std::vector<ParamSetting> params;  ///< (files only) keys of the format that differ from training
 };
 
 struct EvaluationConfig {
-  std::int64_t every = 0;       ///< steps; 0: at the end only
-  std::int64_t samples = 2000;  ///< of each generator; files are used whole
+  std::int64_t every = 0;       ///< steps; 0: only at the end
+  std::int64_t samples = 2000;  ///< per generator; files are used completely
   std::vector<EvaluationSourceConfig> sources;
 };
 

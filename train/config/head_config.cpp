@@ -13,39 +13,37 @@ namespace {
 const ParamTable<HeadConfig>& head_table() {
   static const auto table =
       ParamTable<HeadConfig>("head")
-          .text("name", &HeadConfig::name,
-                "of the head; sources name the one of their labels by `head`")
+          .text("name", &HeadConfig::name, "name of the head; sources refer to it by `head`")
           .required()
-          .choice(
-              "loss", &HeadConfig::loss,
-              {{"class", LossKind::class_label},
-               {"soft_label", LossKind::soft_label},
-               {"multi_label", LossKind::multi_label},
-               {"regression", LossKind::regression}},
-              "class: the label; soft_label: probabilities in the column `target`; multi_label: "
-              "each column of `target`, 0 or 1 or between; regression: the latents or columns of "
-              "`target` that `targets` names")
+          .choice("loss", &HeadConfig::loss,
+                  {{"class", LossKind::class_label},
+                   {"soft_label", LossKind::soft_label},
+                   {"multi_label", LossKind::multi_label},
+                   {"regression", LossKind::regression}},
+                  "class: the label; soft_label: class probabilities in the column `target`; "
+                  "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
+                  "the latents or columns of `target` listed in `targets`")
           .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
-                "of class and soft_label: share of the target spread over all classes",
+                "(class, soft_label) share of the target spread over all classes",
                 "Szegedy et al. 2016, section 7")
           .choice(
               "positives", &HeadConfig::positives,
               {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
-              "of multi_label: what a label that is there weighs beside one that is not: as "
-              "much, or K / n where n of a sample's K labels are there, of soft ones their sum, at "
-              "least 1",
+              "(multi_label) weight of a positive label relative to a negative one: equal: 1; "
+              "balanced: K / n if n of a sample's K labels are positive (soft labels: n is their "
+              "sum, at least 1)",
               "Anderson and Farrell 2022: balanced")
-          .real("weight", &HeadConfig::weight, {0, 1e6}, "", "of its loss among the heads'")
+          .real("weight", &HeadConfig::weight, {0, 1e6}, "", "weight of the head's loss in the sum")
           .text_list("targets", &HeadConfig::targets,
-                     "of regression: latents or columns of `target`, by name")
+                     "(regression) latents or columns of `target` to predict, by name")
           .text_list("sources", &HeadConfig::sources,
-                     "of regression: the sources that teach it; empty: all that have its targets");
+                     "(regression) sources that train this head; empty: all that have its targets");
   return table;
 }
 
 enum class ShortLoss : std::uint8_t { cross_entropy, mse };
 
-/// `loss`, the short form.
+/// `loss`, the short form of `heads`.
 struct LossSection {
   ShortLoss kind = ShortLoss::cross_entropy;
   double label_smoothing = 0;
@@ -57,10 +55,11 @@ const ParamTable<LossSection>& loss_table() {
       ParamTable<LossSection>("loss")
           .choice("kind", &LossSection::kind,
                   {{"cross_entropy", ShortLoss::cross_entropy}, {"mse", ShortLoss::mse}},
-                  "in place of `heads`: a class head for each label space, or one regression")
+                  "short form of `heads`: cross_entropy: one class head per label space; mse: one "
+                  "regression")
           .real("label_smoothing", &LossSection::label_smoothing, {0, 0.999}, "",
                 "share of the target spread over all classes", "Szegedy et al. 2016, section 7")
-          .text_list("targets", &LossSection::targets, "of mse: the latents to predict, by name");
+          .text_list("targets", &LossSection::targets, "(mse) latents to predict, by name");
   return table;
 }
 
@@ -68,7 +67,7 @@ void require_distinct(const ConfigNode& node, const char* what,
                       const std::vector<std::string>& names) {
   for (const std::string& name : names)
     if (std::ranges::count(names, name) > 1)
-      node.refuse(fmt::format("{} names '{}' twice", what, name));
+      node.refuse(fmt::format("{} lists '{}' twice", what, name));
 }
 
 std::vector<HeadConfig> read_short(const ConfigNode& node,
@@ -78,9 +77,9 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
   require_distinct(node, "targets", targets);
   if (loss.kind == ShortLoss::mse) {
     if (targets.empty())
-      node.refuse("targets is missing", "a regression needs the names of the latents it predicts");
+      node.refuse("targets is missing", "a regression needs the names of the latents to predict");
     if (loss.label_smoothing > 0)
-      node.refuse("label_smoothing beside mse", "a regression has no labels");
+      node.refuse("label_smoothing does not apply to mse", "a regression has no labels");
     HeadConfig head;
     head.name = "regression";
     head.loss = LossKind::regression;
@@ -89,7 +88,8 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
     return {head};
   }
   if (!targets.empty())
-    node.refuse("targets beside cross_entropy", "a classifier learns labels, not latents");
+    node.refuse("targets does not apply to cross_entropy",
+                "a classifier predicts labels, not latents");
   std::vector<HeadConfig> heads;
   for (const std::string& name : label_spaces) {
     HeadConfig head;
@@ -109,20 +109,21 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   if (head.name.empty()) node.refuse("name is empty");
   const bool regression = head.loss == LossKind::regression;
   if (regression && head.targets.empty())
-    node.refuse("targets is missing", "a regression needs the names of what it predicts");
+    node.refuse("targets is missing",
+                "a regression needs the names of the latents or columns to predict");
   if (!regression && !head.targets.empty())
-    node.refuse(fmt::format("targets beside loss {}", to_string(head.loss)),
-                "only a regression predicts what it names");
+    node.refuse(fmt::format("targets does not apply to loss {}", to_string(head.loss)),
+                "only a regression has targets");
   if (!regression && !head.sources.empty())
-    node.refuse(fmt::format("sources beside loss {}", to_string(head.loss)),
-                "a source names the head of its labels itself, by `head`");
+    node.refuse(fmt::format("sources does not apply to loss {}", to_string(head.loss)),
+                "each source names its head by `head`");
   const bool smooth = head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
   if (!smooth && head.label_smoothing > 0)
-    node.refuse(fmt::format("label_smoothing beside loss {}", to_string(head.loss)),
-                "only one label among several is smoothed");
+    node.refuse(fmt::format("label_smoothing does not apply to loss {}", to_string(head.loss)),
+                "only class and soft_label are smoothed");
   if (head.loss != LossKind::multi_label && head.positives != ops::PositiveWeight::equal)
-    node.refuse(fmt::format("positives beside loss {}", to_string(head.loss)),
-                "only labels of which several may be there are weighed so");
+    node.refuse(fmt::format("positives does not apply to loss {}", to_string(head.loss)),
+                "only multi_label weighs positive labels");
   for (const std::string& name : head.sources)
     if (std::ranges::count(sources, name) == 0)
       fail(ErrorKind::config,
@@ -139,16 +140,17 @@ std::vector<HeadConfig> read_heads(const ConfigNode& root,
   const ConfigNode loss = root.section("loss");
   if (!root.has("heads")) return read_short(loss, label_spaces);
   if (root.has("loss"))
-    loss.refuse("loss beside heads", "heads say how each of them learns", "remove one of the two");
+    loss.refuse("both loss and heads are given", "loss is the short form of heads",
+                "remove one of the two");
   std::vector<HeadConfig> heads;
   for (const ConfigNode& node : root.list("heads")) {
     heads.push_back(read_head(node, sources));
     const auto same = [&](const HeadConfig& other) { return other.name == heads.back().name; };
     if (std::ranges::count_if(heads, same) > 1)
-      node.refuse(fmt::format("a second head is called '{}'", heads.back().name), "",
-                  "give it a name of its own");
+      node.refuse(fmt::format("the name '{}' is used twice", heads.back().name), "",
+                  "set another name");
   }
-  if (heads.empty()) root.refuse("heads is empty", "a network learns by its heads");
+  if (heads.empty()) root.refuse("heads is empty", "the network needs at least one head");
   return heads;
 }
 
@@ -161,7 +163,7 @@ void write_heads(ConfigWriter& writer, const std::vector<HeadConfig>& heads) {
 
 std::vector<ConfigSection> head_sections() {
   return {{"heads[]", "", head_table().rows(), ""},
-          {"loss", "in place of heads", loss_table().rows(), ""}};
+          {"loss", "short form of heads", loss_table().rows(), ""}};
 }
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// The section `heads` of a configuration, and `loss`, its short form: how every head of the network
-// learns. Host only.
+// The `heads` section of a configuration and its short form `loss`: the loss and targets of each
+// head. Host only.
 #pragma once
 
 #include "core/config/config.h"
@@ -11,14 +11,14 @@
 
 namespace wellspring {
 
-/// `heads` of the configuration `root`, or what `loss` stands for: kind cross_entropy is a class
-/// head for each label space, kind mse one regression called "regression". `label_spaces`: the
-/// heads that sources name, in order; `sources`: names of all sources. Errors (config), each with
-/// its place.
+/// The heads of the configuration `root`. The short form `loss` stands for a class head per label
+/// space (kind cross_entropy) or one regression called "regression" (kind mse). `label_spaces`: the
+/// heads that the sources name, in order; `sources`: names of all sources. Errors (config), with
+/// their location.
 std::vector<HeadConfig> read_heads(const ConfigNode& root,
                                    const std::vector<std::string>& label_spaces,
                                    const std::vector<std::string>& sources);
-/// The section `heads`, which reads back to the same.
+/// Writes a `heads` section that reads back to the same heads.
 void write_heads(ConfigWriter& writer, const std::vector<HeadConfig>& heads);
 std::vector<ConfigSection> head_sections();
 

@@ -1,5 +1,5 @@
-// The `optimizer` section of a configuration: the update rule and its learning rate over the run.
-// Used by run configurations and the trainer; host only.
+// The `optimizer` section of a configuration: the update rule and the learning-rate schedule. Used
+// by run configurations and the trainer; host only.
 #pragma once
 
 #include "core/config/config.h"
@@ -12,9 +12,9 @@ namespace wellspring {
 
 struct OptimizerConfig {
   ops::OptimizerSpec spec;
-  double lr = 1e-3;      ///< at its peak
+  double lr = 1e-3;      ///< peak learning rate
   double warmup = 0.05;  ///< fraction of the run
-  double floor = 0;      ///< fraction of the peak at the end of the cosine
+  double floor = 0;      ///< fraction of the peak, at the end of the cosine
 };
 
 /// Errors (config).

@@ -18,24 +18,24 @@ constexpr double kUnbounded = std::numeric_limits<double>::max();
 const ParamTable<RunConfig>& run_table() {
   static const auto table =
       ParamTable<RunConfig>("the run")
-          .text("name", &RunConfig::name, "name of the run; the file's name where none is given")
+          .text("name", &RunConfig::name, "name of the run (default: name of the file)")
           .may_change()
           .integer("seed", &RunConfig::seed, {0, kUnbounded}, "",
-                   "keys every random number: samples, order, augmentation, initial weights")
-          .text("device", &RunConfig::device, "auto (a GPU where there is one), cpu, or cuda:N")
+                   "seed of all random numbers: samples, order, augmentation, initial weights")
+          .text("device", &RunConfig::device, "auto (a GPU if there is one), cpu, or cuda:N")
           .may_change()
           .integer("threads", &RunConfig::threads, {0, 1024}, "threads",
-                   "of the CPU; 0: OMP_NUM_THREADS, else affinity and control group decide")
+                   "CPU threads; 0: OMP_NUM_THREADS, otherwise the CPU affinity and cgroup limits")
           .may_change()
           .choice(
               "precision", &RunConfig::precision,
               {{"auto", Precision::automatic}, {"f32", Precision::f32}, {"bf16", Precision::bf16}},
               "type of activations and weights; auto: f32 on a CPU, bf16 on a GPU")
           .may_change()
-          .text("out", &RunConfig::out, "run folder; runs/<name> where none is given")
+          .text("out", &RunConfig::out, "run folder (default: runs/<name>)")
           .may_change()
           .real("memory", &RunConfig::memory, {0, kUnbounded}, "GiB",
-                "device memory the run may plan; 0: what is free")
+                "limit of device memory; 0: all that is free")
           .may_change();
   return table;
 }
@@ -43,29 +43,31 @@ const ParamTable<RunConfig>& run_table() {
 const ParamTable<TrainConfig>& train_table() {
   static const auto table =
       ParamTable<TrainConfig>("train")
-          .integer("batch", &TrainConfig::batch, {1, 1 << 20}, "samples", "of one step")
-          .integer("steps", &TrainConfig::steps, {1, kUnbounded}, "steps", "of the whole run")
+          .integer("batch", &TrainConfig::batch, {1, 1 << 20}, "samples", "samples per step")
+          .integer("steps", &TrainConfig::steps, {1, kUnbounded}, "steps",
+                   "number of training steps")
           .required()
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
-                "largest L2 norm of the gradient; 0: off")
+                "largest L2 norm of the gradient; 0: no clipping")
           .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
-                "decay, a step, of a moving average of the weights, shorter at first; 0: none",
+                "decay per step of the moving average of the weights, smaller in the first steps; "
+                "0: no average",
                 "Polyak & Juditsky 1992")
           .choice("weights", &TrainConfig::weights,
                   {{"average", WeightChoice::average}, {"trained", WeightChoice::trained}},
-                  "which weights are evaluated and go into model files, where there is an average")
-          .integer("log_every", &TrainConfig::log_every, {1, 100000}, "steps",
-                   "between lines of metrics")
+                  "weights to evaluate and to export, if there is an average")
+          .integer("log_every", &TrainConfig::log_every, {1, 100000}, "steps", "logging interval")
           .may_change()
           .integer("checkpoint_every", &TrainConfig::checkpoint_every, {0, kUnbounded}, "steps",
-                   "between checkpoints; 0: about ten minutes; one is written at the end, too, and "
-                   "when a signal ends the run")
+                   "checkpoint interval; 0: about every ten minutes; the last step and a signal "
+                   "also write one")
           .may_change()
-          .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints", "kept, the newest")
+          .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints",
+                   "number of newest checkpoints to keep")
           .may_change()
           .choice("graph", &TrainConfig::graph,
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
-                  "on: the step is recorded once and replayed; check: compared with eager steps")
+                  "on: record the step once and replay it; check: also compare with eager steps")
           .may_change();
   return table;
 }
@@ -74,10 +76,10 @@ const ParamTable<InitConfig>& init_table() {
   static const auto table =
       ParamTable<InitConfig>("init")
           .text("from", &InitConfig::from,
-                "run folder, checkpoint or model.safetensors whose weights to begin with")
+                "initial weights: a run folder, a checkpoint or a model.safetensors")
           .may_change()
           .choice("head", &InitConfig::head, {{"keep", HeadInit::keep}, {"reset", HeadInit::reset}},
-                  "what becomes of the last layer")
+                  "keep or re-initialise the output layer")
           .may_change();
   return table;
 }
@@ -85,7 +87,7 @@ const ParamTable<InitConfig>& init_table() {
 const ParamTable<ModelConfig>& model_table() {
   static const auto table =
       ParamTable<ModelConfig>("model")
-          .text("name", &ModelConfig::name, "which network: see wellspring list models")
+          .text("name", &ModelConfig::name, "name of the network: see wellspring list models")
           .required();
   return table;
 }
@@ -103,7 +105,7 @@ ModelConfig read_model(const ConfigNode& node) {
   return model;
 }
 
-/// The label spaces that sources name, each once, in their order.
+/// The distinct label spaces of the sources, in order.
 std::vector<std::string> label_spaces(const DataConfig& data) {
   std::vector<std::string> spaces;
   for (const SourceConfig& source : data.sources)
@@ -112,7 +114,7 @@ std::vector<std::string> label_spaces(const DataConfig& data) {
   return spaces;
 }
 
-/// Generated samples of training have ids below those of evaluation.
+/// Refuses runs whose training sample ids reach those held out for evaluation.
 void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const DataConfig& data) {
   constexpr std::uint64_t kIds = ProceduralSource::kFirstEvaluationSample;
   const auto generated = [](const SourceConfig& source) {
@@ -121,11 +123,10 @@ void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const Da
   if (static_cast<std::uint64_t>(train.steps) <= kIds / static_cast<std::uint64_t>(train.batch) ||
       !std::any_of(data.sources.begin(), data.sources.end(), generated))
     return;
-  node.refuse(
-      counted(train.steps, "step") + " of " + counted(train.batch, "sample"),
-      "generated samples from id 2^48 on are held out for evaluation, and these could reach "
-      "them",
-      "use fewer steps");
+  node.refuse(counted(train.steps, "step") + " of " + counted(train.batch, "sample"),
+              "generated samples with ids from 2^48 are held out for evaluation, and this run "
+              "could reach them",
+              "use fewer steps");
 }
 
 SourceContext context_of(const RunConfig& config, const SourceConfig& source,
@@ -160,10 +161,10 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   Device::expect_name(config.device, root.at("device").place().prefix());
   if (config.name.empty()) config.name = default_name;
   if (!is_utf8(config.name))
-    fail(ErrorKind::config, {fmt::format("{}: the file's name, which is the run's, is not UTF-8",
-                                         printable(default_name)),
-                             "checkpoints, metrics and reports are, and name the run",
-                             "give the run a name: name=NAME"});
+    fail(ErrorKind::config,
+         {fmt::format("{}: the file's name, which names the run, is not UTF-8",
+                      printable(default_name)),
+          "checkpoints, metrics and reports contain it", "set a name: name=NAME"});
   if (config.out.empty()) config.out = (std::filesystem::path("runs") / config.name).string();
   config.data = read_data(root.section("data"));
   config.evaluation = read_evaluation(root.section("eval"), config.data);
@@ -222,7 +223,7 @@ DType RunConfig::compute_type(const Device& on) const {
   if (precision == Precision::automatic) return on.is_cuda() ? DType::bf16 : DType::f32;
   if (on.is_cpu())
     fail(ErrorKind::config,
-         {"precision bf16 on a CPU", "generators and operations work in f32 there",
+         {"precision bf16 is not available on a CPU", "generators and operations use f32 there",
           "set precision: auto, or device: cuda:0"});
   return DType::bf16;
 }
@@ -252,11 +253,12 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const
     const EvaluationSourceConfig& held_out = evaluation.sources[k];
     const SourceConfig& source = held_out_from(k);
     SourceSpec spec = source.spec;
-    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // whatever its name here
+    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // independent of the held-out
+                                                                     // name
     spec.name = held_out.name;
     if (spec.kind == SourceKind::files) {
       spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();
-      for (const ParamSetting& setting : held_out.params) {  // the later one of a name wins
+      for (const ParamSetting& setting : held_out.params) {  // the last setting of a name wins
         std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
         spec.params.push_back(setting);
       }
@@ -275,7 +277,8 @@ std::vector<ConfigSection> config_sections() {
   };
   append(data_sections());
   append(evaluation_sections());
-  append({{"model", "", model_table().rows(), "those of `wellspring describe MODEL`"}});
+  append({{"model", "", model_table().rows(),
+           "parameters of the model: see `wellspring describe MODEL`"}});
   append(head_sections());
   append(optimizer_sections());
   append({{"train", "", train_table().rows(), ""}, {"init", "", init_table().rows(), ""}});

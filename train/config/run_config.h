@@ -1,5 +1,5 @@
-// A training run as configured: what `wellspring train` reads and `config.resolved.yaml` holds.
-// Called by the command line, the trainer and tests; host only.
+// The configuration of a training run: the input of `wellspring train` and the content of
+// `config.resolved.yaml`. Called by the command line, the trainer and tests; host only.
 #pragma once
 
 #include "core/config/config.h"
@@ -29,16 +29,16 @@ struct ModelConfig {
 
 enum class Precision : std::uint8_t { automatic, f32, bf16 };
 
-/// Of a run that keeps an average of its weights.
+/// Weights to evaluate and export, if the run keeps an average.
 enum class WeightChoice : std::uint8_t { average, trained };
 
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t steps = 0;
   double clip = 1;
-  double ema = 0;                                ///< decay of the average; 0: there is none
-  WeightChoice weights = WeightChoice::average;  ///< evaluated and exported
-  /// Whether evaluation and model files take the average.
+  double ema = 0;                                ///< decay of the average per step; 0: no average
+  WeightChoice weights = WeightChoice::average;  ///< to evaluate and export
+  /// True if evaluation and model files use the average.
   bool exports_average() const { return ema > 0 && weights == WeightChoice::average; }
   std::int64_t log_every = 20;
   std::int64_t checkpoint_every = 0;  ///< steps; 0: by time
@@ -48,7 +48,7 @@ struct TrainConfig {
 
 enum class HeadInit : std::uint8_t { keep, reset };
 
-/// Weights of another run to begin with.
+/// Initial weights from another run.
 struct InitConfig {
   std::string from;  ///< run folder, checkpoint folder or model.safetensors; "": from scratch
   HeadInit head = HeadInit::reset;
@@ -61,7 +61,7 @@ struct RunConfig {
   std::int64_t threads = 0;
   Precision precision = Precision::automatic;
   std::string out;    ///< run folder
-  double memory = 0;  ///< GiB of device memory the run may plan; 0: what is free
+  double memory = 0;  ///< limit of device memory in GiB; 0: all that is free
   DataConfig data;
   EvaluationConfig evaluation;
   ModelConfig model;
@@ -70,41 +70,41 @@ struct RunConfig {
   TrainConfig train;
   InitConfig init;
 
-  /// Reads and checks a whole configuration, generator and model parameters included; nothing on
-  /// disk or device is touched. Errors (config), each with its place.
+  /// Reads and checks a whole configuration, including generator and model parameters. Does not
+  /// touch disk or devices. Errors (config), with their location.
   static RunConfig load(const std::filesystem::path& file,
                         std::span<const std::string> overrides = {});
   static RunConfig parse(const std::string& text, const std::string& name,
                          std::span<const std::string> overrides = {});
   static RunConfig read(const ConfigDocument& document, const std::string& default_name);
 
-  /// Every value in force, in the order of the file.
+  /// All effective values, in the order of the file.
   std::vector<ConfigEntry> entries() const;
-  /// The same as YAML that reads back to the same configuration.
+  /// The entries as YAML; reads back to the same configuration.
   std::string to_yaml() const;
-  /// The same without the paths of this machine: run folder, root of the data, where the weights
-  /// began. What a model file holds, so that equal runs make equal files.
+  /// The same without paths of this machine (run folder, data root, initial weights). Stored in
+  /// model files, so that equal runs write equal files.
   std::string portable_yaml() const;
-  /// The part of it that the weights of a given step depend on: what a resumed run must share.
+  /// The part that determines the weights at a given step; a resumed run must have the same.
   std::string identity_yaml() const;
 
   std::filesystem::path folder() const { return out; }
   /// `memory` in bytes, for MemoryPlan.
   std::size_t memory_limit() const { return static_cast<std::size_t>(memory * 0x1p30); }
-  /// A path of data as written, under data.root when relative.
+  /// `path` relative to data.root, unless it is absolute.
   std::filesystem::path resolve(const std::string& path) const;
-  /// f32 or bf16 on `device`. Error (config) for bf16 on a CPU.
+  /// f32 or bf16 on `device`. Error (config): bf16 on a CPU.
   DType compute_type(const Device& device) const;
   /// The training source that `evaluation.sources[k]` is held out from.
   const SourceConfig& held_out_from(std::size_t k) const;
-  /// The sources of the run, opened: errors data where files are not as they should be. `plan` and
-  /// `load` are the caller's. `dense`: with the planes of truth of those that have any.
+  /// Opens the training sources. Errors (data) for missing or malformed files. The caller calls
+  /// `plan` and `load`. `dense`: also provide the dense labels of sources that have them.
   Mixture open_training(const WorkWatch& watch = {}, DenseTruth dense = DenseTruth::none) const;
   /// The held-out sources, in the order of `evaluation.sources`.
   Mixture open_held_out(const WorkWatch& watch = {}, DenseTruth dense = DenseTruth::none) const;
 };
 
-/// Every key that a configuration may have, in the order of the file, for `describe` and docs.
+/// All configuration keys in the order of the file, for `describe` and docs.
 std::vector<ConfigSection> config_sections();
 
 }  // namespace wellspring

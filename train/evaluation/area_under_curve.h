@@ -1,4 +1,5 @@
-// How well one number tells two classes apart, whatever the threshold. Host only.
+// Area under the receiver operating characteristic of a two-class score. Called by the evaluation;
+// host only.
 #pragma once
 
 #include "kernels/ops/training.h"
@@ -9,9 +10,9 @@
 namespace wellspring {
 
 /// The area under the receiver operating characteristic: the probability that a sample of label 1
-/// scores higher than one of label 0, equal scores counting a half (the rank sum of Mann and
-/// Whitney 1947, with mean ranks of ties). Sorts `samples`; those of other labels do not count.
-/// None where either class is missing, or where a score is not a number.
+/// scores higher than one of label 0, with ties counted as one half (rank sum of Mann and Whitney
+/// 1947, mean ranks for ties). Sorts `samples`; ignores other labels. nullopt if either class is
+/// missing or a score is NaN.
 std::optional<double> area_under_curve(std::span<ops::ScoredSample> samples);
 
 }  // namespace wellspring

@@ -16,8 +16,7 @@
 namespace wellspring {
 namespace {
 
-/// Writes what is known to be possible beside the scores that it belongs to: an accuracy is that of
-/// the source's own labels.
+/// Adds the best possible values to the scores. An accuracy refers to the source's own labels.
 void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   for (const BestResult& best : known) {
     for (HeadReport& head : result.heads)
@@ -31,9 +30,10 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
 }  // namespace
 
 std::string seen_text(const EvaluationResult& result) {
-  if (result.trained_on > 0) return fmt::format(", {} of them trained on", result.trained_on);
+  if (result.trained_on > 0)
+    return fmt::format(", {} of them also in the training data", result.trained_on);
   if (result.distinct == 0) return "";
-  return fmt::format(", of {} different ones, which training draws, too", result.distinct);
+  return fmt::format(", from {} distinct ones that training also draws from", result.distinct);
 }
 
 Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
@@ -153,7 +153,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
 RunConfig config_of_checkpoint(const std::filesystem::path& where) {
   const std::filesystem::path file = find_model_file(where);
   RunConfig config = RunConfig::parse(describe_model(file).config_yaml, file.string());
-  // Model files name no paths; a checkpoint that still lies in its run folder has them beside it.
+  // Model files contain no paths; take them from the run folder if the checkpoint is still in one.
   const std::filesystem::path beside =
       file.parent_path().parent_path().parent_path() / "config.resolved.yaml";
   if (std::filesystem::exists(beside)) {
@@ -170,8 +170,8 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   const std::filesystem::path file = find_model_file(where);
   const ModelDescription model = describe_model(file);
   if (config.evaluation.sources.empty())
-    fail(ErrorKind::config, {"there is nothing to evaluate on", "eval.sources is empty",
-                             "name held-out sources in the configuration"});
+    fail(ErrorKind::config,
+         {"no evaluation data", "eval.sources is empty", "add sources to eval.sources"});
   const Device device = Device::parse(config.device);
   Stream stream(device, static_cast<int>(config.threads));
   MemoryPlan memory(device);
@@ -179,9 +179,10 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   const SampleLayout layout = mixture.layout();
   if (!layout.same_input(model.input))
     fail(ErrorKind::config,
-         {fmt::format("{} was trained on samples of another form: {} there, {} held out",
+         {fmt::format("{} was trained on samples of another form: {} in the model, {} held out",
                       file.string(), to_string(model.input), to_string(layout)),
-          "a network reads what it was made for", "set data.size, or evaluate on other data"});
+          "the network reads only the form that it was built for",
+          "set data.size, or evaluate other data"});
   SupervisedTask::Input input{layout, model.heads};
   SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
   Evaluator held_out(config, std::move(mixture), task, memory);

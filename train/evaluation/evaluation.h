@@ -1,4 +1,4 @@
-// Evaluation on samples that training never sees. Host only.
+// Evaluation on held-out samples. Called by the trainer and the command line; host only.
 #pragma once
 
 #include "generators/sample_info.h"
@@ -17,25 +17,25 @@
 
 namespace wellspring {
 
-/// Whether its samples were trained on: ", 12 of them trained on", ", of 737280 different ones,
-/// which training draws, too"; "" where none was.
+/// How the samples overlap with training: ", 12 of them also in the training data", ", from 737280
+/// distinct ones that training also draws from"; "" if they do not.
 std::string seen_text(const EvaluationResult& result);
 
-/// The held-out sources of a run. Has a batch of its own, so that the training batch stays where it
-/// is. Forward passes are eager: evaluation is no part of the recorded step.
+/// The held-out sources of a run. Has its own batch, so that the training batch is unchanged.
+/// Forward passes run eagerly, outside the recorded step.
 class Evaluator {
  public:
-  /// Plans. `mixture`: the held-out sources, RunConfig::open_held_out. Error (data) where a
-  /// source's classes are not those of its head; config where no head is for a source.
+  /// Plans the memory. `mixture`: the held-out sources, RunConfig::open_held_out. Errors: data if
+  /// the classes of a source differ from its head's; config if a source has no head.
   Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
             MemoryPlan& memory);
-  /// Looks for held-out rows that `training` has, too, and says what it found, a line each pair of
-  /// data sets where there is something to say. Error (data) where the very files are the same.
+  /// Finds held-out rows that are also in `training`; returns a line for each pair of data sets
+  /// with such rows. Error (data) if both read the same files.
   std::vector<std::string> compare(const Mixture& training, int threads,
                                    const WorkWatch& watch = {});
   void load(Stream& stream);
-  /// Every source from its first held-out sample on. Blocks. Interrupted, between batches, once a
-  /// signal has come.
+  /// Evaluates each source from its first held-out sample. Blocks. Throws Interrupted between
+  /// batches after a signal.
   EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step,
                             const WorkWatch& watch = {});
 
@@ -45,8 +45,7 @@ class Evaluator {
   EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source,
                                    const WorkWatch& watch);
 
-  /// A head of two classes, and the samples of one source as it scores them, whose order tells the
-  /// area under the curve.
+  /// The scores of one source's samples by a two-class head, for the area under the curve.
   struct Ranking {
     std::size_t head;
     Planned<ops::ScoredSample> device, host;
@@ -54,20 +53,21 @@ class Evaluator {
 
   Mixture mixture_;
   std::vector<std::uint64_t> samples_;
-  std::vector<std::uint64_t> trained_on_;  ///< of them, as far as compare() found
+  std::vector<std::uint64_t> trained_on_;  ///< held-out rows also in the training data, found by
+                                           ///< compare()
   std::vector<std::string> head_names_;
-  std::vector<SampleInfo> known_;     ///< of each source; of files nothing
-  std::optional<HeadLosses> losses_;  ///< none without sources
+  std::vector<SampleInfo> known_;     ///< per source; empty for files
+  std::optional<HeadLosses> losses_;  ///< nullopt without sources
   BatchColumns batch_;
   Planned<double> sums_, host_sums_;
   std::vector<Ranking> rankings_;
 };
 
-/// A trained network, made from a checkpoint alone or with another configuration's data: evaluates
-/// it without training. `where`: run folder, checkpoint folder or model.safetensors.
+/// Evaluates a trained network without training, from its checkpoint, optionally on another
+/// configuration's data. `where`: run folder, checkpoint folder or model.safetensors.
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
                                      TrainObserver& observer);
-/// The configuration that a checkpoint was made with.
+/// The configuration stored with a checkpoint.
 RunConfig config_of_checkpoint(const std::filesystem::path& where);
 
 }  // namespace wellspring

@@ -5,7 +5,7 @@
 namespace wellspring {
 namespace {
 
-/// (t - shift) * scale lies in [-1, 1].
+/// Maps the target's range to [-1, 1]: (t - shift) * scale.
 float shift_of(const HeadTarget& target) {
   return 0.5f * (target.low + target.high);
 }

@@ -1,4 +1,5 @@
-// The losses of all heads of a network on one batch, and what they measure. Host only.
+// The losses and scores of all heads of a network on one batch. Called by the supervised task and
+// the evaluation; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -15,27 +16,27 @@ namespace wellspring {
 
 class HeadLosses {
  public:
-  /// train: as configured. mixed: the same, but heads of classes learn the probabilities that
-  /// mixing left in `target`, see sources/mixing/mixup_pass.h. evaluate: without smoothing, and every
-  /// sample, label and head weighs 1.
+  /// train: as configured. mixed: the same, but classifiers learn the probabilities that mixing
+  /// wrote to `target`, see sources/mixing/mixup_pass.h. evaluate: no smoothing, and all weights
+  /// (samples, labels, heads) are 1.
   enum class Mode : std::uint8_t { train, mixed, evaluate };
 
-  /// Plans for this rank's rows of batches whose slots name `sources` sources; `feeds` says what
-  /// each of them teaches. `gradient`: type of the outputs' gradient. `heads` outlives it.
+  /// Plans this rank's rows of batches with `sources` sources; `feeds` lists what each head learns
+  /// from them. `gradient`: type of the outputs' gradient. `heads` must outlive this object.
   HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSources> feeds,
              std::int32_t sources, const Share& share, DType gradient, Mode mode,
              MemoryPlan& memory, const std::string& group);
-  /// After commit: uploads where targets lie.
+  /// Uploads the target columns. Call after commit.
   void load(Stream& stream);
 
-  /// Enqueues every head's loss: measures(), and the gradient [batch, outputs] of all outputs.
+  /// Enqueues all losses: fills measures() and the gradient [batch, outputs] of all outputs.
   void enqueue(Stream& stream, const BatchView& batch, const Slot* slots, const float* outputs,
                void* gradient) const;
 
-  /// Losses and scores of each row, after enqueue().
+  /// Losses and scores of each row, valid after enqueue().
   ops::Measures measures() const;
   const MeasureLayout& layout() const { return layout_; }
-  /// What `sums` of these measures say of a source's samples, by head.
+  /// Reports `sums` of these measures for the samples of a source, by head.
   std::vector<HeadReport> report(const double* sums, int source) const {
     return report_heads(heads_, feeds_, layout_, sums, source);
   }
@@ -56,7 +57,7 @@ class HeadLosses {
   DType gradient_;
   Mode mode_;
   Planned<float> measures_;
-  std::vector<Regression> regressions_;  ///< by head; empty ones for other losses
+  std::vector<Regression> regressions_;  ///< by head; empty for other losses
 };
 
 }  // namespace wellspring

@@ -18,7 +18,7 @@ std::vector<std::string> names_of(const std::vector<HeadTarget>& targets) {
   return names;
 }
 
-/// Where a source keeps a number, as RegressionTargets::column has it, and what it is.
+/// The column of a target in a source, as RegressionTargets::column, and the target.
 struct Found {
   std::int32_t column = 0;
   HeadTarget target;
@@ -51,7 +51,7 @@ std::string prefix_of(const HeadConfig& head) {
   return fmt::format("{}head '{}'", head.place.prefix(), head.name);
 }
 
-/// Every name that some source has, for advice.
+/// All target names of the sources, for advice.
 std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
   std::vector<std::string> all;
   for (const SourceTruth& source : sources)
@@ -70,28 +70,27 @@ std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
                                return find_target(other, name).has_value();
                              });
     if (known) continue;
-    fail(
-        ErrorKind::config,
-        {source != nullptr
-             ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
-                           prefix_of(head), source->name, name)
-             : fmt::format("{}: no source has a latent or a target '{}'", prefix_of(head), name),
-         "those of files are what export wrote beside their rows, and arrays that the source names "
-         "as latents",
-         name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
+    fail(ErrorKind::config,
+         {source != nullptr
+              ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
+                            prefix_of(head), source->name, name)
+              : fmt::format("{}: no source has a latent or a target '{}'", prefix_of(head), name),
+          "targets of files are the latents that `export` wrote with their rows, and arrays that "
+          "the source lists as latents",
+          name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
   }
   fail(ErrorKind::config, {fmt::format("{}: no source has all of its targets ({})", prefix_of(head),
                                        join(head.targets)),
-                           "a sample teaches a regression all of its targets or none",
-                           "make a head of each group of targets that one source has"});
+                           "each sample must provide either all targets of a regression or none",
+                           "use one head per group of targets that a source has"});
 }
 
 void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
   if (source.targets.empty())
     fail(ErrorKind::config,
          {fmt::format("{}: source '{}' has no column `target`", prefix_of(head), source.name),
-          fmt::format("loss {} learns from probabilities that lie there", to_string(head.loss)),
-          "use loss class, which learns from labels, or a source with targets"});
+          fmt::format("loss {} reads its probabilities from there", to_string(head.loss)),
+          "use loss class, which reads labels, or a source with targets"});
   const std::size_t outputs =
       head.loss == LossKind::soft_label ? source.classes.size() : source.targets.size();
   if (source.targets.size() < outputs)
@@ -102,7 +101,7 @@ void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
           "loss soft_label needs a probability for each class", ""});
 }
 
-/// What the outputs of a classifier stand for.
+/// The class names of a classifier's outputs.
 std::vector<std::string> classes_of(LossKind loss, const SourceTruth& source) {
   return loss == LossKind::multi_label ? names_of(source.targets) : source.classes;
 }
@@ -112,32 +111,30 @@ void require_equal_classes(const HeadConfig& head, const HeadSpec& spec,
   const std::vector<std::string> classes = classes_of(spec.loss, source);
   if (classes == spec.classes) return;
   fail(ErrorKind::config,
-       {fmt::format("{}: source '{}' has {} ({}), a source before it {} ({})", prefix_of(head),
+       {fmt::format("{}: source '{}' has {} ({}), an earlier source {} ({})", prefix_of(head),
                     source.name, counted(classes.size(), "class", "classes"), join(classes),
                     spec.classes.size(), join(spec.classes)),
-        "sources of one head share its label space", "give the source a head of its own"});
+        "the sources of a head share its label space", "give the source its own head"});
 }
 
 void require_equal_target(const HeadConfig& head, const HeadTarget& there, const HeadTarget& here,
                           const SourceTruth& source) {
   if (there == here) return;
-  fail(ErrorKind::config,
-       {fmt::format("{}: target '{}' of source '{}' lies in [{:g}, {:g}] {}, that of a source "
-                    "before it in [{:g}, {:g}] {}",
-                    prefix_of(head), here.name, source.name, here.low, here.high, here.unit,
-                    there.low, there.high, there.unit),
-        "a target has one range and one unit", "give the sources a head each"});
+  fail(ErrorKind::config, {fmt::format("{}: target '{}' of source '{}' has the range [{:g}, {:g}] "
+                                       "{}, that of an earlier source [{:g}, {:g}] {}",
+                                       prefix_of(head), here.name, source.name, here.low, here.high,
+                                       here.unit, there.low, there.high, there.unit),
+                           "a target has one range and one unit", "give each source its own head"});
 }
 
 void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
   const bool chooses = spec.loss == LossKind::class_label || spec.loss == LossKind::soft_label;
   if (!chooses || spec.classes.size() > 1) return;
   fail(ErrorKind::config,
-       {fmt::format("{}: one class is all there is to learn, '{}'", prefix_of(head),
-                    join(spec.classes)),
-        "the only answer is always right: the loss is 0 before the first step",
-        "give its sources samples of another class (for files a folder or label of their own), or "
-        "let the head learn something else: loss: regression"});
+       {fmt::format("{}: there is only one class, '{}'", prefix_of(head), join(spec.classes)),
+        "the loss is 0 before the first step",
+        "add samples of another class (for files: another folder or label), or use loss: "
+        "regression"});
 }
 
 void require_variety(const HeadConfig& head, const HeadSpec& spec,
@@ -150,13 +147,13 @@ void require_variety(const HeadConfig& head, const HeadSpec& spec,
     fail(ErrorKind::config,
          {fmt::format("{}: target '{}' is {:g}{}{} in every sample", prefix_of(head), target.name,
                       target.low, target.unit.empty() ? "" : " ", target.unit),
-          "one number is all there is to learn, whatever the samples look like",
-          "leave it out of the targets, or let a source vary it: by the parameters of a generator, "
-          "by rows with other values"});
+          "a constant cannot be learnt from the samples",
+          "remove it from the targets, or vary it in a source: by generator parameters or by other "
+          "rows"});
   }
 }
 
-/// Adds what `source` says of the head; `first`: it is the first to say it.
+/// Adds the classes or targets of `source` to the head; `first`: it is the head's first source.
 void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source, bool first) {
   if (spec.loss != LossKind::regression) {
     if (spec.loss != LossKind::class_label) require_probabilities(head, source);
@@ -185,7 +182,7 @@ std::vector<std::int32_t> columns_of(const HeadSpec& head, const std::vector<Sou
 HeadConfig config_of(const HeadSpec& head, const std::vector<HeadConfig>& configs) {
   for (const HeadConfig& config : configs)
     if (config.name == head.name && config.loss == head.loss) return config;
-  HeadConfig config;  // of a model file alone
+  HeadConfig config;  // from the model file if the run does not configure it
   config.name = head.name;
   config.loss = head.loss;
   config.targets = names_of(head.targets);
@@ -250,9 +247,8 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     if (first && config.loss == LossKind::regression && config.sources.empty())
       refuse_unknown_target(config, nullptr, sources);
     if (first)
-      fail(ErrorKind::config, {fmt::format("{}: no source teaches it", prefix_of(config)),
-                               "a source names the head of its labels by `head`, which is its own "
-                               "name unless given",
+      fail(ErrorKind::config, {fmt::format("{}: no source trains it", prefix_of(config)),
+                               "a source names its head by `head` (default: the source's own name)",
                                "remove the head, or name it in a source"});
     require_a_choice(config, head);
     require_variety(config, head, sources);
@@ -262,9 +258,9 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
   for (std::size_t s = 0; s < sources.size(); ++s)
     if (!taught[s])
       fail(ErrorKind::config,
-           {fmt::format("source '{}' teaches no head", sources[s].name),
-            "its samples would change nothing",
-            fmt::format("add a head called '{}', or remove the source", sources[s].head)});
+           {fmt::format("source '{}' trains no head", sources[s].name),
+            "its samples would have no effect",
+            fmt::format("add a head named '{}', or remove the source", sources[s].head)});
   return heads;
 }
 
@@ -287,7 +283,7 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
                           counted(classes.size(), "class", "classes"), join(classes), head.name,
                           head.classes.size(), join(head.classes)),
               "label i must mean the same class to the network and to the data",
-              "use data with the classes that the network was made for"});
+              "use data with the classes of the network"});
       }
       feed.sources |= 1u << s;
       feed.weight[s] = source.loss_weight * head.weight;
@@ -303,7 +299,7 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
       fail(ErrorKind::config,
            {fmt::format("source '{}': the network has no head for it", sources[s].name),
             fmt::format("its labels belong to head '{}'", sources[s].head),
-            "leave the source out, or use a network that was trained on it"});
+            "remove the source, or use a network trained with that head"});
   return feeds;
 }
 
@@ -322,11 +318,10 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) 
   if (!mix.on()) return;
   for (const HeadConfig& head : heads) {
     if (head.loss != LossKind::regression) continue;
-    fail(ErrorKind::config,
-         {fmt::format("{} learns by loss {}, and data.mix mixes samples", prefix_of(head),
-                      to_string(head.loss)),
-          "a mixture of two samples has no latents: neither those of one nor their mean",
-          "leave out data.mix, or train that head in a run of its own"});
+    fail(ErrorKind::config, {fmt::format("{}: data.mix does not support loss {}", prefix_of(head),
+                                         to_string(head.loss)),
+                             "a mixture of two samples has no latents",
+                             "remove data.mix, or train that head in a separate run"});
   }
 }
 
@@ -377,7 +372,7 @@ std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
     if (heads[h].loss != LossKind::regression) {
       report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
       if (heads[h].loss == LossKind::multi_label) {
-        // Of all samples and labels together; 0 where none is there and none said to be.
+        // Over all samples and labels; 0 if there are no positive labels or predictions.
         report.scores.push_back({"f1", mean(at + 1) / std::max(mean(at + 2), 1 / samples), ""});
       }
     } else {

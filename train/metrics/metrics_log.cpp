@@ -35,7 +35,7 @@ Json to_json(const std::vector<HeadReport>& heads) {
   return list;
 }
 
-/// None where there is no such key.
+/// nullopt if there is no such key.
 std::optional<double> number_from(const Json& object, const char* key) {
   if (!object.contains(key)) return std::nullopt;
   return object[key].get<double>();
@@ -190,7 +190,7 @@ EvaluationReport evaluation_from(const Json& line) {
     result.head = entry.at("head");
     result.samples = entry.at("samples");
     result.trained_on = entry.at("trained_on");
-    result.distinct = entry.value("distinct", std::uint64_t{0});  // runs of earlier versions
+    result.distinct = entry.value("distinct", std::uint64_t{0});  // absent in old runs
     result.loss = entry.at("loss");
     result.accuracy = accuracy_from(entry);
     result.heads = heads_from(entry.at("heads"));
@@ -200,7 +200,7 @@ EvaluationReport evaluation_from(const Json& line) {
   return report;
 }
 
-/// add(tag, value) for every score; the tag names the head where there are several.
+/// Calls add(tag, value) for every score; the tag contains the head's name if there are several.
 template <class Add>
 void for_each_score(const std::vector<HeadReport>& heads, Add add) {
   for (const HeadReport& head : heads)
@@ -208,15 +208,15 @@ void for_each_score(const std::vector<HeadReport>& heads, Add add) {
       add(heads.size() > 1 ? head.head + "/" + score.what : score.what, score.value);
 }
 
-/// Whether a line stays where a process goes on at `step`.
+/// True if a line is kept when a process continues at `step`.
 bool stays(const Json& line, std::uint64_t step) {
   if (!line.is_object()) return false;
   const auto of = line.value("step", UINT64_MAX);
-  // A process that began here, and whose steps are cut off, has none in this file.
+  // Drop a process that began at `step`: its steps are cut off.
   return line.value("kind", "") == "run" ? of < step : of <= step;
 }
 
-/// Removes the lines after `step`, and a last one without its end.
+/// Removes the lines after `step` and an incomplete last line.
 void cut_back(const fs::path& path, std::uint64_t step) {
   if (!fs::exists(path)) return;
   const std::string text = read_text(path);

@@ -1,4 +1,4 @@
-// metrics.jsonl and TensorBoard events of a run folder. Host only.
+// metrics.jsonl and TensorBoard events of a run folder. Called by the trainer; host only.
 #pragma once
 
 #include "core/io/files.h"
@@ -11,19 +11,20 @@
 
 namespace wellspring {
 
-/// Appends to a run folder's metrics: a JSON object a line, "kind" is run (a process began, or went
-/// on), step, evaluation or rates (a process ended). Opened at a step, it first drops the lines and
-/// TensorBoard's points after it, which a run that was killed may have left, and what is said of
-/// processes of which no step is left.
+/// Appends to a run folder's metrics, one JSON object per line; "kind" is run (a process began or
+/// continued), step, evaluation or rates (a process ended). Opened at a step, it first drops all
+/// lines and TensorBoard points after it, left by a killed run, and the records of processes
+/// without any steps left.
 class MetricsLog {
  public:
   MetricsLog(const std::filesystem::path& folder, std::uint64_t step);
   void write(const RunRecord& record);
   void write(const StepReport& report);
   void write(const EvaluationReport& report);
-  /// The run's rate and its ceiling.
+  /// Writes the run's rate and its ceiling.
   void write(const FinishReport& report);
-  /// Brings everything to the disk: before a checkpoint, so that none is ahead of its metrics.
+  /// Flushes everything to disk. Called before a checkpoint, which must never be ahead of its
+  /// metrics.
   void sync();
 
  private:
@@ -32,14 +33,14 @@ class MetricsLog {
   TensorBoardWriter events_;
 };
 
-/// What metrics.jsonl holds.
+/// The content of metrics.jsonl.
 struct MetricsHistory {
-  std::vector<RunRecord> runs;  ///< one a process
+  std::vector<RunRecord> runs;  ///< one per process
   std::vector<StepReport> steps;
   std::vector<EvaluationReport> evaluations;
 };
-/// Up to and with `last_step`; a last line that was cut short by the end of a process is left out.
-/// Error (data) naming any other line that is not one of ours. No file: an empty history.
+/// Reads the metrics up to and including `last_step`, without an incomplete last line. Error (data)
+/// for any other malformed line, with its number. No file: an empty history.
 MetricsHistory read_metrics(const std::filesystem::path& folder,
                             std::uint64_t last_step = UINT64_MAX);
 

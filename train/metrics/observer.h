@@ -1,4 +1,5 @@
-// What a training run tells its owner while it goes: plain reports, no printing. Host only.
+// Reports of a training run to its caller: plain structs, no printing. Used by the trainer and the
+// command line; host only.
 #pragma once
 
 #include "core/measure/ceiling.h"
@@ -16,11 +17,11 @@
 
 namespace wellspring {
 
-/// What the run is about to do, once memory is committed and before the first step.
+/// The plan of the run, complete once memory is committed and before the first step.
 struct PlanReport {
   std::string name;
   std::filesystem::path folder;
-  std::string device;     ///< "cpu", "cuda:0", with the chip's name
+  std::string device;     ///< "cpu", "cuda:0", with the device name
   std::string precision;  ///< "f32", "bf16"
   std::string graph;      ///< "off", "on", "check"
   std::string model;
@@ -38,59 +39,59 @@ struct PlanReport {
   std::vector<std::string> notes;  ///< "loaded 12 tensors, reset 2 (head.weight, head.bias)"
 };
 
-/// How good a head is on some samples, in one number.
+/// A head's score on a set of samples.
 struct Score {
   std::string what;  ///< "accuracy", "rmse of x", "mae of x"
   double value = 0;
-  std::string unit = {};             ///< "" for shares and where dimensionless
-  std::optional<double> error = {};  ///< of an accuracy: its standard error, see share_error
-  std::optional<double> best = {};   ///< the best that any predictor can reach, where it is known
+  std::string unit = {};             ///< "" for fractions and dimensionless targets
+  std::optional<double> error = {};  ///< standard error of an accuracy, see share_error
+  std::optional<double> best = {};   ///< the best that any predictor can reach, if known
 };
 
-/// One head on some samples of one source.
+/// A head's results on samples of one source.
 struct HeadReport {
   std::string head;
-  double loss = 0;  ///< weighted, mean over the samples
+  double loss = 0;  ///< weighted mean over the samples
   std::vector<Score> scores;
 };
 
-/// One source within a window of steps.
+/// A source's results in a window of steps.
 struct SourceReport {
   std::string name;
   std::uint64_t samples = 0;
-  double wanted_share = 0;  ///< of the window's samples, from the configured weights
+  double wanted_share = 0;  ///< fraction of the window's samples by the configured weights
   double achieved_share = 0;
-  double loss = 0;                 ///< of all its heads, mean over its samples; 0 without samples
-  std::optional<double> accuracy;  ///< of its first head that has one
+  double loss = 0;                 ///< all its heads, mean over its samples; 0 without samples
+  std::optional<double> accuracy;  ///< its first head that has one
   std::vector<HeadReport> heads = {};
 };
 
-/// The steps since the last report.
+/// A window of steps since the last report.
 struct StepReport {
-  std::uint64_t step = 0;          ///< steps done, this window included
-  std::uint64_t steps = 0;         ///< of the whole run
+  std::uint64_t step = 0;          ///< completed steps, including this window
+  std::uint64_t steps = 0;         ///< planned for the run
   std::uint64_t window = 0;        ///< steps in the window
   double loss = 0;                 ///< mean over the window
   std::optional<double> accuracy;  ///< over all sources that have one
-  float gradient_norm = 0;         ///< of the last step, before clipping
-  float learning_rate = 0;         ///< of the last step
+  float gradient_norm = 0;         ///< last step, before clipping
+  float learning_rate = 0;         ///< last step
   double samples_per_second = 0;
-  bool clean = true;  ///< false when the window held an evaluation or a checkpoint
+  bool clean = true;  ///< false if the window contains an evaluation or a checkpoint
   std::vector<SourceReport> sources;
-  SetOverflow overflow = {};  ///< items of sets that were left out since the run began
+  SetOverflow overflow = {};  ///< set items omitted since the run began
 };
 
-/// One held-out source.
+/// The results of one held-out source.
 struct EvaluationResult {
   std::string name;
   std::string head;
   std::uint64_t samples = 0;
-  std::uint64_t trained_on = 0;  ///< of them at least; 0: none was found among the training data
-  std::uint64_t distinct = 0;    ///< how many different ones there are, which training draws from,
-                                 ///< too; 0: no end of them
-  double loss = 0;               ///< of all its heads, mean over its samples
-  std::optional<double> accuracy;  ///< of its first head that has one
-  /// What no classifier can exceed, where the generator knows it in closed form.
+  std::uint64_t trained_on = 0;  ///< samples known to be in the training data; 0: none found
+  std::uint64_t distinct = 0;    ///< number of distinct samples, which training also draws from; 0:
+                                 ///< unbounded
+  double loss = 0;               ///< all its heads, mean over its samples
+  std::optional<double> accuracy;  ///< its first head that has one
+  /// The upper bound of any classifier, if the generator knows it in closed form.
   std::optional<double> best_accuracy;
   std::vector<HeadReport> heads = {};
 };
@@ -108,28 +109,29 @@ struct CheckpointReport {
   double seconds = 0;
 };
 
-/// A rate and what it is a rate of; never one without the other.
+/// A rate and the name of its configuration.
 struct Throughput {
   std::string what;                       ///< "as configured", "resident (repeat)"
   double samples_per_second = 0;          ///< median over windows
   double spread = 0;                      ///< 1.4826 x median absolute deviation
-  std::uint64_t windows = 0;              ///< 0: nothing was measured, and there is no rate
-  std::optional<Interval> interval = {};  ///< of the median: see median_interval
+  std::uint64_t windows = 0;              ///< 0: not measured, no rate
+  std::optional<Interval> interval = {};  ///< confidence interval of the median, see
+                                          ///< median_interval
 };
 
-/// How fast a run's steps are, and how fast they could be.
+/// The rate of a run's steps, and its ceiling.
 struct MeasuredRates {
   Throughput as_configured;
   Throughput resident;  ///< the ceiling: the same step without its data part
   CeilingShare share;
-  ProcessorLoad load;          ///< meanwhile
-  double ceiling_seconds = 0;  ///< that measuring the ceiling took
-  std::string no_ceiling;      ///< why there is none: "the run is too short for it"
+  ProcessorLoad load;          ///< during the measurement
+  double ceiling_seconds = 0;  ///< spent on the ceiling
+  std::string no_ceiling;      ///< why it is missing: "it needs at least 21 steps (or 10 s)"
 };
 
 enum class RunStatus : std::uint8_t {
   finished,
-  interrupted,  ///< a signal came; the run is checkpointed and can be resumed
+  interrupted,  ///< by a signal; the run is checkpointed and can be resumed
 };
 
 struct FinishReport : MeasuredRates {
@@ -137,20 +139,20 @@ struct FinishReport : MeasuredRates {
   std::uint64_t step = 0;
   double seconds = 0;                          ///< wall time of this process in run()
   double training_seconds = 0;                 ///< without evaluation, checkpoints and the ceiling
-  std::optional<EvaluationReport> evaluation;  ///< the last one
-  std::optional<CheckpointReport> checkpoint;  ///< the last one
-  std::filesystem::path folder, report, preview;  ///< empty where there is none
+  std::optional<EvaluationReport> evaluation;  ///< the last one, if any
+  std::optional<CheckpointReport> checkpoint;  ///< the last one, if any
+  std::filesystem::path folder, report, preview;  ///< empty if not written
 };
 
-/// Called on the thread that trains, between steps. Must not throw to stop a run: raise the
+/// Callbacks on the training thread, between steps. Must not throw to stop a run: raise the
 /// interrupt flag instead.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  /// The memory plan, as a table, once it is known to fit and before any of it is allocated: what
-  /// is seen of a run that the system kills all the same.
+  /// The memory plan as a table, after its check and before the allocation, so that it is visible
+  /// even if the system kills the run.
   virtual void on_memory(const std::string& /*table*/) {}
-  /// Data are read, or samples evaluated: what, how much of it is done, and of how much. Often.
+  /// Progress of reading data or evaluating: name, completed and total work. Called often.
   virtual void on_work(const std::string& /*what*/, std::uint64_t /*done*/,
                        std::uint64_t /*total*/) {}
   virtual void on_plan(const PlanReport&) {}
@@ -160,7 +162,7 @@ class TrainObserver {
   virtual void on_checkpoint(const CheckpointReport&) {}
   virtual void on_finish(const FinishReport&) {}
 
-  /// Of work that tells on_work.
+  /// A watch that forwards to on_work.
   WorkWatch watch() {
     return [this](const std::string& what, std::uint64_t done, std::uint64_t total) {
       on_work(what, done, total);

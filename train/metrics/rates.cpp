@@ -43,14 +43,14 @@ std::vector<std::pair<std::string, std::string>> ceiling_lines(const FinishRepor
   if (report.as_configured.windows == 0) return {};
   const Throughput& ceiling = report.resident;
   if (ceiling.windows == 0)
-    return {{"ceiling",
-             fmt::format("the step on resident batches was not measured: {}", report.no_ceiling)}};
+    return {{"ceiling", fmt::format("not measured: {}", report.no_ceiling)}};
   const double whole = report.training_seconds + report.ceiling_seconds;
-  return {{"ceiling", fmt::format("{}; the same step on {}, between the run's own windows, {:.1f} "
-                                  "% of its time",
-                                  rate_text(ceiling), ceiling.what,
-                                  whole > 0 ? 100 * report.ceiling_seconds / whole : 0)},
-          {"reached", to_string(report.share, report.load)}};
+  return {
+      {"ceiling",
+       fmt::format(
+           "{}; the same step on {}, interleaved with the run's windows ({:.1f} % of its time)",
+           rate_text(ceiling), ceiling.what, whole > 0 ? 100 * report.ceiling_seconds / whole : 0)},
+      {"reached", to_string(report.share, report.load)}};
 }
 
 }  // namespace wellspring

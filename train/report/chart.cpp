@@ -12,15 +12,15 @@
 namespace wellspring {
 namespace {
 
-// All in SVG user units, which are pixels at the drawing's natural size. A chart is about as wide
-// as a telephone, so that its letters can be read there, too.
+// In SVG user units: pixels at the natural size. A chart is as wide as a phone screen, to be
+// readable there.
 constexpr double kWidth = 440, kHeight = 240;
 constexpr double kLeft = 58, kRight = 14, kTop = 10, kBottom = 40;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kPlotHeight = kHeight - kTop - kBottom;
 
-/// Okabe & Ito's palette, which colour-blind readers can tell apart (Wong, Nature Methods 8, 2011),
-/// and the same hues as light as dark paper asks for.
+/// Palette of Okabe & Ito, distinguishable to colour-blind readers (Wong, Nature Methods 8, 2011),
+/// and the same hues, lighter, for dark pages.
 struct Colour {
   const char* on_light;
   const char* on_dark;
@@ -117,7 +117,7 @@ class Drawing {
   }
 
  private:
-  /// Classes of a series' group: by the order in which groups appear; thin when colours come again.
+  /// CSS classes of a series' group, in order of appearance; thin lines once the colours repeat.
   std::string colour_of(const ChartSeries& series) {
     const std::string& group = series.group.empty() ? series.name : series.group;
     const auto found = std::find(groups_.begin(), groups_.end(), group);
@@ -155,7 +155,7 @@ class Drawing {
     std::string path, errors, dots;
     std::size_t run = 0;  // points since the last gap
     const auto end_run = [&] {
-      if (run == 1) path += "h0";  // a point alone: the round ends of its line
+      if (run == 1) path += "h0";  // an isolated point: drawn by the round line ends
       run = 0;
     };
     for (std::size_t i = 0; i < series.points.size(); ++i) {
@@ -199,7 +199,7 @@ class Drawing {
 
   const Chart& chart_;
   Range x_, y_;
-  std::vector<bool> drawn_;  ///< of each series: it has a point
+  std::vector<bool> drawn_;  ///< by series: it has a point
   std::vector<std::string> groups_, colours_;
   std::string out_;
 };

@@ -1,5 +1,5 @@
-// Line charts as HTML with inline SVG, for the self-contained report. Called by train/report/report; host
-// only.
+// Line charts as HTML with inline SVG, for the self-contained report. Called by
+// train/report/report; host only.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,12 @@ enum class LineStyle : std::uint8_t { solid, dashed, dotted };
 
 struct ChartSeries {
   std::string name;
-  /// x, y; in order of x. One that is not finite is a gap: the curve ends before it and begins
-  /// anew.
+  /// (x, y), in order of x. A non-finite point is a gap in the curve.
   std::vector<std::pair<double, double>> points;
   LineStyle style = LineStyle::solid;
   bool marked = false;              ///< a dot at each point, for few points
-  std::vector<double> errors = {};  ///< of each point, drawn as a bar; none: there are none
-  std::string group = {};           ///< series of one group share a colour; empty: the series' name
+  std::vector<double> errors = {};  ///< half-lengths of error bars by point; empty: no bars
+  std::string group = {};           ///< series of a group share a colour; default: the name
 };
 
 struct Chart {
@@ -28,17 +27,16 @@ struct Chart {
   std::string x_label;
   std::string y_label;
   std::vector<ChartSeries> series;
-  bool from_zero = false;  ///< the vertical axis begins at 0; the horizontal one always does
-  std::optional<double> most = {};  ///< no value is larger, and no bar of errors reaches further
+  bool from_zero = false;           ///< the vertical axis begins at 0, as the horizontal one does
+  std::optional<double> most = {};  ///< upper limit of the vertical axis
 };
 
-/// A <figure>: title, legend, drawing; a sentence instead where no series has a point. Its colours
-/// are those of chart_style(). Ends of curves are where their points end: no axis is wider than
-/// they are long.
+/// A <figure>: title, legend and drawing, or a sentence if no series has a point. Colours are
+/// defined by chart_style(). The axes end where the points end.
 std::string to_html(const Chart& chart);
 
-/// The style sheet of all charts, for light and dark pages, from 360 pixels of width on. Text has
-/// the page's colour.
+/// The style sheet of all charts, for light and dark pages at least 360 pixels wide. Text has the
+/// page's colour.
 std::string chart_style();
 
 /// Text with &, <, > and quotes replaced, for HTML and SVG.

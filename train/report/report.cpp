@@ -42,7 +42,7 @@ pre { overflow-x: auto; background: var(--tint); padding: 1em; border-radius: 4p
 }
 )";
 
-/// 1234567 as 1,234,567.
+/// 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
@@ -51,7 +51,7 @@ std::string grouped(std::uint64_t number) {
 
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 
-/// Series by name, in the order in which they appear first.
+/// Series by name, in order of first appearance.
 class SeriesList {
  public:
   ChartSeries& of(const std::string& name) {
@@ -65,7 +65,7 @@ class SeriesList {
   void add(const std::string& name, std::uint64_t step, double value) {
     of(name).points.emplace_back(static_cast<double>(step), value);
   }
-  /// Of a group and a style, held-out ones with dots.
+  /// A held-out series of a group, with dots.
   ChartSeries& held_out(const std::string& group) {
     ChartSeries& line = of(group + ", held out");
     line.group = group;
@@ -73,7 +73,7 @@ class SeriesList {
     line.marked = true;
     return line;
   }
-  /// One more point of a level line.
+  /// Adds a point to a horizontal line.
   void add_best(const std::string& group, std::uint64_t step, double value) {
     ChartSeries& line = of(group + ", best possible");
     line.group = group;
@@ -87,9 +87,8 @@ class SeriesList {
   std::vector<ChartSeries> lines_;
 };
 
-/// A series a source, out of what `value` takes from each source's part of a line. Where a source
-/// gave nothing because its weight was zero there is a gap; a rare one that only missed a window
-/// has none.
+/// A series per source, with the values that `value` takes from each line. A gap where a source has
+/// weight zero; a rare source that only missed a window has no gap.
 template <class Value>
 void add_training(SeriesList& lines, const MetricsHistory& history, Value value) {
   for (const StepReport& report : history.steps)
@@ -112,7 +111,7 @@ Chart loss_chart(const MetricsHistory& history) {
   return {"Loss", "step", "loss", lines.take(), true};
 }
 
-/// In per cent, with the standard errors of what is held out.
+/// In per cent, with standard errors for held-out data.
 Chart accuracy_chart(const MetricsHistory& history) {
   SeriesList lines;
   add_training(lines, history, [](const SourceReport& s) {
@@ -129,7 +128,7 @@ Chart accuracy_chart(const MetricsHistory& history) {
         lines.add_best(result.name, report.step, 100 * *result.best_accuracy);
     }
   std::vector<ChartSeries> all = lines.take();
-  // Gaps alone are no accuracy: those of regressions.
+  // Regressions have no accuracy.
   std::erase_if(all, [](const ChartSeries& line) {
     return std::ranges::all_of(line.points,
                                [](const auto& point) { return std::isnan(point.second); });
@@ -139,7 +138,7 @@ Chart accuracy_chart(const MetricsHistory& history) {
 
 constexpr std::string_view kRmse = "rmse of ";
 
-/// A chart for each regression and unit: root mean square errors of its targets.
+/// A chart per regression and unit: root mean square errors of its targets.
 class ErrorCharts {
  public:
   explicit ErrorCharts(const MetricsHistory& history) {
@@ -220,7 +219,7 @@ Chart throughput_chart(const ReportInput& input) {
   return {"Throughput", "step", "samples/s", lines, true};
 }
 
-/// A source that gave nothing has a share of zero, whatever its weight.
+/// The share of a source without samples is zero, whatever its weight.
 Chart share_chart(const MetricsHistory& history) {
   SeriesList lines;
   for (const StepReport& report : history.steps)
@@ -275,8 +274,9 @@ std::string results(const ReportInput& input) {
 
 std::string inputs(const PlanReport& plan) {
   std::string out =
-      "<h2>Sources</h2>\n<div class=\"scroll\"><table>\n<tr><th>name</th><th>what</th><th>head</th>"
-      "<th>weight at the first step</th></tr>\n";
+      "<h2>Sources</h2>\n<div "
+      "class=\"scroll\"><table>\n<tr><th>name</th><th>description</th><th>head</th><th>weight at "
+      "the first step</th></tr>\n";
   for (const PlanReport::Input& source : plan.sources)
     out +=
         fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"number\">{:.3g}</td></tr>\n",
@@ -285,12 +285,12 @@ std::string inputs(const PlanReport& plan) {
   return out + "</table></div>\n";
 }
 
-/// Every process that trained this run: when, where and by what.
+/// All processes that trained this run.
 std::string processes(const std::vector<RunRecord>& runs) {
   if (runs.empty()) return "";
   std::string out =
-      "<h2>Where it ran</h2>\n<div class=\"scroll\"><table>\n<tr><th>began</th><th>from step</th>"
-      "<th>host</th><th>device</th><th>program</th></tr>\n";
+      "<h2>Processes</h2>\n<div class=\"scroll\"><table>\n<tr><th>start time</th><th>from "
+      "step</th><th>host</th><th>device</th><th>program</th></tr>\n";
   for (const RunRecord& run : runs) {
     const std::string commit = run.commit.empty() ? "commit unknown" : run.commit.substr(0, 12);
     out += fmt::format(
@@ -303,7 +303,7 @@ std::string processes(const std::vector<RunRecord>& runs) {
 
 std::string pictures(const std::vector<ReportPicture>& pictures) {
   if (pictures.empty()) return "";
-  std::string out = "<h2>First batch of every source</h2>\n";
+  std::string out = "<h2>First batch of each source</h2>\n";
   for (const ReportPicture& picture : pictures)
     out += fmt::format(
         "<p class=\"lead\">{0}</p>\n<div class=\"scroll\"><img alt=\"{0}\" "

@@ -1,5 +1,5 @@
-// report.html of a run: curves, throughput, plan, configuration and preview in one file that needs
-// nothing else. Host only.
+// report.html of a run: curves, throughput, plan, configuration and preview in a single
+// self-contained file. Called by the run folder; host only.
 #pragma once
 
 #include "train/metrics/metrics_log.h"
@@ -22,10 +22,10 @@ struct ReportInput {
   MetricsHistory history;
   std::string config_yaml;
   std::string version;
-  std::vector<ReportPicture> pictures;  ///< of first batches
+  std::vector<ReportPicture> pictures;  ///< first batches of the sources
 };
 
-/// The whole page: for screens from 360 pixels of width on, light and dark.
+/// The whole page, light and dark, for screens at least 360 pixels wide.
 std::string report_html(const ReportInput& input);
 
 }  // namespace wellspring

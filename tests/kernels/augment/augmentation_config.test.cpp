@@ -134,15 +134,15 @@ TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
   expect_refused("augment:\n  - flip_x: {probabilty: 1}\n", "a.yaml:2", "probability");
   expect_refused("augment:\n  - zoom: 2\n", "a.yaml:2", "2");
   expect_refused("augment:\n  - zoom\n", "a.yaml:2", "scale");
-  expect_refused("augment:\n  - zoom: [2, 1]\n", "a.yaml:2", "smaller one first");
-  expect_refused("augment:\n  - {flip_x: 1, flip_y: 1}\n", "a.yaml:2", "line of its own");
-  expect_refused("augment:\n  - [flip_x]\n", "a.yaml:2", "no operation");
-  expect_refused("augment:\n  - flip_x: 1\n  - flip_x: 0.5\n", "a.yaml:3", "second time");
+  expect_refused("augment:\n  - zoom: [2, 1]\n", "a.yaml:2", "swap the two");
+  expect_refused("augment:\n  - {flip_x: 1, flip_y: 1}\n", "a.yaml:2", "on its own line");
+  expect_refused("augment:\n  - [flip_x]\n", "a.yaml:2", "not an operation");
+  expect_refused("augment:\n  - flip_x: 1\n  - flip_x: 0.5\n", "a.yaml:3", "listed twice");
   expect_refused("augment: {flip_x: 1}", "a.yaml:1", "augment");
   expect_refused("augment:\n  - blur: {kernel: 4}\n", "a.yaml:2", "odd");
   expect_refused("augment:\n  - blur: [8, 16]\n", "a.yaml:2", "48 pixels");
-  expect_refused("augment:\n  - affine: {shear: [3]}\n", "a.yaml:2", "along x, along y");
-  expect_refused("augment:\n  - erase_box: {scale: [0.3, 0.1]}\n", "a.yaml:2", "smaller one first");
+  expect_refused("augment:\n  - affine: {shear: [3]}\n", "a.yaml:2", "[x, y]");
+  expect_refused("augment:\n  - erase_box: {scale: [0.3, 0.1]}\n", "a.yaml:2", "swap the two");
   expect_refused("augment:\n  - rand_augment: {operations: 5}\n", "a.yaml:2", "5");
   expect_refused("augment:\n  - posterise\n", "a.yaml:2", "bits");
   expect_refused("normalise: {mean: [0.1, 0.2]}", "a.yaml", "2 values");
@@ -173,14 +173,14 @@ TEST(AugmentationOps, WhatMixesSamplesBelongsElsewhere) {
 }
 
 TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
-  expect_refused("augment:\n  - blur\n  - rotate: 10\n", "a.yaml:3", "in front of blur");
-  expect_refused("augment:\n  - erase: 4\n  - grey\n", "a.yaml:3", "in front of erase");
-  expect_refused("augment:\n  - equalise\n  - rotate: 10\n", "a.yaml:3", "in front of equalise");
+  expect_refused("augment:\n  - blur\n  - rotate: 10\n", "a.yaml:3", "before blur");
+  expect_refused("augment:\n  - erase: 4\n  - grey\n", "a.yaml:3", "before erase");
+  expect_refused("augment:\n  - equalise\n  - rotate: 10\n", "a.yaml:3", "before equalise");
   expect_refused("augment:\n  - rand_augment\n  - crop_resize\n", "a.yaml:3",
-                 "in front of rand_augment");
+                 "before rand_augment");
   expect_refused("augment:\n  - contrast: {strength: 1, about: mean}\n  - flip_x\n", "a.yaml:3",
-                 "in front of contrast");
-  expect_refused("augment:\n  - blur\n  - sharpen: 2\n", "a.yaml:3", "in front of blur");
+                 "before contrast");
+  expect_refused("augment:\n  - blur\n  - sharpen: 2\n", "a.yaml:3", "before blur");
   expect_refused("augment:\n  - erase: 4\n  - erase_box\n", "a.yaml:3", "remove one");
   read("augment: [contrast: 0.3, flip_x]");
   read("augment: [grey, sharpen: 2, hue: 0.1, equalise, rand_augment, blur, solarise, erase_box]");

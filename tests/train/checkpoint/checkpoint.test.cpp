@@ -127,9 +127,10 @@ TEST_F(Checkpoints, AFolderWithoutHeaderIsNoCheckpoint) {
 TEST_F(Checkpoints, AnotherNetworkIsRefusedWithWhatDiffers) {
   const std::string message = resume_refused(ErrorKind::config, {"model.widths=[4, 12]"});
   EXPECT_TRUE(contains(message, "another network")) << message;
-  EXPECT_TRUE(contains(message, "stage1.stem.conv.weight is F32 [8, 4, 3, 3] there")) << message;
+  EXPECT_TRUE(contains(message, "stage1.stem.conv.weight is F32 [8, 4, 3, 3] in the file"))
+      << message;
   EXPECT_TRUE(contains(resume_refused(ErrorKind::config, {"model.blocks=[0, 0]"}),
-                       "stage1.block0.0.conv.weight is unknown here"));
+                       "stage1.block0.0.conv.weight is unknown in this network"));
 }
 
 TEST_F(Checkpoints, AnotherConfigurationIsRefusedWithWhatDiffers) {
@@ -148,7 +149,7 @@ TEST_F(Checkpoints, APathThatIsNoCheckpointIsRefused) {
   message_of(ErrorKind::data, [&] { find_model_file(folder_.path() / "nowhere"); });
   const TemporaryFolder empty;
   EXPECT_TRUE(contains(message_of(ErrorKind::data, [&] { find_checkpoint(empty.path()); }),
-                       "no checkpoint is there"));
+                       "no checkpoint found"));
 }
 
 TEST_F(Checkpoints, ARunResumesFromACheckpointOrRunFolderElsewhere) {

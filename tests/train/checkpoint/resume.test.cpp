@@ -106,7 +106,7 @@ TEST(TrainerTest, ALongerRunHasTheSamplesOfTheShorterOneOrIsRefused) {
   Trainer(ramp("train.steps=16"), listener, quick()).run();
   expect_parts(
       message_of(ErrorKind::config, [&] { Trainer(ramp("train.steps=30"), listener, quick()); }),
-      {"a run of 16 steps, which cannot be one of 30", "which source filled which slot"});
+      {"planned for 16 steps and cannot be extended to 30", "assignment of batch slots"});
 }
 
 TEST(TrainerTest, ASignalEndsAnEvaluationThatTheNextProcessMakes) {

@@ -81,7 +81,7 @@ TEST(RunConfigTest, KnownKeysAreThoseThatApply) {
                        "known: root, size, limit_per_class, augment, normalise, padding, "
                        "interpolation, sources, schedule, mix"))
       << refusal({"data.viev=1"});
-  EXPECT_TRUE(contains(refusal({"data.view={}"}), "`view` is now a list of operations"));
+  EXPECT_TRUE(contains(refusal({"data.view={}"}), "`view` was replaced by a list of operations"));
   const std::string events =
       refusal({"data.sources=[{name: a, generator: ee_mumu, q: 1}]", "eval.sources=[]"});
   EXPECT_TRUE(contains(events, "unknown key 'q' in data.sources[0]")) << events;

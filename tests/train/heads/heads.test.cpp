@@ -83,8 +83,8 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
   const HeadConfig shapes = head("shapes", LossKind::class_label),
                    jets = head("jets", LossKind::class_label);
   expect_parts(refused({shapes, jets, head("nobody", LossKind::class_label)}),
-               {"run.yaml:4:5", "head 'nobody': no source teaches it"});
-  expect_parts(refused({shapes}), {"source 'jets' teaches no head", "head called 'jets'"});
+               {"run.yaml:4:5", "head 'nobody': no source trains it"});
+  expect_parts(refused({shapes}), {"source 'jets' trains no head", "head named 'jets'"});
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"siz"})}),
                {"run.yaml:4:5", "no source has a latent or a target 'siz'", "size"});
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"size", "mass"})}),
@@ -101,20 +101,20 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
   sources = three_sources();
   sources[1].latents[1].high = 7;
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
-               {"target 'x' of source 'jets' lies in [-2, 7] mm", "in [-2, 6] mm"});
+               {"target 'x' of source 'jets' has the range [-2, 7] mm", "in [-2, 6] mm"});
   sources = three_sources();
   sources[1].latents[0].low = 100;
   sources[1].constants = {"mass", "x"};
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"mass"})}, sources),
                {"run.yaml:4:5: head 'p': target 'mass' is 100 GeV in every sample",
-                "leave it out of the targets"});
+                "remove it from the targets"});
   EXPECT_EQ(make_heads({shapes, jets}, sources).size(), 2u) << "nobody learns it";
   EXPECT_EQ(make_heads({shapes, jets, head("p", LossKind::regression, {"x"})}, sources).size(), 3u)
       << "another source varies it";
   sources = three_sources();
   sources[2].classes = {"ring", "disc"};
   expect_parts(refused({shapes, jets}, sources),
-               {"source 'files' has 2 classes (ring, disc), a source before it 2 (disc, ring)"});
+               {"source 'files' has 2 classes (ring, disc), an earlier source 2 (disc, ring)"});
 }
 
 TEST(Heads, OneClassIsNothingToLearn) {
@@ -126,8 +126,8 @@ TEST(Heads, OneClassIsNothingToLearn) {
                           [&] {
                             make_heads({shapes, jets}, sources);
                           }),
-               {"run.yaml:4:5", "head 'jets': one class is all there is to learn, 'jet'",
-                "the loss is 0", "samples of another class", "loss: regression"});
+               {"run.yaml:4:5", "head 'jets': there is only one class, 'jet'", "the loss is 0",
+                "samples of another class", "loss: regression"});
   // Its other columns may be learnt all the same.
   EXPECT_EQ(make_heads({shapes, head("p", LossKind::regression, {"mass"})}, sources).size(), 2u);
 }
@@ -268,19 +268,22 @@ TEST(HeadConfigs, WhatMakesNoSenseIsRefusedWithItsPlace) {
     return message_of(ErrorKind::config, [&] { read(yaml); });
   };
   expect_parts(refused("loss: {kind: mse}"), {"run.yaml:1", "targets is missing"});
-  expect_parts(refused("loss: {targets: [x]}"), {"targets beside cross_entropy"});
+  expect_parts(refused("loss: {targets: [x]}"), {"targets does not apply to cross_entropy"});
   expect_parts(refused("loss: {kind: mse, targets: [x], label_smoothing: 0.1}"),
-               {"label_smoothing beside mse"});
-  expect_parts(refused("loss: {}\nheads: [{name: shapes}]"), {"loss beside heads"});
+               {"label_smoothing does not apply to mse"});
+  expect_parts(refused("loss: {}\nheads: [{name: shapes}]"), {"both loss and heads are given"});
   expect_parts(refused("heads: []"), {"heads is empty"});
   expect_parts(refused("heads: [{loss: class}]"), {"name"});
   expect_parts(refused("heads: [{name: a}, {name: a}]"), {"heads[1]", "called 'a'"});
   expect_parts(refused("heads: [{name: a, loss: regression}]"), {"heads[0]", "targets is missing"});
-  expect_parts(refused("heads: [{name: a, targets: [x]}]"), {"targets beside loss class"});
-  expect_parts(refused("heads: [{name: a, sources: [b]}]"), {"sources beside loss class"});
+  expect_parts(refused("heads: [{name: a, targets: [x]}]"),
+               {"targets does not apply to loss class"});
+  expect_parts(refused("heads: [{name: a, sources: [b]}]"),
+               {"sources does not apply to loss class"});
   expect_parts(refused("heads: [{name: a, loss: multi_label, label_smoothing: 0.1}]"),
-               {"label_smoothing beside loss multi_label"});
-  expect_parts(refused("heads: [{name: a, positives: balanced}]"), {"positives beside loss class"});
+               {"label_smoothing does not apply to loss multi_label"});
+  expect_parts(refused("heads: [{name: a, positives: balanced}]"),
+               {"positives does not apply to loss class"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x, x]}]"), {"'x' twice"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x], sources: [c]}]"),
                {"there is no source 'c'"});

@@ -145,17 +145,18 @@ FinishReport finish_of(const std::vector<double>& rates, const std::vector<RateP
 TEST(Rates, ACeilingStandsBesideThem) {
   using Lines = std::vector<std::pair<std::string, std::string>>;
   const std::vector<double> rates(7, 900);
-  EXPECT_EQ(ceiling_lines(finish_of(rates, std::vector<RatePair>(6, {900, 1000}))),
-            (Lines{{"ceiling",
-                    "1.00 k (95 %: 1.00 k to 1.00 k; median of 6 windows); the same step on "
-                    "resident batches (repeat), between the run's own windows, 2.0 % of its time"},
-                   {"reached", "90.0 % (95 %: 90.0 to 90.0 %)"}}));
+  EXPECT_EQ(
+      ceiling_lines(finish_of(rates, std::vector<RatePair>(6, {900, 1000}))),
+      (Lines{{"ceiling",
+              "1.00 k (95 %: 1.00 k to 1.00 k; median of 6 windows); the same step on "
+              "resident batches (repeat), interleaved with the run's windows (2.0 % of its time)"},
+             {"reached", "90.0 % (95 %: 90.0 to 90.0 %)"}}));
   EXPECT_EQ(ceiling_lines(finish_of(rates, std::vector<RatePair>(6, {900, 300}))).at(1).second,
             "inconclusive: the machine was busy (other programs took 1.00 of its 2 processors, "
             "this one 1.00)");
   EXPECT_EQ(ceiling_lines(finish_of(rates, {})),
             (Lines{{"ceiling",
-                    "the step on resident batches was not measured: graph check makes every step "
+                    "not measured: graph check makes every step "
                     "twice"}}));
   EXPECT_EQ(ceiling_lines(finish_of({}, {})), Lines());
 }
