@@ -144,7 +144,7 @@ void RowRing::release_oldest() {
   reading_.release(start(++freed_to_));
 }
 
-/// Whether the entries of one more step fit without replacing entries still needed.
+/// True if the entries of one more step fit without replacing entries still needed.
 bool RowRing::room_for_step() const {
   return start(sequence_.end_step()) + assignment_.share.rows <= start(freed_to_) + memory_.rows;
 }
@@ -168,7 +168,7 @@ void RowRing::list_further(std::uint64_t current) {
 }
 
 /// The last step before `current` that reads device rows which the copy of `step` overwrites;
-/// `current` if there is none. Steps before the first one of this pass are done.
+/// `current` if no step does. Steps before the first one of this pass are done.
 std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
   if (!sequence_.whole()) {  // a step uses at most its share of rows and places
     return step >= first_step_ + ahead_ ? step - ahead_ : current;
