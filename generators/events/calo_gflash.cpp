@@ -154,8 +154,7 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
               "mode", &Params::mode,
               {{"gflash", Mode::gflash}, {"gflash_lite", Mode::gflash_lite}, {"mean", Mode::mean}},
               "gflash: spots whose energy follows the depth; gflash_lite: spots of equal energy; "
-              "mean: "
-              "expected energy of each cell",
+              "mean: expected energy of each cell",
               kPaper)
           .real_list("energies", &Params::energies, {1e-3, kHighestEnergy}, "GeV",
                      "equally likely energies, at most 16; []: log-uniform")

@@ -23,13 +23,12 @@ template <class Params>
 ParamTable<Params>& add_view_rows(ParamTable<Params>& table) {
   constexpr auto kImage = [](const Params& p) { return p.output == Output::image; };
   return table
-      .choice(
-          "output", static_cast<Output Params::*>(&Params::output),
-          {{"constituents", Output::constituents},
-           {"image", Output::image},
-           {"features", Output::features}},
-          "a sample is a set of constituents, an image of the jet in the plane of eta and phi, or "
-          "16 observables of its substructure")
+      .choice("output", static_cast<Output Params::*>(&Params::output),
+              {{"constituents", Output::constituents},
+               {"image", Output::image},
+               {"features", Output::features}},
+              "a sample is a set of constituents, an image of the jet in the plane of eta and phi, "
+              "or 16 observables of its substructure")
       .integer("pixels", static_cast<int Params::*>(&Params::pixels), {5, 65}, "pixels",
                "side of an image", "25 and 33 are common")
       .only_where(kImage, "output: image")

@@ -158,8 +158,7 @@ const ParamTable<LundShower::Params>& LundShower::table() {
                   {"pt_high", "1200"},
                   {"items", "30"}},
                  "TeV jets and their 30 hardest constituents, by this toy shower; kinematics of R. "
-                 "Kansal et "
-                 "al., JetNet (2021)");
+                 "Kansal et al., JetNet (2021)");
     return table;
   }();
   return rows;

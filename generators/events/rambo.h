@@ -225,8 +225,7 @@ struct Rambo {
   static constexpr double kLargestShare = 0.99;  ///< largest share of the energy in masses
   /// Weights fall to about (k / m)^(n - 2) x^(2 n - 3) near the threshold, x >= 0.14.
   static constexpr float kLowestLogWeight = -80;
-  static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< of purpose scene, after energy and
-                                                        ///< class
+  static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< block 0: class and energy
 
   /// Bodies of N events: [body k][event i].
   template <int N>

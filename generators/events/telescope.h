@@ -160,8 +160,7 @@ WS_INLINE float exponent_below(float x) {
 /// exponential.
 WS_INLINE bool may_expect(const Optics& optics, const Event& event, float squared, float least) {
   constexpr float kLn2 = 0x1.62e430p-1f, kSlack = 1.0001f;
-  const float power = event.hypothesis == Hypothesis::track ? 0.5f : 1.0f;  // of the squared
-                                                                            // distance
+  const float power = event.hypothesis == Hypothesis::track ? 0.5f : 1.0f;  // exponent of `squared`
   const float distance_bits = exponent_below(math::max(squared, 1));
   const float bits =
       event.log2_bound - exponent_below(math::max(least, kFewest)) - power * distance_bits;

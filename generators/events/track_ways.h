@@ -131,7 +131,7 @@ class TrackWays {
     });
   }
 
-  /// Calls `take(lane, hit)` for each hit, those of one particle in order.
+  /// Calls `take(lane, hit)` for each hit, a particle's hits in order.
   template <class Take>
   WS_INLINE void follow(const Take& take) {
     while (true) {

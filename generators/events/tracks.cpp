@@ -74,8 +74,8 @@ const ParamTable<Tracks::Params>& Tracks::table() {
           .real("pt_low", &Params::pt_low, {0.05, 1000}, "GeV", "lowest transverse momentum")
           .real("pt_high", &Params::pt_high, {0.05, 1000}, "GeV", "highest transverse momentum")
           .real("pt_power", &Params::pt_power, {0, 8}, "",
-                "n in the density pt^-n; 0: flat, 1: flat in log pt; within 0.01 of 1 single "
-                "precision fails")
+                "n in the density pt^-n; 0: uniform, 1: uniform in log pt; other values within "
+                "0.01 of 1 are refused")
           .real("eta_max", &Params::eta_max, {0, 4}, "",
                 "pseudorapidity is uniform between -eta_max and eta_max")
           .real("phi_max", &Params::phi_max, {0, std::numbers::pi}, "rad",
@@ -264,7 +264,7 @@ Tracks::Tracks(const Params& params)
     fail(ErrorKind::config,
          {"tracks: " + std::to_string(params.tracks_high - params.tracks_low + 1) +
               " numbers of particles between tracks_low and tracks_high",
-          "each is a class; the maximum is " + std::to_string(kMostClasses) + "",
+          "each is a class; the maximum is " + std::to_string(kMostClasses),
           "raise tracks_low to " + std::to_string(params.tracks_high - kMostClasses + 1) +
               ", or lower tracks_high"});
   }
