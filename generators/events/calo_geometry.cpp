@@ -17,8 +17,7 @@ void expect_room(const char* what, std::int64_t count, int room, const char* adv
 }
 
 // Depths of the ATLAS barrel. Front and back, in radiation lengths: presampler and the three
-// compartments of the electromagnetic calorimeter. Thickness, in interaction lengths: hadronic
-// compartments.
+// compartments of the electromagnetic calorimeter. Hadronic thicknesses, in interaction lengths.
 constexpr double kPresampler[] = {1.7, 2.0};
 constexpr double kStrips[] = {2.5, 6.8}, kMiddle[] = {6.8, 22.8}, kBack[] = {22.8, 24.8};
 constexpr double kTiles[] = {1.5, 4.1, 1.8};

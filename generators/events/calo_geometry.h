@@ -38,8 +38,7 @@ struct CaloLayerSpec {
   int sectors;
 };
 
-/// Errors (config): more layers, edges, slices or cells than the maximum. `slice`: longest slice,
-/// in radiation lengths.
+/// Errors (config): too many layers, edges, slices or cells. `slice`: maximum depth, X0.
 Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double slice);
 
 /// Layers of the CaloChallenge. Data sets 2 and 3: 45 layers of 3.4 mm. Data set 1: rings and

@@ -305,8 +305,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
     }
   }
 
-  // Both parameters grow with the energy and their spread falls, so the bounds are taken over a
-  // grid.
+  // Parameters grow with the energy, their spread falls: the bounds are taken over a grid.
   double most_t = 0, most_alpha = 0, spots = 0, start = 0, least_em = 1;
   for (int i = 0; i <= 100; ++i) {
     const double energy = energies.low * std::pow(energies.high / energies.low, i / 100.0);

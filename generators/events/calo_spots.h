@@ -67,8 +67,7 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& e
     team.atomic_add(&cells[layer.first_cell + sector[i]], units[i]);
 }
 
-/// All members of a team: scatters `count` spots, slice by slice, in SIMD runs. Spot s uses block s
-/// of purpose texture.
+/// All members: scatters `count` spots, slice by slice. Spot s uses block s of purpose texture.
 template <class Team>
 WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                              std::uint32_t count, const CaloSlice* slices, std::uint64_t* cells) {
@@ -95,8 +94,7 @@ WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter
   }
 }
 
-/// All members: scatters `count` spots that share `visible` units equally; the slice of each, of
-/// `all`, is drawn.
+/// All members: scatters `count` spots that share `visible` units equally in `all` random slices.
 template <class Team>
 WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                                    std::uint32_t count, std::uint64_t visible,

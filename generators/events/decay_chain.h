@@ -40,8 +40,7 @@ class DecayChain {
 
   DecayChain() = default;
   /// Host only. `bodies` have these masses; beyond the list they are massless. `decays` are texts
-  /// such as "172.5 -> 80.377 + 4.78": particles of exactly this mass decay so. Errors (config)
-  /// begin with `name`.
+  /// such as "172.5 -> 80.377 + 4.78", for exactly this mass. Errors (config) begin with `name`.
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
@@ -53,8 +52,7 @@ class DecayChain {
 
   /// Decays all `count` particles of `waiting`, the last one first. `rng(i)`: random numbers of
   /// event i of N. Calls on_final(number, Particles). Decay d uses blocks of the sample's scene
-  /// from first_block + d kStride on. Particles have the mass of their node; a root's node is its
-  /// number.
+  /// from first_block + d kStride on. Masses are those in the nodes; root k is node k.
   template <int N, class Rng, class OnFinal>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
                     int count, const OnFinal& on_final) const {

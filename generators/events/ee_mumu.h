@@ -1,7 +1,6 @@
 // Generator `ee_mumu`: angles of single e+ e- -> mu+ mu- events at tree level (photon and Z); the
-// class is the centre-of-mass energy. The exact angular distribution is sampled without rejection,
-// so the best possible accuracy is known in closed form. Created through the registry; host and
-// device.
+// class is the centre-of-mass energy. The exact angular distribution is sampled without rejection;
+// the best accuracy is known in closed form. Created through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"

@@ -4,8 +4,7 @@
 //
 // G. Grindhammer, S. Peters, "The parameterized simulation of electromagnetic showers in
 // homogeneous and sampling calorimeters", hep-ex/0001020: section 3 and appendix A (homogeneous),
-// section 4 and appendix B (sampling). Depths are in radiation lengths, energies in GeV, radii in
-// millimetres.
+// section 4 and appendix B (sampling). Depths in radiation lengths, energies in GeV, radii in mm.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -65,15 +64,13 @@ WS_INLINE Fluctuation fluctuation(const Medium& medium, float l) {
   return law;
 }
 
-/// The lateral profile at one depth: a core and a tail, each with the energy share r^2 / (r^2 +
-/// R^2) within r.
+/// Lateral profile at one depth: core and tail, each with the share r^2 / (r^2 + R^2) within r.
 struct Lateral {
   float core, tail;  ///< R of each, in Moliere radii
   float core_share;
 };
 
-/// `tau`: depth over the depth of the shower's centre of gravity (see calo_gflash.h). `log_energy`:
-/// logarithm of the energy in GeV.
+/// `tau`: depth over that of the shower's centre of gravity. `log_energy`: ln(energy / GeV).
 WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
   const float z = medium.z;
   Lateral law;

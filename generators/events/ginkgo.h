@@ -239,8 +239,7 @@ struct Ginkgo {
     WS_INLINE ginkgo::Parton parton(int k) const { return {e[k], {x[k], y[k], z[k]}}; }
   };
 
-  /// Boosts the parts of `jet` to the lab unless the rest frame is asked for, and sets their
-  /// energies.
+  /// Boosts the parts of `jet` to the lab if frame_ is lab, and sets their energies.
   WS_INLINE void to_frame(const ginkgo::Parton& jet, float mass, Constituents& parts) const {
     const bool moves = frame_ == Frame::lab;
     in_lanes(parts.count, [&](int k) WS_INLINED {

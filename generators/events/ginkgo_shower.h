@@ -46,8 +46,8 @@ inline constexpr int kMostFinals = 128;
 /// Largest m0^2 / t_cut. At the published rates such a jet has 45 +- 10 parts.
 inline constexpr double kLargestSpan = 8192;
 /// Maximum number of waiting partons. The lighter part of a branching is processed first and has
-/// less than a quarter of the mass squared (its mass is below half), so at most log4(m0^2 / t_cut)
-/// + 1 < 8 partons wait.
+/// less than a quarter of the mass squared (its mass is below half); at most log4(m0^2 / t_cut) + 1
+/// < 8 partons wait.
 inline constexpr int kMostWaiting = 9;
 
 struct Vector3 {
@@ -69,8 +69,7 @@ struct Parton {
   WS_INLINE float energy() const { return math::sqrt(dot(p, p) + t); }
 };
 
-/// Boosts `part` from the rest frame of `frame`, which has mass m, to the frame in which `frame` is
-/// given.
+/// Boosts `part` from the rest frame of `frame` (mass m) to the frame in which `frame` moves.
 WS_INLINE Parton boosted(const Parton& part, const Parton& frame, float m) {
   const float share = (part.energy() + dot(frame.p, part.p) / (frame.energy() + m)) / m;
   return {part.t, along(part.p, share, frame.p)};
@@ -205,8 +204,7 @@ struct ShowerCount {
 /// Showers N jets of mass squared t0 > t_cut (GeV^2) at rest, in lockstep: one branching of every
 /// unfinished jet per step. rng(i) and law[i], the law of the first branching, belong to jet i.
 /// Calls on_branching(Branchings, at_root) and on_final(i, Parton); the order within a jet depends
-/// only on its random numbers. Branching k uses blocks(first_block + k). `t0 / t_cut`: at most
-/// kLargestSpan.
+/// only on its random numbers. Branching k uses blocks(first_block + k). t0 <= kLargestSpan t_cut.
 template <int N, class Blocks, class OnBranching, class OnFinal>
 WS_INLINE void shower(const Blocks& blocks, std::uint32_t first_block, const float (&t0)[N],
                       float t_cut, Rate (&law)[N], const Rate& rate,

@@ -48,8 +48,7 @@ WS_INLINE double arctan_ratio(double h) {
   return ratio * (1 - sum);
 }
 
-/// From a state inside the cylinder of radius `r` about the z axis to the first crossing, within
-/// half a turn.
+/// From inside the cylinder of radius `r` about z to its first crossing, within half a turn.
 WS_INLINE Chord to_cylinder(const State& at, double r) {
   const double along = at.x * at.ux + at.y * at.uy;
   const double across = at.y * at.ux - at.x * at.uy;

@@ -103,8 +103,7 @@ WS_INLINE void rk4_step(const Rates& rates, T h, OdeState<T, N>& u) {
 }
 
 /// One kick-drift-kick step of d2q/dt2 = accelerations(q), velocities v; local error of order h^3,
-/// symplectic and reversible. `a` holds the accelerations at q before and after, so each step
-/// evaluates them once.
+/// symplectic and reversible. `a`: accelerations at q before and after the step.
 template <class T, class State, class Accelerations>
 WS_INLINE void leapfrog_step(const Accelerations& accelerations, T h, State& q, State& v,
                              State& a) {

@@ -57,8 +57,7 @@ inline Picture picture_of(const ViewParams& view, double unit) {
 }
 
 /// Describes a sample's values and their range; values of a set are the four-momenta of its
-/// constituents and of the jet. `unit`: GeV per unit of x; `energy`: the largest energy of a jet,
-/// in GeV.
+/// constituents and of the jet. `unit`: GeV per unit of x; `energy`: a jet's largest, in GeV.
 inline void describe_view(const ViewParams& view, double unit, double energy, SampleInfo& info) {
   const std::string gev = unit == 1 ? "GeV" : shortest(unit) + " GeV";
   info.high = static_cast<float>(energy / unit);

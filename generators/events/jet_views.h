@@ -181,8 +181,8 @@ WS_INLINE float distance_squared(float deta, float dphi) {
   return math::fma(deta, deta, dphi * dphi);
 }
 
-/// Merges subjets until at most `left` remain. Of equal pairs the first is merged; the last subjet
-/// moves into the freed slot.
+/// Merges subjets until at most `left` remain, the first of equal pairs; the last subjet fills the
+/// gap.
 WS_HD inline void cluster(Cloud& cloud, int left) {
   while (cloud.subjets > left) {
     float least = math::kInfinity;
@@ -334,8 +334,7 @@ WS_HD inline void correlate(const Cloud& cloud, float total, float* z, float& e2
   }
 }
 
-/// Calls set(f, value) for every observable f of the jet. `sum`: sum of the momenta, in GeV.
-/// Overwrites the cloud.
+/// Calls set(f, value) for every observable f. `sum`: momentum sum, GeV. Overwrites the cloud.
 template <class Set>
 WS_HD void measure(Cloud& cloud, const Sum& sum, float per_unit, const Set& set) {
   const float total = total_pt(cloud);

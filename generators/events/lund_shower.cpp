@@ -59,8 +59,7 @@ void expect_scales(const LundShower::Params& params) {
   }
 }
 
-/// A number of emissions at some transverse momentum: its probabilities for a quark and a gluon.
-/// Their ratio is exp(score).
+/// Probabilities of a number of emissions from a quark and a gluon; their ratio is exp(score).
 struct Atom {
   double score, quark, gluon;
 };

@@ -275,8 +275,7 @@ struct LundShower {
                                     jets::wrapped(place[k].phi - place[l].phi));
     };
     const float all = prongs.nearest[0][i], two = math::min(all, between(0, 1));
-    const float b_second = between(0, 2), both = between(1, 2);  // for a top, whose first prong is
-                                                                 // the b
+    const float b_second = between(0, 2), both = between(1, 2);  // top: prong 0 is the b
     prongs.nearest[0][i] = is_top ? math::min(two, b_second) : (decays ? two : all);
     prongs.nearest[1][i] = is_top ? math::min(two, both) : (decays ? two : all);
     prongs.nearest[2][i] = is_top ? math::min(math::min(all, b_second), both) : all;

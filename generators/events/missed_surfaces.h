@@ -19,8 +19,7 @@ namespace wellspring {
 ///
 ///     r^2 + 2 (x . u) sin(k s) / k + 2 (1 + k (u x x)) (1 - cos(k s)) / k^2.
 ///
-/// The two-term series are lower bounds if both brackets are positive; the radius grows for at
-/// least a quarter of a turn.
+/// Two-term series are lower bounds if both brackets are positive, and r grows for a quarter turn.
 WS_INLINE bool leaves(const helix::State& at, double height, double slack) {
   const double along = at.x * at.ux + at.y * at.uy;
   const double bulge = 1 + at.k * (at.y * at.ux - at.x * at.uy);
@@ -31,8 +30,7 @@ WS_INLINE bool leaves(const helix::State& at, double height, double slack) {
 }
 
 /// Advances `cylinder` and `disc`, the next surfaces, past those missed by more than rounding could
-/// change. `r`: current radius. `side`: 0 for discs at -z, 1 for discs at +z, the initial
-/// direction.
+/// change. `r`: current radius. `side`: initial direction, 0 for -z, 1 for +z.
 WS_INLINE void pass_missed(const Tracker& tracker, const helix::State& at, double r, int side,
                            std::int32_t& cylinder, std::int32_t& disc) {
   constexpr double kSlack = 1e-6;  // mm

@@ -318,8 +318,7 @@ SampleInfo NuTelescope::describe(const Params& params) {
   info.low = -info.high;
   // Photons and noise are drawn twice, once for the first time in each module; noise is counted
   // before, with one extra gap per string. draw_gamma rejects at most one first try in twenty (here
-  // 6 % and 9 standard deviations), and its second try may be repeated; 40 covers lanes after the
-  // last photon.
+  // 6 % and 9 standard deviations), and its second try may be repeated; 40 covers idle lanes.
   const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
   const double rejected = 0.06 * photons + 9 * std::sqrt(0.06 * photons);
   const double blocks = photons == 0 ? 0 : std::ceil(2 * (photons + (photons + 2 * rejected) + 40));

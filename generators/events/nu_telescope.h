@@ -267,8 +267,7 @@ struct NuTelescope {
     if (saturated > 0) team.atomic_add(&shared.saturated, saturated);
   }
 
-  /// A Poisson process: gaps between photons are exponential, the first one from `u`. At most
-  /// `saturation` photons.
+  /// A Poisson process with exponential gaps, the first one from `u`. At most `saturation` photons.
   WS_INLINE std::uint32_t poisson(const SampleRng& rng, int sensor, float u, float expected) const {
     if (expected < telescope::kFewest) return 0;
     double sum = double{-math::log(u)};

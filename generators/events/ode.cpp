@@ -41,8 +41,7 @@ struct Facts {
   std::vector<ValueInfo> state;
   /// Bound on the absolute value of the features at time t. Lorenz's system never leaves the sphere
   /// x^2 + y^2 + (z - sigma - rho)^2 <= R^2 after entering it, with R^2 the larger of the initial
-  /// value and beta^2 (sigma + rho)^2 / (4 (beta - 1)): at most 47 + 58. The other bounds are
-  /// generous.
+  /// value and beta^2 (sigma + rho)^2 / (4 (beta - 1)): at most 47 + 58. Others: generous.
   double reach, reach_per_time;
 };
 
@@ -132,8 +131,7 @@ const Facts& facts(System system) {
         {"vy3", ""}},
        20,
        20},
-      // Duration: a crossing time of D. Heggie and R. Mathieu. State and reach depend on the number
-      // of bodies.
+      // A crossing time of D. Heggie and R. Mathieu. State and reach depend on `bodies`.
       {2.8284271247461903, 0.002, "", false, {}, {}, 0, 0},
   }};
   return all[static_cast<std::size_t>(system)];

@@ -173,8 +173,7 @@ struct Ode {
     });
   }
 
-  /// Draws Count log-normal latents: mean centre_ and standard deviation half_width_ of the
-  /// logarithm.
+  /// Draws Count log-normal latents: the logarithm has mean centre_, deviation half_width_.
   template <int Count, class Run>
   WS_INLINE void log_normal(Run& run) const {
     in_lanes<Run::kEvents>([&](int lane) WS_INLINED {

@@ -77,8 +77,7 @@ struct DoublePendulum {
 };
 
 /// Three bodies in a plane under their gravity, G = 1: accelerations at (x1, y1, x2, y2, x3, y3).
-/// The pair potential -m m' / sqrt(r^2 + softening2) stays finite (H. Plummer, MNRAS 71 (1911)
-/// 460).
+/// Pair potential -m m' / sqrt(r^2 + softening2), finite (H. Plummer, MNRAS 71 (1911) 460).
 template <class T>
 struct ThreeBodies {
   T mass[3];

@@ -23,8 +23,7 @@ struct PlummerStar {
 
 /// Star `number` of a sample. The mass within its radius is uniform up to kInside. A&A 37 draws the
 /// speed over the escape speed from q^2 (1 - q^2)^(7/2) by rejection. Here the velocity is three
-/// coordinates of a point on the sphere in twelve dimensions, which is the same distribution: q^2
-/// follows Beta(3/2, 9/2).
+/// coordinates of a point on the sphere in twelve dimensions, the same law: q^2 ~ Beta(3/2, 9/2).
 WS_INLINE PlummerStar plummer_star(const SampleRng& rng, int number) {
   const auto first = static_cast<std::uint32_t>(PlummerStar::kBlocks * number);
   const Philox4 words = rng.block(Purpose::scene, first);

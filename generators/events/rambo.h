@@ -5,8 +5,7 @@
 //
 // Source: R. Kleiss, W. J. Stirling, S. D. Ellis, "A new Monte Carlo treatment of multiparticle
 // phase space at high energies", Comput. Phys. Commun. 40 (1986) 359. Each body gets an isotropic
-// direction and an energy with density q exp(-q); one boost and one scale bring the sum to (w, 0,
-// 0, 0).
+// direction and an energy with density q exp(-q); a boost and a scale set the sum to (w, 0, 0, 0).
 #pragma once
 
 #include "core/config/params.h"
@@ -33,8 +32,7 @@ struct Rambo {
   static constexpr int kMostBodies = 8;
   static constexpr LaunchBound kEventBound = {128, 3};  ///< keeps momenta in registers
   static constexpr int kMostTries = 10000;
-  /// Newton steps from the largest possible scale; the function is convex, so they converge to the
-  /// root from above.
+  /// Newton steps from the largest scale; the function is convex, so they converge from above.
   static constexpr int kNewtonSteps = 8;
 
   enum class Weights : std::uint8_t { keep, unweight };

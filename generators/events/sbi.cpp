@@ -57,11 +57,9 @@ double uniform_rmse() {
 }
 
 /// Root of the mean posterior variance for gaussian_mixture. A single x, except near the border,
-/// does not tell which width applies, so the posterior is a mixture of both normal distributions,
-/// truncated at the border.
+/// does not tell which width applies, so the posterior is a truncated mixture of both normals.
 double mixture_rmse() {
-  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // 2.5 steps per sigma: error
-                                                                  // 1e-53
+  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // sigma / 2.5: error 1e-53
   std::vector<std::array<Truncated, 2>> along;
   for (double x = kStep / 2; x < kFar; x += kStep)  // the other half is its mirror image
     along.push_back({Truncated::at(x, 1, kBound), Truncated::at(x, 0.1, kBound)});
@@ -222,8 +220,7 @@ std::vector<float> stimulus() {
   return values;
 }
 
-/// Centres 15 z; factors 3 (lower triangle of z + diagonal of exp(z)); a permutation of all
-/// numbers.
+/// Centres 15 z; factors 3 (lower triangle of z + diagonal of exp(z)); a permutation of x.
 std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
   constexpr auto n = static_cast<std::size_t>(sbi::kDistractors);
   NumpyRandom numpy(kSeed);

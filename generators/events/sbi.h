@@ -3,8 +3,7 @@
 // `task`, so that device code compiles once. Created through the registry; host and device.
 //
 // Priors, simulators and constants: J.-M. Lueckmann, J. Boelts, D. Greenberg, P. Goncalves, J.
-// Macke, "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and its program,
-// sbibm.
+// Macke, "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and sbibm.
 #pragma once
 
 #include "core/config/params.h"
@@ -30,8 +29,7 @@ namespace sbi {
 /// Dimensions of theta of gaussian_linear and gaussian_linear_uniform.
 inline constexpr int kGaussian = 10;
 
-/// slcp: observations of two numbers each. Distractors fill x up to 100 numbers and follow a
-/// mixture of 20 components.
+/// slcp: observations of two numbers each. 20 distractor laws fill x up to 100.
 inline constexpr int kSlcpPoints = 4, kDistracted = 100;
 inline constexpr int kDistractors = kDistracted - 2 * kSlcpPoints, kComponents = 20;
 inline constexpr int kTriangle = kDistractors * (kDistractors + 1) / 2;
@@ -53,8 +51,7 @@ struct Constants {
   const float* stimulus = nullptr;      ///< [kBins]
   const float* centre = nullptr;        ///< [kComponents][kDistractors]
   const float* factor = nullptr;        ///< [kComponents][kTriangle]: columns of a lower triangle
-  const std::int32_t* place = nullptr;  ///< [kDistracted]: position in x of number i of data and
-                                        ///< distractors
+  const std::int32_t* place = nullptr;  ///< [kDistracted]: position in x of each number
 };
 
 /// A binomial draw of `n` trials by inversion from the smaller end, exact to the 2^-53 of `u` in
@@ -88,8 +85,7 @@ WS_INLINE double unit_double(std::uint32_t high, std::uint32_t low) {
 struct Sbi {
   static constexpr int kLatents = 10;    ///< maximum over the tasks
   static constexpr int kFeatures = 100;  ///< maximum over the tasks
-  /// Root mean squared error of either parameter of two_moons, see docs/generators/sbi.md; its test
-  /// recomputes it.
+  /// RMSE of either parameter of two_moons (docs/generators/sbi.md); a test recomputes it.
   static constexpr double kTwoMoonsRmse = 0.41102;
   enum class Task : std::uint8_t {
     gaussian_linear,
@@ -355,8 +351,7 @@ struct Sbi {
   template <class Truth>
   static WS_INLINE void glm_parameters(const SampleRng& rng, Truth& truth) {
     constexpr float kRootTwo = 0x1.6a09e6p+0f;
-    // F f = z, with 1 + sqrt(i / 9) on the diagonal of F and -2 and 1 below it, so f has the
-    // precision matrix F^T F.
+    // F f = z, F with 1 + sqrt(i / 9) on the diagonal, -2 and 1 below: f has the precision F^T F.
     constexpr float kPivot[sbi::kFilter] = {1.0f,           0x1.555556p+0f, 0x1.78adf8p+0f,
                                             0x1.93cd3ap+0f, 0x1.aaaaaap+0f, 0x1.becfa6p+0f,
                                             0x1.d105ecp+0f, 0x1.e1c552p+0f, 0x1.f15beep+0f};

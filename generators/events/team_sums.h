@@ -1,5 +1,4 @@
-// Prefix sums by a team. Used by generators of sets, which count items before writing them; host
-// and device.
+// Prefix sums by a team. Used by generators of sets to place counted items; host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"

@@ -15,7 +15,7 @@ namespace wellspring::telescope {
 
 inline constexpr int kMostStrings = 128, kMostModules = 128;
 inline constexpr double kLightSpeed = 0.299792458;  ///< m / ns
-/// Expected photons are constant below this distance, m.
+/// Within this distance, m, the geometric 1 / d and 1 / d^2 stop growing.
 inline constexpr float kNearest = 1;
 /// Smallest expected number of photons that a random word can tell from 0.
 inline constexpr float kFewest = 0x1p-24f;
@@ -77,8 +77,7 @@ struct Event {
   Vector vertex;
   float start;       ///< time at the vertex
   float yield;       ///< expected photons without the factors of distance and angle
-  float log2_bound;  ///< log2 of the largest expected number beyond kNearest, without the factor of
-                     ///< distance
+  float log2_bound;  ///< log2 of the largest number beyond kNearest, without distance
 };
 
 /// Geometry from the vertex or track to a module.
@@ -156,8 +155,7 @@ WS_INLINE float exponent_below(float x) {
 }
 
 /// False only if a module at this squared distance certainly expects fewer than `least` photons.
-/// Uses only the exponents of distance and photons and no angles, so most modules need no root or
-/// exponential.
+/// Uses exponents of distance and photons and no angles: most modules need no root or exponential.
 WS_INLINE bool may_expect(const Optics& optics, const Event& event, float squared, float least) {
   constexpr float kLn2 = 0x1.62e430p-1f, kSlack = 1.0001f;
   const float power = event.hypothesis == Hypothesis::track ? 0.5f : 1.0f;  // exponent of `squared`

@@ -147,8 +147,7 @@ class TrackWays {
  private:
   /// The next surfaces and their crossing.
   struct Step {
-    alignas(N * sizeof(double)) double radius[N], plane[N];  ///< next cylinder's radius, next
-                                                             ///< disc's z
+    alignas(N * sizeof(double)) double radius[N], plane[N];  ///< next surfaces
     HelixStates<N> there;
     alignas(N * sizeof(double)) double outwards[N];
     alignas(N * sizeof(float)) std::int32_t at_cylinder[N], measures[N] = {};
@@ -275,8 +274,7 @@ class TrackWays {
     });
   }
 
-  /// Lower limit of the cosine of incidence: a grazing particle crosses at most 20 times the
-  /// thickness.
+  /// Limit of the cosine of incidence: grazing particles cross at most 20 times the thickness.
   static constexpr double kLeastCosine = 0.05;
 
   const TrackLaws& laws_;

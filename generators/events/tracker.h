@@ -1,6 +1,6 @@
 // A tracking detector of cylinders and discs about the z axis, modelled on the ACTS generic
-// detector of the TrackML challenge. Used by generator `tracks` and its tests; host only, the
-// structs host and device.
+// detector of the TrackML challenge. Used by generator `tracks` and its tests; host, the structs
+// also device.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,7 @@ struct TrackerSpec {
   double pixel_thickness, strip_thickness;
 };
 
-/// The ACTS generic detector: radii, discs and module half sizes; modules overlap by 5 mm, which
-/// sets the half lengths.
+/// The ACTS generic detector. Module sizes and their 5 mm overlap give the half lengths.
 Tracker generic_tracker(const TrackerSpec& spec);
 
 }  // namespace wellspring

@@ -3,8 +3,7 @@
 // multiple scattering at each, measurement errors, inefficiency and noise hits; optionally with
 // TrackML's truth per hit. Created through the registry; host and device.
 //
-// A particle is followed while it moves away from the axis and for less than half a turn: no
-// loopers. It loses no energy.
+// Particles are followed outwards for less than half a turn (no loopers). They lose no energy.
 #pragma once
 
 #include "core/config/params.h"

@@ -18,9 +18,7 @@ namespace wellspring {
 /// Storage of one row, in host and device memory alike.
 struct RowLayout {
   SampleLayout sample;
-  ElementType type = ElementType::u8;  ///< u8: an image's pixels, HWC; f32: an event or a set, laid
-                                       ///< out as by stored_numbers
-                                       ///< (sources/datasets/stored_rows.h)
+  ElementType type = ElementType::u8;  ///< u8: image, HWC; f32: event or set (stored_numbers)
   friend bool operator==(const RowLayout&, const RowLayout&) = default;
   std::int64_t bytes() const;
 };
@@ -47,8 +45,7 @@ class Dataset {
   /// Label i means classes()[i].
   virtual const std::vector<std::string>& classes() const = 0;
   virtual std::int32_t label(std::int64_t row) const = 0;
-  /// Names of the features of an event or an item; names of a set's globals. Empty if the format
-  /// names none.
+  /// Names of the features (of an event or item) and of a set's globals; empty if unknown.
   virtual const std::vector<ValueInfo>& features() const;
   virtual const std::vector<ValueInfo>& globals() const;
   /// Regression targets besides the label (events and sets): the columns of `latents`.
@@ -62,8 +59,7 @@ class Dataset {
   virtual std::string location(std::int64_t row) const = 0;
   /// location() with the canonical path: equal for the same row of the same file.
   virtual std::string place(std::int64_t row) const = 0;
-  /// For the first lines of a run: "5000 images of 10 classes, 32x32, from data/x.npy", and the
-  /// rows left out.
+  /// For the first lines of a run: "500 images of 10 classes, 32x32, from x.npy", rows left out.
   virtual std::string summary() const = 0;
   /// Advice for messages when rows differ in size from `size` x `size`.
   virtual std::string size_advice(int size) const = 0;

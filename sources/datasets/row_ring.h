@@ -25,8 +25,7 @@ namespace wellspring {
 /// The host half: worker threads keep rows of memory filled in the order in which steps need them.
 class RowsAhead {
  public:
-  /// `staging`: [rows, row bytes]; `sequence` maps entries to samples. Threads start at the first
-  /// seek().
+  /// `staging`: [rows, row bytes]; `sequence`: entry to sample. seek() starts the threads.
   RowsAhead(const Dataset& data, const SampleOrder& order, const ShareSequence& sequence,
             int threads, std::uint8_t* staging, std::int64_t rows);
   ~RowsAhead();
@@ -37,8 +36,7 @@ class RowsAhead {
   void seek(std::int64_t entry, std::int64_t end);
   /// Allows reading entries before `end`.
   void extend(std::int64_t end);
-  /// Waits until all entries before `entry` are in their rows. Rethrows a worker's failure on one
-  /// of them.
+  /// Waits until all entries before `entry` are read; rethrows a worker's failure on one of them.
   void wait_for(std::int64_t entry);
   bool ready(std::int64_t entry) const;
   /// Rows of entries before `entry` may be overwritten.

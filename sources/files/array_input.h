@@ -1,5 +1,4 @@
-// Named arrays in HDF5 files and NumPy archives, with one interface. Used by the formats of array
-// files; host only.
+// Named arrays in HDF5 files and NumPy archives. Used by the formats of array files; host only.
 #pragma once
 
 #include "core/io/hdf5.h"
@@ -17,8 +16,7 @@
 
 namespace wellspring {
 
-/// Numbers of any type with at least one dimension. HDF5 arrays are read on demand; arrays of an
-/// archive are in memory.
+/// Numbers of any type with at least one dimension. HDF5 is read on demand, archives are in memory.
 class NumberArray {
  public:
   explicit NumberArray(Hdf5Array array);

@@ -1,5 +1,4 @@
-// Rows and labels stored in arrays of numbers: the common part of the formats of array files. Host
-// only.
+// Rows and labels in arrays of numbers: common part of the formats of array files. Host only.
 #pragma once
 
 #include "sources/datasets/dataset.h"
@@ -49,8 +48,8 @@ class ArrayRows : public Dataset {
 
   void set_layout(const RowLayout& layout) { layout_ = layout; }
   /// Takes the labels of all stored rows; `source` names their array. Class names come from
-  /// `naming`'s file, else from `known` unless empty, else from the numbers. Errors (data): a label
-  /// outside the classes.
+  /// `naming`'s file, else from `known` unless empty, else numbers. Errors (data): a label out of
+  /// range.
   void set_labels(const std::vector<std::int64_t>& labels, const std::string& source,
                   const ClassNaming& naming, const std::vector<std::string>& known = {});
   const std::filesystem::path& path() const { return path_; }

@@ -7,8 +7,7 @@
 
 namespace wellspring {
 
-/// Ignores surrounding blanks and empty lines. Errors (data): no such file, no names, a duplicate
-/// name.
+/// Ignores surrounding blanks and empty lines. Errors (data): no file, no names, a duplicate.
 std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
 }  // namespace wellspring

@@ -63,8 +63,7 @@ Orientation jpeg_orientation(Bytes jpeg) {
   using namespace std::string_view_literals;
   constexpr std::string_view kExif = "Exif\0\0"sv;
   constexpr std::uint8_t kApp1 = 0xe1, kScan = 0xda, kEnd = 0xd9;
-  // After the start of the image come segments: 0xff, kind, and a length that includes itself
-  // (ITU-T T.81, B.1.1.4).
+  // Segments follow: 0xff, kind, and a length that includes itself (ITU-T T.81, B.1.1.4).
   for (std::size_t at = 2; at + 4 <= jpeg.size();) {
     if (jpeg[at] != 0xff) return kUpright;
     const std::uint8_t kind = jpeg[at + 1];

@@ -1,5 +1,4 @@
-// Contents of a folder tree: files, folders, and all unusable entries by name. Used by image sets;
-// host only.
+// Contents of a folder tree: files, folders, unusable entries. Used by image sets; host only.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,7 @@ struct FolderListing {
     Trouble trouble = Trouble::file;
     std::string problem, why;  ///< as in ErrorText, without the path
   };
-  /// Paths relative to the requested folder, sorted by the bytes of their names, folders before
-  /// their contents.
+  /// Paths in the requested folder, sorted by the bytes of their names, folders before contents.
   std::vector<std::string> files, folders;
   std::vector<Unusable> unusable;
 };

@@ -21,8 +21,7 @@ struct DatasetRequest {
   std::int64_t limit_per_class = 0;  ///< keeps the first N rows of each class, in order; 0: all
   int threads = 1;                   ///< for slow work
   std::string format = {};           ///< as configured; "": chosen by the path
-  std::function<void(std::int64_t done, std::int64_t total)> watch = {};  ///< progress while
-                                                                          ///< decoding all rows
+  std::function<void(std::int64_t done, std::int64_t total)> watch = {};  ///< progress of decoding
 };
 
 struct DatasetFormat {

@@ -53,8 +53,7 @@ class ImageDecoder {
   /// True if these bytes, possibly a prefix of the file, suffice for header().
   bool has_header(std::span<const std::uint8_t> encoded);
   /// Writes height x width x 3 bytes to `rgb`. Greyscale is repeated over the channels, alpha is
-  /// dropped, 16 bits are scaled to 8. Throws ImageError for CMYK and on any damage, even if the
-  /// library only warns.
+  /// dropped, 16 bits are scaled to 8. Throws ImageError for CMYK and any damage, even a warning.
   void decode(std::span<const std::uint8_t> encoded, const ImageHeader& header, std::uint8_t* rgb);
 
  private:

@@ -15,11 +15,9 @@ namespace wellspring {
 
 /// Rules for every image of a set.
 struct ImageRules {
-  std::int64_t max_pixels = std::int64_t{1} << 26;  ///< larger images are refused from the header,
-                                                    ///< before allocating memory
+  std::int64_t max_pixels = std::int64_t{1} << 26;  ///< checked in the header
   bool convert = false;                             ///< accept images that are not 8-bit RGB
-  int resize = 0;                                   ///< 0: no resizing, all images must have one
-                                                    ///< size
+  int resize = 0;                                   ///< 0: off, all images have one size
   SampleShape shape;                                ///< shape of every row; see measure()
   std::int64_t measured_from = 0;                   ///< image that `shape` was measured from
 };
@@ -30,8 +28,7 @@ class ImageLoader final : public RowReader {
 
   /// Shape of image `image` under the rules, for `rules.shape`. Errors as read().
   SampleShape measure(std::int64_t image);
-  /// Decodes into `row` [shape]. Errors (data) with the file's name: unreadable, damaged, too
-  /// large, not RGB, another size.
+  /// Decodes into `row` [shape]. Errors (data): unreadable, damaged, too large, not RGB, size.
   void read(std::int64_t image, std::uint8_t* row) override;
   /// Reads only the header: errors as read(), except damage after the header.
   void check(std::int64_t image) override;

@@ -46,8 +46,7 @@ class ImageSet {
   std::string location(std::int64_t image) const;
   /// location() with the canonical root.
   std::string place(std::int64_t image) const;
-  /// Reads the encoded bytes, or the first `most` of them; reuses `bytes`. Thread-safe. Error
-  /// (data) if they cannot be read.
+  /// Reads at most `most` encoded bytes; reuses `bytes`. Thread-safe. Error (data): unreadable.
   void read(std::int64_t image, std::vector<std::uint8_t>& bytes,
             std::uint64_t most = UINT64_MAX) const;
 

@@ -1,5 +1,4 @@
-// Resizes 8-bit RGB images: shorter side to a given length, then a square centre crop. Used by
-// image loaders; host only.
+// Resizes 8-bit RGB images by the shorter side, then crops. Used by image loaders; host only.
 #pragma once
 
 #include <cstdint>

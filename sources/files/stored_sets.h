@@ -46,8 +46,7 @@ struct PulseUnits {
 /// auxiliary [pulses]; first_pulse_index and last_pulse_index [events], both inclusive (without
 /// pulses, last is first - 1); sensor_geometry [sensors, 3], m. Items are x, y, z of the sensor,
 /// then time, charge and auxiliary. Errors (data): missing arrays, shapes, events that overlap or
-/// exceed the pulses; an unknown sensor or an auxiliary other than 0 or 1 is reported when its row
-/// is read.
+/// exceed the pulses; unknown sensors and auxiliary other than 0 or 1 are reported by read().
 std::unique_ptr<StoredSets> open_pulses(const ArrayInput& file, const PulseUnits& units);
 
 }  // namespace wellspring

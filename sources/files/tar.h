@@ -1,5 +1,4 @@
-// Table of contents of a tar archive, for reading its members in any order. Used by image sets;
-// host only.
+// Index of a tar archive, for reading members in any order. Used by image sets; host only.
 #pragma once
 
 #include "core/io/files.h"

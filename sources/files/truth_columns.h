@@ -1,5 +1,4 @@
-// Named truth columns next to the rows of an array file, with ranges and units. Used by the formats
-// of array files; host only.
+// Named truth columns of the rows of an array file. Used by the formats of array files; host only.
 #pragma once
 
 #include "generators/sample_info.h"
@@ -27,20 +26,17 @@ struct TruthColumns {
   std::vector<float> values;  ///< [rows, columns]
 
   void read(std::int64_t row, float* out) const;
-  /// Appends the columns of `more`, which has as many rows. `file`: for the error (data) about
-  /// duplicate names.
+  /// Appends the columns of `more`, of as many rows. `file`: for errors (data) on duplicate names.
   void append(const TruthColumns& more, const ArrayInput& file);
 };
 
-/// Names from the array's attribute `columns`, with units from `units`; empty unless there are
-/// `width` names.
+/// Names from the array's attribute `columns`, units from `units`; empty unless there are `width`.
 std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width);
 
 /// Reads array `name`, [rows] or [rows, columns], of finite numbers. Columns take their names from
 /// `known`; if that is empty, from the attribute `columns`, from the array (one column), or NAME0,
 /// NAME1... (jet_features: JetNet's names), and their ranges from the values. `what` names the
-/// array with that number of rows. Errors (data): missing, another shape, a value that is not
-/// finite as f32.
+/// array with that number of rows. Errors (data): missing, wrong shape, a value not finite in f32.
 TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
                           const std::string& what, const std::vector<ValueInfo>& known = {});
 /// As above, with known ranges.

@@ -1,7 +1,6 @@
 // Format `cifar`: CIFAR-10 and CIFAR-100, binary version. A record holds labels (CIFAR-10: one
 // byte; CIFAR-100: coarse, then fine) and 32x32 pixels as three planes, red, green, blue. Source:
-// A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009, and the data sets'
-// web page.
+// A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009, and its web page.
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/plural.h"

@@ -140,9 +140,11 @@ constexpr const char* kFiles =
 }  // namespace
 
 DatasetFormat folder_format() {
-  return {"folder", "image folder: one folder per class, JPEG or PNG", kFiles, image_table().rows(),
-          [](const std::filesystem::path&) { return false; },  // the default for paths that match
-                                                               // no other format
+  return {"folder",
+          "image folder: one folder per class, JPEG or PNG",
+          kFiles,
+          image_table().rows(),
+          [](const std::filesystem::path&) { return false; },  // the default format
           open_images};
 }
 
