@@ -74,7 +74,7 @@ void expect_energies(const CaloGflash::Params& params, const gflash::Medium& med
     fail(ErrorKind::config,
          {fmt::format("calo_gflash: energies from {} to {} GeV", shortest(asked.low),
                       shortest(asked.high)),
-          fmt::format("{} are described from {:.5g} to {:.5g} GeV in this medium", what, low, high),
+          fmt::format("{} are modelled from {:.5g} to {:.5g} GeV in this medium", what, low, high),
           asked.low < low ? fmt::format("choose energies of at least {:.5g} GeV", low)
                           : fmt::format("choose energies of at most {:.5g} GeV", high)});
   };
@@ -201,7 +201,7 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                 "maximum depth of a slice, the part of a layer with one lateral profile")
           .real("spot_resolution", &Params::spot_resolution, {0.01, 1}, "GeV^0.5",
                 "relative resolution of a sandwich at 1 GeV; sets the number of spots", kPaper)
-          .only_where(kSandwichSpots, "medium: sampling and a mode of spots")
+          .only_where(kSandwichSpots, "medium: sampling and mode: gflash or gflash_lite")
           .real("sampling_term", &Params::sampling_term, {0, 2}, "GeV^0.5",
                 "stochastic term a of sigma / E = a / sqrt(E); 0: none")
           .real("constant_term", &Params::constant_term, {0, 0.5}, "",
@@ -213,37 +213,37 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                   "unit of x and of the latents' energies")
           .real("hadron_shape", &Params::hadron_shape, {0.01, 10}, "",
                 "shape of both profiles of a pion at 1 GeV", kBock)
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_shape_slope", &Params::hadron_shape_slope, {0, 2}, "",
                 "change of hadron_shape with ln E", kBock)
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_em_rate", &Params::hadron_em_rate, {0.01, 2}, "1 / radiation length",
                 "rate of a pion's electromagnetic profile", kBock)
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_rate", &Params::hadron_rate, {0.01, 10}, "1 / interaction length",
                 "rate of a pion's hadronic profile at 1 GeV", kBock)
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_rate_slope", &Params::hadron_rate_slope, {-1, 1}, "",
                 "change of hadron_rate with ln E", kBock)
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_k", &Params::hadron_k, {0.5, 0.99}, "",
                 "k in the mean electromagnetic fraction, 1 - (E / E0)^(k - 1)", kWigmans)
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_scale", &Params::hadron_scale, {0.01, 100}, "GeV",
                 "E0 in the mean electromagnetic fraction", kWigmans)
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_em_sigma", &Params::hadron_em_sigma, {0, 1}, "",
                 "spread of the electromagnetic fraction, clamped to [0, 1]")
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_response", &Params::hadron_response, {0.01, 1}, "",
                 "h / e: visible share of the hadronic energy")
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_radius", &Params::hadron_radius, {0.001, 5}, "interaction lengths",
                 "radius that contains half of the hadronic energy")
-          .only_where(kPions, "particles with pion")
+          .only_where(kPions, "particles including pion")
           .real("hadron_spots", &Params::hadron_spots, {0.01, 1e4}, "1 / GeV",
                 "hadronic spots per GeV")
-          .only_where(kPionSpots, "particles with pion and a mode of spots")
+          .only_where(kPionSpots, "particles including pion and mode: gflash or gflash_lite")
           .preset("ds1-photon", ds1("ds1-photon", "photon"),
                   "CaloChallenge data set 1, photons: rings, sectors, energies; Pb in liquid argon")
           .preset("ds1-pion", ds1("ds1-pion", "pion"),

@@ -238,13 +238,13 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                 "light from energy losses per GeV of muon energy, relative to the bare track",
                 "5.3 m/GeV times losses of 3.3e-4 per metre; unverified")
           .only_where([](const Params& p) { return p.hypotheses != Hypotheses::cascade; },
-                      "hypotheses with tracks")
+                      "hypotheses: both or track")
           .real("cascade_length", &Params::cascade_length, {0, 100}, "m/GeV",
                 "length of bare track with the light of a 1 GeV cascade", "unverified")
-          .only_where(kCascades, "hypotheses with cascades")
+          .only_where(kCascades, "hypotheses: both or cascade")
           .real("cascade_forward", &Params::cascade_forward, {0, 1}, "",
                 "a in a cascade's emission, 1 + a cos(angle to its direction)", kToy)
-          .only_where(kCascades, "hypotheses with cascades")
+          .only_where(kCascades, "hypotheses: both or cascade")
           .real("area", &Params::area, {0, 1}, "m^2",
                 "effective area of a module (area times efficiency), averaged over directions",
                 kToy)

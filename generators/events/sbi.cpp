@@ -19,7 +19,7 @@ using Task = Sbi::Task;
 /// Above the largest number of math::box_muller.
 constexpr double kReach = 5.78;
 
-// ---- the best possible --------------------------------------------------------------------------
+// ---- best possible results ----------------------------------------------------------------------
 
 double normal_density(double z) {
   return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
@@ -98,7 +98,7 @@ std::vector<BestResult> best_results(Task task) {
   return best;
 }
 
-// ---- what a task is -----------------------------------------------------------------------------
+// ---- tasks --------------------------------------------------------------------------------------
 
 struct Facts {
   const char* name;
@@ -209,7 +209,7 @@ std::vector<LatentInfo> parameters_of(Task task) {
   return latents;
 }
 
-// ---- the benchmark's constants ------------------------------------------------------------------
+// ---- constants of the benchmark -----------------------------------------------------------------
 
 constexpr std::uint32_t kSeed = 42;
 
@@ -247,7 +247,7 @@ std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
 
 }  // namespace
 
-// ---- the generator ------------------------------------------------------------------------------
+// ---- generator ----------------------------------------------------------------------------------
 
 const ParamTable<Sbi::Params>& Sbi::table() {
   static const auto rows = [] {

@@ -247,7 +247,7 @@ Tracks::Tracks(const Params& params)
   const double exponent = exponent_of(params);
   if (exponent != 0 && std::abs(exponent) < kLeastExponent - 1e-9) {
     fail(ErrorKind::config,
-         {"tracks: pt_power " + shortest(params.pt_power) + " is close to 1",
+         {"tracks: pt_power " + shortest(params.pt_power) + " is too close to 1",
           "within 0.01 of 1 single precision loses all digits",
           std::string("set it to 1, or to ") + (exponent > 0 ? "0.99 or less" : "1.01 or more")});
   }

@@ -187,7 +187,7 @@ class IndexReader {
     if (begins({0x1f, 0x8b}) || begins({'B', 'Z', 'h'}) || begins({0xfd, '7', 'z', 'X', 'Z'}) ||
         begins({0x28, 0xb5, 0x2f, 0xfd})) {
       fail(ErrorKind::data, {file_.path().string() + ": the archive is compressed",
-                             "members of a compressed archive cannot be read in any order",
+                             "a compressed archive has no random access",
                              "decompress it first (gunzip, bunzip2, unxz or unzstd)"});
     }
   }
