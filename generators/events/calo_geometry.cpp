@@ -12,12 +12,12 @@ namespace {
 
 void expect_room(const char* what, std::int64_t count, int room, const char* advice) {
   if (count <= room) return;
-  fail(ErrorKind::config, {fmt::format("calo_gflash: {} {} are too many", count, what),
-                           fmt::format("there is room for {}", room), advice});
+  fail(ErrorKind::config, {fmt::format("calo_gflash: {} {}", count, what),
+                           fmt::format("the maximum is {}", room), advice});
 }
 
-// Depths of the ATLAS barrel: what lies before the presampler, and the three compartments of the
-// electromagnetic one, in radiation lengths; of the hadronic one, in interaction lengths.
+// Depths of the ATLAS barrel. Front and back, in radiation lengths: presampler and the three
+// compartments of the electromagnetic calorimeter. Hadronic thicknesses, in interaction lengths.
 constexpr double kPresampler[] = {1.7, 2.0};
 constexpr double kStrips[] = {2.5, 6.8}, kMiddle[] = {6.8, 22.8}, kBack[] = {22.8, 24.8};
 constexpr double kTiles[] = {1.5, 4.1, 1.8};
@@ -103,7 +103,7 @@ Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double sl
     layer.first_cell = static_cast<int>(cells);
     layer.first_slice = static_cast<int>(slices);
     layer.first_ring = calorimeter.rings;
-    // A depth that is a whole number of slices but for rounding has that number.
+    // A depth that is a whole number of slices up to rounding gets that number.
     layer.slices =
         std::max(1, static_cast<int>(std::ceil((spec.back - spec.front) / slice * (1 - 1e-6))));
     cells += std::int64_t{layer.rings} * layer.sectors;
@@ -113,7 +113,7 @@ Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double sl
     expect_room("slices", slices, kMostCaloSlices, "choose longer slices");
     const auto same = std::find(known.begin(), known.end(), spec.r_edges);
     if (same == known.end()) {
-      expect_room("edges of rings", edges + layer.rings + 1, kMostCaloEdges, "choose fewer rings");
+      expect_room("ring edges", edges + layer.rings + 1, kMostCaloEdges, "choose fewer rings");
       known.push_back(spec.r_edges);
       known_first.push_back(edges);
       for (const double r : spec.r_edges) {

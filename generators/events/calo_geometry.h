@@ -1,7 +1,7 @@
-// Cylindrical calorimeters: layers across the direction of the particle, each in rings and sectors.
-// Cells are numbered as the files of the CaloChallenge have them: rings fastest, then sectors, then
-// layers (C. Krause et al., "CaloChallenge 2022", arXiv:2410.21611). Used by generator
-// `calo_gflash` and its tests; the structs by the device as well.
+// Cylindrical calorimeters: layers across the particle's direction, each divided into rings and
+// sectors. Cells are numbered as in CaloChallenge files: rings fastest, then sectors, then layers
+// (C. Krause et al., "CaloChallenge 2022", arXiv:2410.21611). Used by generator `calo_gflash` and
+// its tests; host only, the structs host and device.
 #pragma once
 
 #include "generators/events/gflash.h"
@@ -14,38 +14,37 @@ namespace wellspring {
 inline constexpr int kMostCaloLayers = 64, kMostCaloEdges = 128, kMostCaloSlices = 512;
 inline constexpr int kMostCaloCells = 65536;
 
-/// One layer. A slice is a part of its depth in which a shower has one lateral profile.
+/// One layer. A slice is a part of its depth with one lateral profile per shower.
 struct CaloLayer {
   float front, back;  ///< depth in radiation lengths
   std::int32_t first_cell;
   std::int32_t first_slice, slices;
-  std::int32_t first_ring;  ///< number of rings in the layers before
-  std::int32_t first_edge;  ///< of rings + 1 in Calorimeter::edge_squared
+  std::int32_t first_ring;  ///< number of rings in all layers before
+  std::int32_t first_edge;  ///< index of its rings + 1 edges in Calorimeter::edge_squared
   std::int32_t rings, sectors;
 };
 
-/// All of it, as a team copies it into its scratch.
+/// The whole calorimeter; a team copies it into its scratch.
 struct Calorimeter {
-  std::int32_t layers = 0, cells = 0, slices = 0, rings = 0;  ///< rings: of all layers together
+  std::int32_t layers = 0, cells = 0, slices = 0, rings = 0;  ///< rings: total of all layers
   CaloLayer layer[kMostCaloLayers] = {};
   float edge_squared[kMostCaloEdges] = {};  ///< squares of ring edges, mm^2
 };
 
-/// Layers of one kind, as a person writes them.
+/// Layers of one kind, in a user's units.
 struct CaloLayerSpec {
   double front, back;           ///< depth in radiation lengths
   std::vector<double> r_edges;  ///< mm, from 0
   int sectors;
 };
 
-/// Error (config) where it has more layers, edges, slices or cells than there is room for. `slice`:
-/// the longest, in radiation lengths.
+/// Errors (config): too many layers, edges, slices or cells. `slice`: maximum depth, X0.
 Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double slice);
 
 /// Layers of the CaloChallenge. Data sets 2 and 3: 45 layers of 3.4 mm. Data set 1: rings and
-/// sectors of its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13, 14 (pions); their depths
-/// are not in its files and are about those of the ATLAS barrel at pseudorapidity 0.2 (JINST 3
-/// (2008) S08003, chapter 5), all in one medium.
+/// sectors of its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13, 14 (pions). Its files
+/// give no depths; these approximate the ATLAS barrel at pseudorapidity 0.2 (JINST 3 (2008) S08003,
+/// chapter 5), all in one medium.
 std::vector<CaloLayerSpec> ds1_photon_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds1_pion_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds2_layers(const gflash::Medium& medium);

@@ -15,13 +15,13 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Highest energy: what the formulas were fitted to ends at some 100 GeV, but they go on smoothly.
+/// Highest energy, GeV. The formulas were fitted up to some 100 GeV, but extrapolate smoothly.
 constexpr double kHighestEnergy = 1e4;
-/// Least energy over critical energy.
+/// Lowest energy over critical energy.
 constexpr double kLeastRatio = 10;
-/// Beyond what a normal number of kernels/random/math.h can be: sqrt(48 ln 2) = 5.768.
+/// Above the largest normal number of kernels/random/math.h: sqrt(48 ln 2) = 5.768.
 constexpr double kFarthest = 5.77;
-/// The longest exponential number: ln 2^24.
+/// Largest exponential number: ln 2^24.
 constexpr double kLongest = 16.64;
 
 const std::vector<std::pair<std::string, CaloGflash::Particle>> kParticles = {
@@ -46,7 +46,7 @@ Range energies_of(const CaloGflash::Params& params) {
   return {low, high};
 }
 
-/// GeV: where mean T and alpha are those of a shower.
+/// Lowest energy, GeV, for which mean T and alpha describe a shower.
 double lowest_electromagnetic(const gflash::Medium& medium) {
   double l = std::log(kLeastRatio);
   while (gflash::mean_t(medium, static_cast<float>(l)) < gflash::kLeastT ||
@@ -74,14 +74,14 @@ void expect_energies(const CaloGflash::Params& params, const gflash::Medium& med
     fail(ErrorKind::config,
          {fmt::format("calo_gflash: energies from {} to {} GeV", shortest(asked.low),
                       shortest(asked.high)),
-          fmt::format("{} are described from {:.5g} to {:.5g} GeV in this medium", what, low, high),
-          asked.low < low ? fmt::format("choose energies of {:.5g} GeV and more", low)
-                          : fmt::format("choose energies of {:.5g} GeV and less", high)});
+          fmt::format("{} are modelled from {:.5g} to {:.5g} GeV in this medium", what, low, high),
+          asked.low < low ? fmt::format("choose energies of at least {:.5g} GeV", low)
+                          : fmt::format("choose energies of at most {:.5g} GeV", high)});
   };
   if (has_other(params)) {
     const double low = lowest_electromagnetic(medium);
     if (asked.low < low || asked.high > kHighestEnergy) {
-      refuse("electromagnetic showers", low * 1.0005, kHighestEnergy);  // as it is printed
+      refuse("electromagnetic showers", low * 1.0005, kHighestEnergy);  // as printed
     }
   }
   if (has_pion(params) && !(is_hadronic(params, asked.low) && is_hadronic(params, asked.high) &&
@@ -102,7 +102,7 @@ void expect_particles(const CaloGflash::Params& params) {
   expect_class_list("calo_gflash", "particles", params.particles, known);
 }
 
-/// The most that a cell can show, MeV.
+/// The largest possible energy in a cell, MeV.
 double most_in_a_cell(const CaloGflash::Params& params) {
   double most = energies_of(params).high * 1000;
   if (params.sampling_term > 0) {
@@ -149,31 +149,32 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
   static const auto rows =
       ParamTable<Params>("calo_gflash")
           .text_list("particles", &Params::particles,
-                     "what comes in, a class each: some of electron, photon, pion")
+                     "incident particles, one class each: some of electron, photon, pion")
           .choice(
               "mode", &Params::mode,
               {{"gflash", Mode::gflash}, {"gflash_lite", Mode::gflash_lite}, {"mean", Mode::mean}},
-              "spots whose energy follows the depth; spots of equal energy; expected shares",
+              "gflash: spots whose energy follows the depth; gflash_lite: spots of equal energy; "
+              "mean: expected energy of each cell",
               kPaper)
           .real_list("energies", &Params::energies, {1e-3, kHighestEnergy}, "GeV",
-                     "equally likely energies, 16 at most; [] for a continuous law")
-          .real("energy_low", &Params::energy_low, {1e-3, kHighestEnergy}, "GeV",
-                "smallest energy where no list is given")
+                     "equally likely energies, at most 16; []: log-uniform")
+          .real("energy_low", &Params::energy_low, {1e-3, kHighestEnergy}, "GeV", "lowest energy")
           .only_where(kContinuous, "energies: []")
           .real("energy_high", &Params::energy_high, {1e-3, kHighestEnergy}, "GeV",
-                "largest; log-uniform between the two")
+                "highest energy; log-uniform between the two")
           .only_where(kContinuous, "energies: []")
           .choice("medium", &Params::medium,
                   {{"homogeneous", Structure::homogeneous}, {"sampling", Structure::sampling}},
-                  "one material, or a sandwich of thin layers of two")
+                  "homogeneous: one material; sampling: a sandwich of thin layers of two")
           .choice("material", &Params::material, gflash::materials(),
-                  "the one material, or the passive one")
-          .choice("active", &Params::active, gflash::materials(), "of a sandwich: what is read out")
+                  "the material; of a sandwich: the passive one")
+          .choice("active", &Params::active, gflash::materials(), "active material of a sandwich")
           .only_where(kSandwich, "medium: sampling")
           .real("passive_mm", &Params::passive_mm, {0.01, 1000}, "mm",
                 "thickness of the passive layers of a sandwich")
           .only_where(kSandwich, "medium: sampling")
-          .real("active_mm", &Params::active_mm, {0.01, 1000}, "mm", "of the active ones")
+          .real("active_mm", &Params::active_mm, {0.01, 1000}, "mm",
+                "thickness of the active layers of a sandwich")
           .only_where(kSandwich, "medium: sampling")
           .choice("geometry", &Params::geometry,
                   {{"cylinder", Geometry::cylinder},
@@ -181,74 +182,76 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                    {"ds1-pion", Geometry::ds1_pion},
                    {"ds2", Geometry::ds2},
                    {"ds3", Geometry::ds3}},
-                  "the cells: a free cylinder, or those of the CaloChallenge", kChallenge)
-          .integer("layers", &Params::layers, {1, kMostCaloLayers}, "", "of a free cylinder")
+                  "cells: a free cylinder, or a geometry of the CaloChallenge", kChallenge)
+          .integer("layers", &Params::layers, {1, kMostCaloLayers}, "", "number of layers")
           .only_where(kFree, "geometry: cylinder")
           .real("layer_depth", &Params::layer_depth, {0.01, 100}, "radiation lengths",
-                "thickness of each")
+                "depth of each layer")
           .only_where(kFree, "geometry: cylinder")
           .real("front", &Params::front, {0, 20}, "radiation lengths",
-                "material before the first layer of a free cylinder: its energy leaks")
+                "depth of dead material before the first layer; its energy counts as leakage")
           .only_where(kFree, "geometry: cylinder")
-          .integer("rings", &Params::rings, {1, kMostCaloEdges - 1}, "", "of each layer")
+          .integer("rings", &Params::rings, {1, kMostCaloEdges - 1}, "", "rings per layer")
           .only_where(kFree, "geometry: cylinder")
           .real("ring_width", &Params::ring_width, {0.01, 1000}, "mm", "width of each ring")
           .only_where(kFree, "geometry: cylinder")
-          .integer("sectors", &Params::sectors, {1, 1024}, "", "in azimuth")
+          .integer("sectors", &Params::sectors, {1, 1024}, "", "azimuthal sectors per ring")
           .only_where(kFree, "geometry: cylinder")
           .real("slice", &Params::slice, {0.05, 10}, "radiation lengths",
-                "longest part of a layer with one lateral profile")
+                "maximum depth of a slice, the part of a layer with one lateral profile")
           .real("spot_resolution", &Params::spot_resolution, {0.01, 1}, "GeV^0.5",
-                "of a sandwich: its relative resolution at 1 GeV, which sets the number of spots",
-                kPaper)
-          .only_where(kSandwichSpots, "medium: sampling and a mode of spots")
+                "relative resolution of a sandwich at 1 GeV; sets the number of spots", kPaper)
+          .only_where(kSandwichSpots, "medium: sampling and mode: gflash or gflash_lite")
           .real("sampling_term", &Params::sampling_term, {0, 2}, "GeV^0.5",
-                "a in sigma / E = a / sqrt(E); 0: none")
+                "stochastic term a of sigma / E = a / sqrt(E); 0: none")
           .real("constant_term", &Params::constant_term, {0, 0.5}, "",
-                "relative spread of a factor of the whole shower")
+                "relative spread of a common factor of all cells of a shower")
           .real("noise", &Params::noise, {0, 1e5}, "MeV", "standard deviation in every cell")
           .real("threshold", &Params::threshold, {0, 1e6}, "MeV",
-                "cells below show 0; 0: no threshold")
+                "cells below it read 0; 0: no threshold")
           .choice("unit", &Params::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
-                  "of x and of energies among the latents")
+                  "unit of x and of the latents' energies")
           .real("hadron_shape", &Params::hadron_shape, {0.01, 10}, "",
-                "shape of a pion's profiles at 1 GeV", kBock)
-          .only_where(kPions, "particles with pion")
+                "shape of both profiles of a pion at 1 GeV", kBock)
+          .only_where(kPions, "particles including pion")
           .real("hadron_shape_slope", &Params::hadron_shape_slope, {0, 2}, "",
-                "and its change with ln E", kBock)
-          .only_where(kPions, "particles with pion")
+                "change of hadron_shape with ln E", kBock)
+          .only_where(kPions, "particles including pion")
           .real("hadron_em_rate", &Params::hadron_em_rate, {0.01, 2}, "1 / radiation length",
-                "rate of the electromagnetic profile of a pion", kBock)
-          .only_where(kPions, "particles with pion")
+                "rate of a pion's electromagnetic profile", kBock)
+          .only_where(kPions, "particles including pion")
           .real("hadron_rate", &Params::hadron_rate, {0.01, 10}, "1 / interaction length",
-                "rate of the hadronic profile at 1 GeV", kBock)
-          .only_where(kPions, "particles with pion")
+                "rate of a pion's hadronic profile at 1 GeV", kBock)
+          .only_where(kPions, "particles including pion")
           .real("hadron_rate_slope", &Params::hadron_rate_slope, {-1, 1}, "",
-                "and its change with ln E", kBock)
-          .only_where(kPions, "particles with pion")
+                "change of hadron_rate with ln E", kBock)
+          .only_where(kPions, "particles including pion")
           .real("hadron_k", &Params::hadron_k, {0.5, 0.99}, "",
-                "the mean electromagnetic fraction is 1 - (E / E0)^(k - 1)", kWigmans)
-          .only_where(kPions, "particles with pion")
-          .real("hadron_scale", &Params::hadron_scale, {0.01, 100}, "GeV", "E0", kWigmans)
-          .only_where(kPions, "particles with pion")
+                "k in the mean electromagnetic fraction, 1 - (E / E0)^(k - 1)", kWigmans)
+          .only_where(kPions, "particles including pion")
+          .real("hadron_scale", &Params::hadron_scale, {0.01, 100}, "GeV",
+                "E0 in the mean electromagnetic fraction", kWigmans)
+          .only_where(kPions, "particles including pion")
           .real("hadron_em_sigma", &Params::hadron_em_sigma, {0, 1}, "",
-                "spread of the electromagnetic fraction, which stays within [0, 1]")
-          .only_where(kPions, "particles with pion")
+                "spread of the electromagnetic fraction, clamped to [0, 1]")
+          .only_where(kPions, "particles including pion")
           .real("hadron_response", &Params::hadron_response, {0.01, 1}, "",
-                "h / e: the share of hadronic energy that is seen")
-          .only_where(kPions, "particles with pion")
+                "h / e: visible share of the hadronic energy")
+          .only_where(kPions, "particles including pion")
           .real("hadron_radius", &Params::hadron_radius, {0.001, 5}, "interaction lengths",
-                "within which half of the hadronic energy lies")
-          .only_where(kPions, "particles with pion")
+                "radius that contains half of the hadronic energy")
+          .only_where(kPions, "particles including pion")
           .real("hadron_spots", &Params::hadron_spots, {0.01, 1e4}, "1 / GeV",
-                "spots of the hadronic part")
-          .only_where(kPionSpots, "particles with pion and a mode of spots")
+                "hadronic spots per GeV")
+          .only_where(kPionSpots, "particles including pion and mode: gflash or gflash_lite")
           .preset("ds1-photon", ds1("ds1-photon", "photon"),
-                  "data set 1 of the CaloChallenge: rings, sectors, energies; Pb in liquid argon")
-          .preset("ds1-pion", ds1("ds1-pion", "pion"), "the same for charged pions")
-          .preset("ds2", ds23("ds2"),
-                  "data set 2 of the CaloChallenge: 90 layers of 1.4 mm W and 0.3 mm Si, in twos")
-          .preset("ds3", ds23("ds3"), "data set 3: the same in finer cells");
+                  "CaloChallenge data set 1, photons: rings, sectors, energies; Pb in liquid argon")
+          .preset("ds1-pion", ds1("ds1-pion", "pion"),
+                  "CaloChallenge data set 1, charged pions; Pb in liquid argon")
+          .preset(
+              "ds2", ds23("ds2"),
+              "CaloChallenge data set 2: 90 layers of 1.4 mm W and 0.3 mm Si, read out in pairs")
+          .preset("ds3", ds23("ds3"), "CaloChallenge data set 3: as ds2, with finer cells");
   return rows;
 }
 
@@ -290,7 +293,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
   const std::string unit = params.unit == Unit::mev ? "MeV" : "GeV";
   SampleInfo info;
   info.name = "calo_gflash";
-  info.summary = "Showers in a cylindrical calorimeter, cell by cell; the class is the particle";
+  info.summary = "Showers in a cylindrical calorimeter, cell by cell; class: particle";
   info.reference = "G. Grindhammer, S. Peters, hep-ex/0001020 (GFLASH)";
   info.classes = params.particles;
   for (int l = 0; l < calorimeter.layers; ++l) {
@@ -302,7 +305,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
     }
   }
 
-  // Both parameters grow with the energy, and their spread falls: the bounds over a grid.
+  // Parameters grow with the energy, their spread falls: the bounds are taken over a grid.
   double most_t = 0, most_alpha = 0, spots = 0, start = 0, least_em = 1;
   for (int i = 0; i <= 100; ++i) {
     const double energy = energies.low * std::pow(energies.high / energies.low, i / 100.0);
@@ -322,7 +325,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
   const auto resolution = static_cast<float>(params.spot_resolution);
   const int parts = has_pion(params) ? 2 : 1;
   if (params.mode != Mode::mean) {
-    // A slice's spots are rounded to a whole number of at least one.
+    // Each slice's number of spots is rounded, and is at least one.
     spots = double{gflash::spots(medium, high, resolution).count} + parts * calorimeter.slices + 1;
     if (has_pion(params)) spots += params.hadron_spots * energies.high;
   }
@@ -335,22 +338,21 @@ SampleInfo CaloGflash::describe(const Params& params) {
   const auto lowest = static_cast<float>(0.999 * energies.low * 1000 * per_mev);
   const double hidden = least_em == 0 ? 1 - params.hadron_response : 0;
   info.latents = {
-      {"energy", "of the particle", unit, lowest, whole},
-      rarely_reached({"shower_max",
-                      "T, depth of the maximum of the (electromagnetic) profile after its start",
-                      "radiation lengths", has_pion(params) ? 0.0f : 1.0f,
-                      static_cast<float>(1.001 * most_t)}),
+      {"energy", "energy of the particle", unit, lowest, whole},
       rarely_reached(
-          {"alpha", "shape of that profile", "", has_pion(params) ? 0.0f : gflash::kLeastAlpha,
+          {"shower_max",
+           "T, depth of the maximum of the (electromagnetic) profile from the shower's start",
+           "radiation lengths", has_pion(params) ? 0.0f : 1.0f,
+           static_cast<float>(1.001 * most_t)}),
+      rarely_reached(
+          {"alpha", "shape of the (electromagnetic) profile", "",
+           has_pion(params) ? 0.0f : gflash::kLeastAlpha,
            static_cast<float>(std::min(1.001 * most_alpha, double{math::kMostGammaShape}))}),
-      {"start", "depth at which the shower begins", "radiation lengths", 0,
-       static_cast<float>(start)},
+      {"start", "depth of the shower's start", "radiation lengths", 0, static_cast<float>(start)},
       {"em_fraction", "electromagnetic share of the energy", "", static_cast<float>(least_em), 1},
-      {"invisible", "energy of hadrons that no cell can show", unit, 0,
-       static_cast<float>(hidden * whole)},
-      rarely_reached(
-          {"leakage", "energy outside of all cells, before the read-out", unit, 0, whole}),
-      rarely_reached({"spots", "of the shower, those outside of all cells included", "", 0,
+      {"invisible", "invisible hadronic energy", unit, 0, static_cast<float>(hidden * whole)},
+      rarely_reached({"leakage", "energy outside all cells, before read-out", unit, 0, whole}),
+      rarely_reached({"spots", "energy spots, including those outside all cells", "", 0,
                       static_cast<float>(spots)})};
 
   const double most = most_in_a_cell(params) * per_mev;
@@ -396,14 +398,15 @@ CaloGflash::CaloGflash(const Params& params)
   if (params.energies.size() > kMostEnergies) {
     fail(ErrorKind::config,
          {fmt::format("calo_gflash: energies has {} values", params.energies.size()),
-          "there is room for 16", "give 16 at most, or energy_low and energy_high"});
+          "the maximum is 16", "give at most 16, or energy_low and energy_high"});
   }
   expect_energies(params, medium_);
   const Range energies = energies_of(params);
   if (params.threshold >= energies.low * 1000) {
     fail(ErrorKind::config,
          {fmt::format("calo_gflash: a threshold of {} MeV", shortest(params.threshold)),
-          fmt::format("a whole shower of {} GeV would lie below", shortest(energies.low)),
+          fmt::format("a cell with the whole energy of {} GeV would be below it",
+                      shortest(energies.low)),
           fmt::format("choose less than {} MeV", shortest(energies.low * 1000))});
   }
   for (int i = 0; i < energies_; ++i) {

@@ -1,18 +1,18 @@
-// Generator `calo_gflash`: showers in a cylindrical calorimeter by the GFLASH parameterisation; a
-// feature is the energy of a cell, the class is the particle. Called through the registry; host and
-// device.
+// Generator `calo_gflash`: showers in a cylindrical calorimeter by the GFLASH parameterisation. A
+// feature is the energy of a cell; the class is the particle. Created through the registry; host
+// and device.
 //
-// A shower is a list of slices, parts of the depth of a layer: how much energy lies there follows
-// from a gamma law, how it lies across from a two-component profile at the slice's centre
-// (gflash.h). Modes differ in what they do with a slice's energy:
+// A shower is a list of slices, parts of a layer's depth. A gamma law gives the energy of each
+// slice, a two-component profile at its centre the lateral distribution (gflash.h). The mode says
+// how a slice's energy becomes cells:
 //
-//   gflash       as published: so many spots of equal energy, as the profile of spots says
-//   gflash_lite  all spots of a shower have the same energy; their slices are drawn
+//   gflash       as published: each slice has its own number of spots, all of equal energy
+//   gflash_lite  all spots of a shower have the same energy; the slice of each is drawn
 //   mean         the expected share of each cell
 //
-// Energies are counted in units of 2^-40 of the particle's, so that sums do not depend on their
-// order and all that is not in a cell is known exactly. Then, cell by cell: sampling fluctuations,
-// the calorimeter's constant term, noise, threshold.
+// Energies are integers in units of 2^-40 of the particle's energy, so that sums do not depend on
+// their order and the energy outside the cells is exact. Then, per cell: sampling fluctuations, the
+// constant term, noise, threshold.
 #pragma once
 
 #include "core/config/params.h"
@@ -67,7 +67,7 @@ struct CaloGflash {
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
 
-  /// Medium and cells of these parameters. Errors: config.
+  /// Medium and cells for these parameters. Errors: config.
   static gflash::Medium medium_of(const Params& params);
   static Calorimeter calorimeter_of(const Params& params);
 
@@ -83,9 +83,9 @@ struct CaloGflash {
     kLatents,
   };
   static constexpr int kMostParticles = 3, kMostEnergies = 16;
-  /// Units of energy in a shower.
+  /// Energy units in a shower.
   static constexpr float kWhole = 0x1p+40f;
-  /// Block of the first number for sampling fluctuations; spots have those below.
+  /// First block of the sampling fluctuations; spots use the blocks below.
   static constexpr std::uint32_t kFirstSamplingBlock = 1u << 31;
 
   /// Errors: config.
@@ -94,7 +94,7 @@ struct CaloGflash {
   using EventCell = std::uint64_t;
   WS_HD std::int64_t cells() const { return calorimeter_.cells; }
   SampleLayout layout() const { return SampleLayout::event(calorimeter_.cells); }
-  static constexpr LaunchBound kEventBound = {256, 3};  ///< a fourth block would spill
+  static constexpr LaunchBound kEventBound = {256, 3};  ///< a fourth block would spill registers
   int members() const { return kEventBound.threads; }
   std::size_t scratch_bytes() const {
     return sizeof(Calorimeter) + sizeof(Shared) + 16 +
@@ -140,18 +140,18 @@ struct CaloGflash {
   }
 
  private:
-  /// What one shower is drawn with. Depths in radiation lengths.
+  /// Drawn parameters of a shower. Depths in radiation lengths.
   struct Shower {
     float energy, log_energy;  ///< GeV
-    float start;               ///< depth where it begins
-    float t, alpha;            ///< of the profile of energy; alpha is that of the EM part of a pion
-    float rate[2];             ///< of the gamma laws in depth: electromagnetic, hadronic
+    float start;               ///< depth of its start
+    float t, alpha;            ///< profile of energy; alpha of a pion: of its EM part
+    float rate[2];             ///< rates of the gamma laws in depth: electromagnetic, hadronic
     float tau;                 ///< per radiation length
     float spot_alpha, spot_rate;
-    float spots[2];           ///< their mean number, likewise
-    float share[2];           ///< visible energy, likewise, in units
-    float em_log_energy;      ///< of the electromagnetic part
-    float em_fraction, gain;  ///< gain: what the constant term multiplies with
+    float spots[2];           ///< mean numbers of spots: electromagnetic, hadronic
+    float share[2];           ///< visible energy, in units: electromagnetic, hadronic
+    float em_log_energy;      ///< ln of the electromagnetic energy in GeV
+    float em_fraction, gain;  ///< gain: the constant term's factor
     std::int32_t particle;    ///< index of its class
   };
 
@@ -171,10 +171,10 @@ struct CaloGflash {
     auto* const to = reinterpret_cast<std::uint32_t*>(own);
     constexpr int kWords = sizeof(Calorimeter) / sizeof(std::uint32_t);
     for (int i = team.rank(); i < kWords; i += team.size()) to[i] = from[i];
-    return *own;  // whole after the next barrier
+    return *own;  // complete after the next barrier
   }
 
-  /// Into scratch as it goes: a whole shower has no room in registers.
+  /// Writes into scratch directly: a whole shower does not fit into registers.
   WS_INLINE void draw(const SampleRng& rng, Shower& shower) const {
     const Philox4 kind = rng.block(Purpose::label, 0);
     const Philox4 scene = rng.block(Purpose::scene, 0), more = rng.block(Purpose::scene, 1);
@@ -254,7 +254,7 @@ struct CaloGflash {
     shower.em_log_energy = math::log(em_energy);
   }
 
-  /// Slice `i` of part 0, electromagnetic, or 1, hadronic.
+  /// Slice `i` of part 0 (electromagnetic) or 1 (hadronic).
   WS_INLINE CaloSlice slice(const Calorimeter& calorimeter, const Shower& shower, int part,
                             int i) const {
     int l = 0;
@@ -269,7 +269,7 @@ struct CaloGflash {
     slice.layer = l;
     const float spot_shape = part == 0 ? shower.spot_alpha : shower.alpha;
     const float spot_rate = part == 0 ? shower.spot_rate : shower.rate[part];
-    std::int64_t energy = 0;  // what two slices share is rounded once
+    std::int64_t energy = 0;  // cumulative, so that the boundary of two slices is rounded once
     float inside = 0;         // share of spots
     for (int side = 0; side < 2; ++side) {
       const float depth = side == 0 ? front : back;
@@ -303,7 +303,7 @@ struct CaloGflash {
     return slice;
   }
 
-  /// By one member: where each slice ends in the order of spots. Returns the number of spots.
+  /// By one member: sets the spots up to the end of each slice; returns the number of spots.
   WS_INLINE std::uint32_t count_spots(const Shower& shower, CaloSlice* slices, int in_part) const {
     std::uint64_t upto = 0;
     for (int i = 0; i < parts_ * in_part; ++i) {
@@ -315,12 +315,12 @@ struct CaloGflash {
     return static_cast<std::uint32_t>(math::max(spots, 1.0f));
   }
 
-  /// The share of energy between two squared radii of a component of R^2.
+  /// Share of a component with R^2 = `squared` between two squared radii.
   WS_INLINE static float between(float inner, float outer, float squared) {
     return squared * (outer - inner) / ((inner + squared) * (outer + squared));
   }
 
-  /// All members: what a cell has in the mean.
+  /// All members: the mean energy of each cell.
   template <class Team>
   WS_INLINE void expect(Team& team, const Calorimeter& calorimeter, const CaloSlice* slices,
                         EventCell* cells) const {
@@ -348,12 +348,12 @@ struct CaloGflash {
     }
   }
 
-  /// All members: what the calorimeter shows of it.
+  /// All members: detector response and read-out.
   template <class Team, class Row>
   WS_INLINE void read_out(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                           Shared& shared, const EventCell* cells, Row& row) const {
     const Shower& shower = shared.shower;
-    const float mev = shower.energy * (1000 / kWhole);  // a unit
+    const float mev = shower.energy * (1000 / kWhole);  // MeV per unit
     const int quarter = (calorimeter.cells + 3) / 4;
     std::uint64_t deposited = 0;
     for (int g = team.rank(); g < quarter; g += team.size()) {
@@ -392,13 +392,13 @@ struct CaloGflash {
     truth.latents[kStart] = shower.start;
     truth.latents[kEmFraction] = shower.em_fraction;
     truth.latents[kInvisible] = whole * (1 - (shower.share[0] + shower.share[1]) / kWhole);
-    // In mode mean the cells' shares are rounded and may add up to a little more.
+    // In mode mean the cells' shares are rounded, so their sum may be slightly too large.
     const std::uint64_t deposited = shared.deposited < visible ? shared.deposited : visible;
     truth.latents[kLeakage] = static_cast<float>(visible - deposited) / kWhole * whole;
     truth.latents[kSpots] = static_cast<float>(shared.spots);
   }
 
-  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV: the spots and widths below are its
+  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; lower ones use its spots, widths
 
   struct Hadronic {
     float shape, shape_slope, em_rate, rate, rate_slope;
@@ -411,12 +411,12 @@ struct CaloGflash {
   Mode mode_;
   int particles_ = 0, parts_ = 1, energies_ = 0;
   Particle particle_[kMostParticles] = {};
-  float energy_[kMostEnergies] = {};  ///< GeV; of a continuous law its ends
+  float energy_[kMostEnergies] = {};  ///< GeV; with a continuous law, its bounds
   float log_energy_low_ = 0, log_energy_range_ = 0;
   float spot_resolution_, constant_term_;
-  float sampling_scale_;  ///< MeV: the scale of the gamma law; 0: no fluctuations
+  float sampling_scale_;  ///< MeV: scale of the gamma law; 0: no fluctuations
   float noise_;           ///< MeV
-  float threshold_;       ///< MeV; -infinity: none
+  float threshold_;       ///< MeV; -infinity: no threshold
   float per_mev_;         ///< unit of x
 };
 

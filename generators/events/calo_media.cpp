@@ -44,7 +44,7 @@ const std::vector<std::pair<std::string, Material>>& materials() {
 
 Medium homogeneous(Material material) {
   const MaterialConstants c = constants_of(material);
-  const double mm = 10 / c.density;  // a g / cm^2
+  const double mm = 10 / c.density;  // mm per g / cm^2
   Medium medium;
   medium.z = static_cast<float>(c.z);
   medium.critical_energy = static_cast<float>(c.critical_energy() / 1000);
@@ -60,7 +60,7 @@ Medium sandwich(Material passive, double passive_mm, Material active, double act
   const double thickness[2] = {passive_mm, active_mm};
   const double period = passive_mm + active_mm;
   const double mass = part[0].density * passive_mm + part[1].density * active_mm;
-  const double mm = 10 * period / mass;  // a g / cm^2
+  const double mm = 10 * period / mass;  // mm per g / cm^2
   double z = 0, per_radiation = 0, per_interaction = 0, loss = 0;
   for (int i = 0; i < 2; ++i) {
     const double share = part[i].density * thickness[i] / mass;

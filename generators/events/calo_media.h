@@ -1,4 +1,4 @@
-// Materials of calorimeters and what GFLASH needs of them, alone or as a sandwich. Called by
+// Calorimeter materials, pure or as a sandwich, with the constants that GFLASH needs. Used by
 // generator `calo_gflash`; host only.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace wellspring::gflash {
 
 enum class Material : std::uint8_t { tungsten, lead, iron, copper, pbwo4, silicon, argon, plastic };
 
-/// Particle Data Group, "Atomic and nuclear properties of materials". Of PbWO4 and polystyrene Z
-/// and A are means by mass; A of polystyrene gives its Z / A.
+/// Particle Data Group, "Atomic and nuclear properties of materials". PbWO4 and polystyrene: Z and
+/// A are means by mass; A of polystyrene is set to reproduce its Z / A.
 struct MaterialConstants {
   double z, a;                ///< charge number, g / mol
   double density;             ///< g / cm^3
@@ -25,15 +25,15 @@ struct MaterialConstants {
   double critical_energy() const;
 };
 MaterialConstants constants_of(Material material);
-/// Names and values, as a parameter lists them.
+/// Names and values for a choice parameter.
 const std::vector<std::pair<std::string, Material>>& materials();
 
-/// The Moliere radius is X0 Es / Ec with this, in MeV.
+/// MeV. The Moliere radius is X0 kScatteringEnergy / Ec.
 inline constexpr double kScatteringEnergy = 21.2;
 
 Medium homogeneous(Material material);
-/// A sandwich of periods of `passive_mm` of one and `active_mm` of the other. Means over the shares
-/// of mass w: Z = sum w Z, 1 / X0 = sum w / X0, Ec / X0 = sum w Ec / X0, with lengths in g / cm^2.
+/// A sandwich with periods of `passive_mm` and `active_mm`. Means over the mass shares w: Z = sum w
+/// Z, 1 / X0 = sum w / X0, Ec / X0 = sum w Ec / X0, with lengths in g / cm^2.
 Medium sandwich(Material passive, double passive_mm, Material active, double active_mm);
 
 }  // namespace wellspring::gflash

@@ -1,5 +1,5 @@
-// Spots of energy of a shower, from the slice of depth that each lies in to its cell. For the
-// generator `calo_gflash`, whose members share them. Host and device.
+// Distributes a shower's energy spots from slices to cells, shared by the members of a team. Used
+// by generator `calo_gflash`; host and device.
 #pragma once
 
 #include "generators/events/calo_geometry.h"
@@ -13,11 +13,11 @@
 
 namespace wellspring {
 
-/// A part of a layer's depth. `unit`: of a spot, and one more of the first `more`; in mode mean,
-/// the energy.
+/// A part of a layer's depth. `unit`: energy of a spot; the first `more` spots have one unit more.
+/// In mode mean: the slice's energy.
 struct CaloSlice {
   std::uint64_t unit;
-  std::uint64_t upto;  ///< where the next slice begins: spots, in mode gflash_lite units
+  std::uint64_t upto;  ///< end of the slice, counted in spots; in mode gflash_lite, in units
   std::uint32_t more, spots;
   float core_squared, tail_squared, core_share;  ///< mm^2
   std::int32_t layer;
@@ -31,7 +31,7 @@ struct CaloSpots {
   PhiloxRun<N> words;
 };
 
-/// Spots into their cells, where they lie in any. energy(i) WS_INLINED: of spot i, in units.
+/// Adds spots to their cells; drops spots outside all cells. energy(i) WS_INLINED: units of spot i.
 template <int N, class Team, class Energy>
 WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& energy,
                           const Calorimeter& calorimeter, std::uint64_t* cells) {
@@ -52,10 +52,10 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& e
   for (int k = 0; k < layer.rings; ++k) {
     const float edge = edges[k];
     in_lanes<N>([&](int i) WS_INLINED { ring[i] += squared[i] < edge ? 0 : 1; });
-    if (N == 1 && ring[0] == k) break;  // most spots lie in the first rings
+    if (N == 1 && ring[0] == k) break;  // most spots are in the first rings
   }
   if (N == 1 && ring[0] == layer.rings) return;
-  // Side by side, what lies outside adds nothing to a cell: a branch would be guessed wrongly.
+  // With SIMD, a spot outside adds 0 to a cell: a branch would be mispredicted.
   alignas(N * sizeof(std::uint64_t)) std::uint64_t units[N];
   in_lanes<N>([&](int i) WS_INLINED {
     const bool inside = ring[i] < layer.rings;
@@ -67,8 +67,7 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& e
     team.atomic_add(&cells[layer.first_cell + sector[i]], units[i]);
 }
 
-/// All members of a team: `count` spots, slice by slice, in runs side by side. Spot s takes block s
-/// of the sample's texture.
+/// All members: scatters `count` spots, slice by slice. Spot s uses block s of purpose texture.
 template <class Team>
 WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                              std::uint32_t count, const CaloSlice* slices, std::uint64_t* cells) {
@@ -95,8 +94,7 @@ WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter
   }
 }
 
-/// All members: `count` spots that share `visible` units equally, each in one of `all` slices that
-/// is drawn.
+/// All members: scatters `count` spots that share `visible` units equally in `all` random slices.
 template <class Team>
 WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                                    std::uint32_t count, std::uint64_t visible,
@@ -105,7 +103,7 @@ WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calor
   const auto stride = static_cast<std::uint32_t>(team.size());
   for (auto s = static_cast<std::uint32_t>(team.rank()); s < count; s += stride) {
     const Philox4 words = rng.block(Purpose::texture, s);
-    // The slice in which this share of the visible energy lies; none behind the last.
+    // The slice that contains this fraction of the visible energy.
     const std::uint64_t place = (std::uint64_t{words.word[3] >> 8} * visible) >> 24;
     int low = 0, high = all;
     while (low < high) {

@@ -1,4 +1,4 @@
-// What decays into what: from texts to a tree of nodes. Host only.
+// Parses decay rules and builds the tree of nodes. Host only.
 #include "generators/events/decay_chain.h"
 
 #include "core/error.h"
@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Most of a mother's mass that its products may have: what is left moves them.
+/// Largest share of a mother's mass that its products may have; the rest is kinetic energy.
 constexpr double kLargestShare = 0.9999;
 
 struct Decay {
@@ -29,9 +29,10 @@ struct Decay {
   fail(ErrorKind::config, {fmt::format("{}: decay '{}'", name, printable(text)), why, advice});
 }
 
-constexpr const char* kAdvice = "write 172.5 -> 80.377 + 4.78: masses in GeV, two or three behind";
+constexpr const char* kAdvice =
+    "write MOTHER -> PRODUCT + PRODUCT, masses in GeV, 2 or 3 products: 172.5 -> 80.377 + 4.78";
 
-/// A mass; true where all of the text is one.
+/// Parses a mass; false unless the whole text is one.
 bool read_mass(std::string_view text, double& mass) {
   const std::string own(trim(text));
   char* end = nullptr;
@@ -45,13 +46,13 @@ Decay read_decay(const std::string& name, const std::string& text) {
   const std::size_t arrow = text.find("->");
   if (arrow == std::string::npos) refuse(name, text, "it has no ->", kAdvice);
   if (!read_mass(std::string_view(text).substr(0, arrow), decay.mother))
-    refuse(name, text, "before -> stands no mass from 0 to 1e6 GeV", kAdvice);
+    refuse(name, text, "the text before -> is not a mass from 0 to 1e6 GeV", kAdvice);
   std::string_view rest = std::string_view(text).substr(arrow + 2);
   for (;;) {
     const std::size_t plus = rest.find('+');
     double mass = 0;
     if (!read_mass(rest.substr(0, plus), mass))
-      refuse(name, text, "behind -> stands something that is no mass from 0 to 1e6 GeV", kAdvice);
+      refuse(name, text, "a product is not a mass from 0 to 1e6 GeV", kAdvice);
     decay.products.push_back(mass);
     if (plus == std::string_view::npos) break;
     rest.remove_prefix(plus + 1);
@@ -62,9 +63,10 @@ Decay read_decay(const std::string& name, const std::string& text) {
   for (const double mass : decay.products) sum += mass;
   if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // sums of decimals are rounded
     refuse(name, text,
-           fmt::format("its products weigh {} GeV together; 0.9999 of what decays is the most",
-                       shortest(static_cast<float>(sum))),
-           "lower the masses behind ->, or raise the one before it");
+           fmt::format(
+               "its products weigh {} GeV in total; the maximum is 0.9999 of the mother's mass",
+               shortest(static_cast<float>(sum))),
+           "lower the products' masses or raise the mother's");
   return decay;
 }
 
@@ -73,7 +75,7 @@ std::vector<Decay> read_decays(const std::string& name, const std::vector<std::s
   for (const std::string& text : texts) {
     Decay decay = read_decay(name, text);
     if (std::ranges::count(all, decay.mother, &Decay::mother) > 0)
-      refuse(name, text, "what has this mass decays already", "give one decay a mass");
+      refuse(name, text, "this mass already has a decay", "give one decay per mass");
     all.push_back(std::move(decay));
   }
   return all;
@@ -87,7 +89,7 @@ DecayChain::DecayChain(const std::string& name, const std::vector<double>& masse
   any_ = !rules.empty();
   if (!any_) return;
   for (std::size_t i = 0; i < masses.size() && i < kMostRoots; ++i) node_[i].mass = masses[i];
-  // Products lie behind all that is there: a walk from the front meets them, too.
+  // Products are appended to the nodes, so this loop visits them too.
   int nodes = kMostRoots;
   for (int i = 0; i < nodes; ++i) {
     if (i >= bodies && i < kMostRoots) continue;
@@ -96,8 +98,8 @@ DecayChain::DecayChain(const std::string& name, const std::vector<double>& masse
     rule->used = true;
     const int products = static_cast<int>(rule->products.size());
     if (nodes + products > kMostNodes)
-      fail(ErrorKind::config, {name + ": decays make too many particles",
-                               fmt::format("there is room for {} of all generations", kMostNodes),
+      fail(ErrorKind::config, {name + ": too many particles in the decays",
+                               fmt::format("the maximum, over all generations, is {}", kMostNodes),
                                "give fewer decays or bodies"});
     node_[i].first = nodes;
     node_[i].products = products;
@@ -106,13 +108,13 @@ DecayChain::DecayChain(const std::string& name, const std::vector<double>& masse
   }
   for (const Decay& rule : rules) {
     if (!rule.used)
-      refuse(name, rule.text, fmt::format("nothing has the mass {} GeV", shortest(rule.mother)),
-             "name a mass of `masses` or of another decay, digit by digit");
+      refuse(name, rule.text, fmt::format("no particle has the mass {} GeV", shortest(rule.mother)),
+             "repeat a mass of `masses` or of another decay exactly");
   }
   if (finals(bodies) > kMostFinals)
     fail(ErrorKind::config,
-         {fmt::format("{}: decays end in {} particles", name, finals(bodies)),
-          fmt::format("a set has room for {}", kMostFinals), "give fewer decays or bodies"});
+         {fmt::format("{}: the decays end in {} particles", name, finals(bodies)),
+          fmt::format("a set holds at most {}", kMostFinals), "give fewer decays or bodies"});
 }
 
 int DecayChain::finals(int bodies) const {

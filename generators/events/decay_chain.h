@@ -1,16 +1,16 @@
-// Decays of heavy bodies into two or three lighter ones, one after another, each uniform in phase
-// space in the rest frame of what decays. For the generator `rambo`. Host and device, in double
-// precision; parsing and checks are host only.
+// Chains of two- and three-body decays, each uniform in phase space in the rest frame of the
+// mother. Used by generator `rambo`. Host and device, in double precision; parsing and checks host
+// only.
 //
 // Two bodies: isotropic, p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M + m1 - m2)) / 2M.
-// Three: 1 and the pair (23), whose mass has the density p_1(m23) p_23(m23) between m2 + m3 and
-// M - m1; it is drawn evenly and kept with the chance p_1 p_23 / (p_1(m2 + m3) p_23(M - m1)), a
-// bound, since p_1 falls with m23 and p_23 rises. One in four tries is kept where nothing has mass,
-// more otherwise. Then two decays of two bodies. Source: Particle Data Group, Kinematics; F. James,
-// Monte Carlo phase space, CERN 68-15 (1968).
+// Three: particle 1 and the pair (23), whose mass has the density p_1(m23) p_23(m23) between m2 +
+// m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 / (p_1(m2 + m3) p_23(M -
+// m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For massless products one try
+// in four is kept, otherwise more. Two two-body decays follow. Source: Particle Data Group,
+// Kinematics; F. James, Monte Carlo phase space, CERN 68-15 (1968).
 //
-// A decay happens with certainty and is drawn by its own phase space, so that the weight of an
-// event stays that of its production.
+// Branching fractions are 1 and each decay is sampled from its own phase space, so the weight of an
+// event is that of its production.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -28,10 +28,10 @@ class DecayChain {
  public:
   static constexpr int kMostRoots = 8, kMostFinals = 24, kMostNodes = 48;
   static constexpr int kMostTries = 128;
-  /// Blocks of random numbers of one decay: directions, and a try each.
+  /// Random blocks per decay: one for directions, one per try.
   static constexpr std::uint32_t kStride = 1 + kMostTries;
 
-  /// Particles of N events, one each, in the same place of the chain.
+  /// One particle in each of N events, all at the same node of the chain.
   template <int N>
   struct Particles {
     alignas(N * sizeof(double)) double e[N], x[N], y[N], z[N];
@@ -39,22 +39,20 @@ class DecayChain {
   };
 
   DecayChain() = default;
-  /// Host only. `bodies` of these masses, from 0 on those beyond the list; `decays` are texts like
-  /// "172.5 -> 80.377 + 4.78": what has just this mass decays so. Errors (config), which begin with
-  /// `name`.
+  /// Host only. `bodies` have these masses; beyond the list they are massless. `decays` are texts
+  /// such as "172.5 -> 80.377 + 4.78", for exactly this mass. Errors (config) begin with `name`.
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
   WS_HD bool any() const { return any_; }
-  /// Host only: what the first `bodies` bodies become.
+  /// Host only: number of final particles of the first `bodies` bodies.
   int finals(int bodies) const;
-  /// Host only: most blocks of random numbers.
+  /// Host only: maximum number of random blocks.
   std::int64_t blocks() const { return blocks_; }
 
-  /// Lets all of `waiting`, of which there are `count`, decay: the last one first. `rng(i)` are the
-  /// random numbers of event i of N. Calls on_final(number, Particles). Decay d takes the blocks
-  /// first_block + d kStride of the sample's scene and those behind. Of masses `mass` at their
-  /// nodes; a root's node is its number.
+  /// Decays all `count` particles of `waiting`, the last one first. `rng(i)`: random numbers of
+  /// event i of N. Calls on_final(number, Particles). Decay d uses blocks of the sample's scene
+  /// from first_block + d kStride on. Masses are those in the nodes; root k is node k.
   template <int N, class Rng, class OnFinal>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
                     int count, const OnFinal& on_final) const {
@@ -99,7 +97,7 @@ class DecayChain {
     return finals;
   }
 
-  /// Momentum of either of two in the rest frame.
+  /// Momentum of the two products in the rest frame.
   WS_INLINE static double momentum(double mass, double m1, double m2) {
     const double near = (mass - m1 - m2) * (mass + m1 + m2);
     const double far = (mass - m1 + m2) * (mass + m1 - m2);
@@ -113,8 +111,7 @@ class DecayChain {
     int first = 0, products = 0;  ///< nodes [first, first + products)
   };
 
-  /// Two bodies of a mother in flight, of event i. The second has what the first leaves of the
-  /// momentum.
+  /// Two-body decay of a moving mother in event i. The second product takes the remaining momentum.
   template <int N>
   WS_INLINE static void split(int i, const Particles<N>& mother, double mass, double m1, double m2,
                               std::uint32_t height, std::uint32_t turn, Particles<N>& first,

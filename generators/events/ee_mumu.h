@@ -1,7 +1,6 @@
-// Generator `ee_mumu`: the angles of single e+ e- -> mu+ mu- events at tree level (photon and Z);
-// the class is the centre-of-mass energy. The angular law is exact and sampled without rejection,
-// so the best possible accuracy of any classifier is known in closed form.
-// Called through the registry; host and device.
+// Generator `ee_mumu`: angles of single e+ e- -> mu+ mu- events at tree level (photon and Z); the
+// class is the centre-of-mass energy. The exact angular distribution is sampled without rejection;
+// the best accuracy is known in closed form. Created through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -22,7 +21,7 @@
 
 namespace wellspring {
 
-/// Constants of the electroweak interaction at tree level.
+/// Electroweak constants at tree level.
 struct ElectroweakConstants {
   double inverse_alpha = 128.952;  ///< 1 / alpha at the Z mass
   double sin2_theta_w = 0.23153;   ///< sine squared of the effective weak mixing angle
@@ -30,9 +29,9 @@ struct ElectroweakConstants {
   double z_width = 2.4952;         ///< GeV
 };
 
-/// The cross section of e+ e- -> mu+ mu- with massless leptons, by helicity amplitudes
+/// Cross section of e+ e- -> mu+ mu- with massless leptons, by helicity amplitudes
 ///     A_ab = e^2 / s + g_a g_b / (s - MZ^2 + i MZ GZ),   a, b in {L, R},
-///     |M|^2 = s^2 / 4 [same (1 + c)^2 + opposite (1 - c)^2],   c = cos(theta) of mu- against e-
+///     |M|^2 = s^2 / 4 [same (1 + c)^2 + opposite (1 - c)^2],   c = cos(angle between mu- and e-)
 /// (M. Peskin, D. Schroeder, An Introduction to Quantum Field Theory, sections 5.2 and 20.2).
 struct MuonPairRates {
   double same;      ///< |A_LL|^2 + |A_RR|^2, GeV^-4
@@ -54,9 +53,9 @@ struct MuonPairRates {
     return {amplitude(left, left) + amplitude(right, right), 2 * amplitude(left, right), s};
   }
 
-  /// Share of events that follow (1 + c)^2; the others follow (1 - c)^2.
+  /// Share of events distributed as (1 + c)^2; the others as (1 - c)^2.
   double forward_share() const { return same / (same + opposite); }
-  /// A_FB: the law of c is 3/8 (1 + c^2) + A_FB c.
+  /// A_FB: c has the density 3/8 (1 + c^2) + A_FB c.
   double forward_backward_asymmetry() const { return 0.75 * (2 * forward_share() - 1); }
   /// Total cross section in picobarn: s (same + opposite) / (48 pi), 1 GeV^-2 = 0.3893793721e9 pb.
   double cross_section() const {
@@ -81,9 +80,9 @@ struct EeMumu {
     static const auto rows =
         ParamTable<Params>("ee_mumu")
             .real_list("energies", &Params::energies, {1, 1e5}, "GeV",
-                       "centre-of-mass energies, a class each; 1 to 16 of them")
+                       "centre-of-mass energies, one class each; 1 to 16 values")
             .preset("lep_scan", {{"energies", "[89.4, 91.2, 93]"}},
-                    "the three points of LEP's scans of 1993 and 1995 (ALEPH, DELPHI, L3, OPAL and "
+                    "the three points of the 1993 and 1995 LEP scans (ALEPH, DELPHI, L3, OPAL and "
                     "SLD, Phys. Rept. 427 (2006) 257)")
             .real("inverse_alpha", &Params::inverse_alpha, {50, 200}, "",
                   "inverse fine-structure constant", "at the Z mass; MSbar value, about 128.95")
@@ -105,14 +104,14 @@ struct EeMumu {
     SampleInfo info;
     info.name = "ee_mumu";
     info.version = 2;
-    info.summary = "Angles of single e+ e- -> mu+ mu- events; the class is the energy";
+    info.summary = "Angles of single e+ e- -> mu+ mu- events; class: energy";
     info.reference = "tree-level helicity amplitudes of photon and Z, massless leptons";
     for (const double energy : params.energies) info.classes.push_back(shortest(energy) + " GeV");
     const auto [low, high] = std::minmax_element(params.energies.begin(), params.energies.end());
     info.latents = {
         {"sqrt_s", "centre-of-mass energy", "GeV", static_cast<float>(*low),
          static_cast<float>(*high)},
-        {"cos_theta", "cosine of the angle of the mu- to the e-", "", -1, 1},
+        {"cos_theta", "cosine of the angle between mu- and e-", "", -1, 1},
         {"phi", "azimuth of the mu- about the beam", "rad", -std::numbers::pi_v<float>,
          std::numbers::pi_v<float>},
     };
@@ -127,15 +126,14 @@ struct EeMumu {
     if (params.energies.empty() || params.energies.size() > kMaxEnergies) {
       fail(ErrorKind::config,
            {"ee_mumu: energies has " + std::to_string(params.energies.size()) + " values",
-            "each is a class, and there is room for 16", "give between 1 and 16 energies"});
+            "each is a class; the maximum is 16", "give 1 to 16 energies"});
     }
     for (int i = 0; i < energies_; ++i) {
       const double energy = params.energies[static_cast<std::size_t>(i)];
       for (int k = 0; k < i; ++k) {
         if (sqrt_s_[k] != static_cast<float>(energy)) continue;
-        fail(ErrorKind::config,
-             {"ee_mumu: energies names " + shortest(energy) + " GeV twice",
-              "two classes of one energy cannot be told apart", "name each energy once"});
+        fail(ErrorKind::config, {"ee_mumu: energies lists " + shortest(energy) + " GeV twice",
+                                 "each energy is a class", "list each energy once"});
       }
       const MuonPairRates rates = MuonPairRates::at(energy, constants(params));
       sqrt_s_[i] = static_cast<float>(energy);
@@ -148,16 +146,16 @@ struct EeMumu {
 
   SampleLayout layout() const { return SampleLayout::event(kFeatures); }
 
-  /// With n equally likely classes the best guess at c is the class of largest density, so the
-  /// accuracy is 1/n of the integral of the largest density. The densities differ in A_FB c alone:
-  /// the largest A_FB wins for c > 0, the smallest for c < 0, and the integral is 1 + (A_FB,max -
-  /// A_FB,min) / 2. The azimuth tells nothing.
+  /// With n equally likely classes the best guess at c is the class with the highest density, so
+  /// the accuracy is 1/n of the integral of the highest density. The densities differ only in A_FB
+  /// c: the largest A_FB wins for c > 0, the smallest for c < 0, and the integral is 1 + (A_FB,max
+  /// - A_FB,min) / 2. The azimuth carries no information.
   double best_accuracy() const {
     return (1 + 0.5 * (highest_asymmetry_ - lowest_asymmetry_)) / energies_;
   }
 
-  /// The largest of three uniform numbers has the distribution function u^3, as (1 + c) / 2 has
-  /// under (1 + c)^2: exact, with no root to be taken.
+  /// The maximum of three uniform numbers has the distribution function u^3, exactly that of (1 +
+  /// c) / 2 under (1 + c)^2. No root needs to be solved for.
   template <class Run>
   WS_INLINE void make(Run& run) const {
     const auto first = run.blocks(Purpose::scene, 0), second = run.blocks(Purpose::scene, 1);

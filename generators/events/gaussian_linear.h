@@ -1,7 +1,6 @@
-// Generator `gaussian_linear`: four numbers from a standard normal law, seen through a linear map
-// and noise. The law of the numbers given what is seen is known in closed form, so a network that
-// regresses them can be held to it.
-// Made through the registry; host and device.
+// Generator `gaussian_linear`: four standard normal parameters, observed through a linear map and
+// noise. The posterior is known in closed form, so a regression network can be measured against it.
+// Created through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -16,14 +15,14 @@
 
 namespace wellspring {
 
-/// GaussianMap with a standard normal prior. What a network under squared error learns of theta_i
-/// and of theta_i^2 is, with mean m and covariance S of the posterior, m_i and m_i^2 + S_ii. The
-/// task is that of J.-M. Lueckmann et al., "Benchmarking simulation-based inference", AISTATS 2021,
-/// section T.1, with a map that mixes the parameters; as published it is a task of `sbi`.
+/// GaussianMap with a standard normal prior. With posterior mean m and covariance S, a network
+/// trained on squared error learns m_i for theta_i, and m_i^2 + S_ii for theta_i^2. The task
+/// follows J.-M. Lueckmann et al., "Benchmarking simulation-based inference", AISTATS 2021, section
+/// T.1, with a map that mixes the parameters; the published task is in `sbi`.
 struct GaussianLinear {
   static constexpr int kParameters = 4, kFeatures = kParameters;
   static constexpr int kLatents = 2 * kParameters;
-  /// math::box_muller reaches no further.
+  /// Above the largest number of math::box_muller.
   static constexpr float kLargest = 5.78f;
 
   struct Params {
@@ -34,14 +33,14 @@ struct GaussianLinear {
     static const auto rows =
         ParamTable<Params>("gaussian_linear")
             .real("mixing", &Params::mixing, {0, 1}, "",
-                  "share of each parameter that the next measurement sees; 0: one each")
+                  "share of each parameter in the next measurement; 0: no mixing")
             .real("noise", &Params::noise, {0.01, 10}, "",
-                  "standard deviation of the noise of each measurement");
+                  "standard deviation of the measurement noise");
     return rows;
   }
 
-  /// S_ii. A normal law's mean distance from its median is sqrt(2 S_ii / pi), and given x theta_i^2
-  /// has the variance 2 S_ii^2 + 4 m_i^2 S_ii, where m_i^2 is 1 - S_ii on average.
+  /// S_ii. The mean absolute error of a normal distribution is sqrt(2 S_ii / pi). Given x,
+  /// theta_i^2 has the variance 2 S_ii^2 + 4 m_i^2 S_ii, where m_i^2 is 1 - S_ii on average.
   static std::array<double, kParameters> posterior_variances(const Params& params) {
     return wellspring::posterior_variances<kParameters>(params.mixing, params.noise, 1);
   }
@@ -49,15 +48,17 @@ struct GaussianLinear {
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "gaussian_linear";
-    info.summary = "Four normal numbers seen as x = A theta + noise, A_ij = mixing^(i - j), j <= i";
+    info.summary =
+        "Four normal parameters, observed as x = A theta + noise, A_ij = mixing^(i - j), j <= i";
     info.reference = "Lueckmann et al., AISTATS 2021, T.1; posterior: Bishop 2006, eq. 2.116";
     info.classes = {"any"};
     for (int i = 0; i < kParameters; ++i)
       info.latents.push_back(rarely_reached(
           {"theta" + std::to_string(i), "standard normal", "", -kLargest, kLargest}));
     for (int i = 0; i < kParameters; ++i)
-      info.latents.push_back(rarely_reached(
-          {"theta" + std::to_string(i) + "_squared", "its square", "", 0, kLargest * kLargest}));
+      info.latents.push_back(
+          rarely_reached({"theta" + std::to_string(i) + "_squared", "square of the parameter", "",
+                          0, kLargest * kLargest}));
     double reach = params.noise;
     for (int i = 0; i < kParameters; ++i) {
       info.features.push_back({"x" + std::to_string(i), ""});

@@ -1,5 +1,5 @@
-// Normal parameters seen through a linear map and noise, with the law of what is left to know. What
-// the generators `gaussian_linear` and `sbi` share; host and device, posterior_variances host only.
+// Normal parameters observed through a linear map and noise, and their posterior variances. Used by
+// generators `gaussian_linear` and `sbi`; host and device, posterior_variances host only.
 #pragma once
 
 #include "kernels/batch/sample.h"
@@ -15,20 +15,19 @@
 namespace wellspring {
 
 /// theta ~ N(0, prior^2 I), x = A theta + noise N(0, I), with A_ij = mixing^(i - j) for j <= i and
-/// 0 beyond: every measurement sees one new parameter and a fading memory of those before.
+/// 0 otherwise: every measurement adds one parameter to a fading memory of the earlier ones.
 struct GaussianMap {
   float mixing, noise, prior;
 
   /// Draws N parameters and measurements, N even, from the blocks block(0), block(1), ... of the
-  /// sample's scene: theta(i, value) and x(i, value) receive them.
-  /// Normal numbers come in pairs from the words of the blocks, first all of the
-  /// parameters, then, from a block of their own on, those of the noise.
+  /// sample's scene; calls theta(i, value) and x(i, value). Normal numbers come in pairs from the
+  /// words of the blocks: first the parameters, then, starting with a new block, the noise.
   template <int N, class Block, class Theta, class X>
   WS_INLINE void draw(const Block& block, const Theta& theta, const X& x) const {
     static_assert(N % 2 == 0);
-    constexpr unsigned kBlocks = (N + 3) / 4;  // of four words, a number each
+    constexpr unsigned kBlocks = (N + 3) / 4;  // four words per block, one number per word
     Philox4 scene{}, errors{};
-    float seen = 0;  // without noise
+    float seen = 0;  // measurement without noise
     WS_UNROLL(5)
     for (int pair = 0; pair < N / 2; ++pair) {
       const int word = pair % 2 * 2;
@@ -50,16 +49,16 @@ struct GaussianMap {
   }
 };
 
-/// S_ii of the posterior, which is normal with
+/// S_ii of the normal posterior
 ///
 ///     covariance S = (I / prior^2 + A^T A / noise^2)^-1,   mean m(x) = S A^T x / noise^2
 ///
-/// (C. Bishop, Pattern Recognition and Machine Learning, 2006, equations 2.116 and 2.117): no
+/// (C. Bishop, Pattern Recognition and Machine Learning, 2006, equations 2.116 and 2.117). No
 /// predictor of theta_i has a smaller mean squared error.
 template <std::size_t N>
 std::array<double, N> posterior_variances(double mixing, double noise, double prior) {
-  // The matrix and, beside it, what becomes its inverse (Gauss and Jordan; the matrix is symmetric
-  // and no eigenvalue is below 1 / prior^2, so that no pivot is small).
+  // The matrix, augmented by the identity, which becomes its inverse (Gauss-Jordan; the matrix is
+  // symmetric with eigenvalues of at least 1 / prior^2, so no pivot is small).
   std::array<std::array<double, 2 * N>, N> rows{};
   for (std::size_t i = 0; i < N; ++i) {
     rows[i][i] = 1 / (prior * prior);

@@ -1,11 +1,10 @@
-// The GFLASH parameterisation of electromagnetic showers in homogeneous media and in sandwiches of
-// thin layers: profiles along and across the shower and the number of its energy spots. Used by
-// generator `calo_gflash` and its tests; host and device.
+// The GFLASH parameterisation of electromagnetic showers in homogeneous and thin-layered sampling
+// media: longitudinal and lateral profiles and the number of energy spots. Used by generator
+// `calo_gflash` and its tests; host and device.
 //
 // G. Grindhammer, S. Peters, "The parameterized simulation of electromagnetic showers in
 // homogeneous and sampling calorimeters", hep-ex/0001020: section 3 and appendix A (homogeneous),
-// section 4 and appendix B (sampling). Depths are in radiation lengths, energies in GeV, radii in
-// millimetres.
+// section 4 and appendix B (sampling). Depths in radiation lengths, energies in GeV, radii in mm.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -13,32 +12,31 @@
 
 namespace wellspring::gflash {
 
-/// A medium as the formulas see it.
+/// A medium's constants in the formulas.
 struct Medium {
-  float z = 0;                   ///< charge number; of a sandwich the mean by mass
+  float z = 0;                   ///< charge number; of a sandwich, the mean by mass
   float critical_energy = 0;     ///< GeV
   float radiation_length = 0;    ///< mm
   float moliere_radius = 0;      ///< mm
-  float interaction_length = 0;  ///< mm, of hadrons
+  float interaction_length = 0;  ///< mm, for hadrons
   bool sampling = false;         ///< a sandwich
   float inverse_frequency = 0;   ///< 1 / F_s = thickness of a period in radiation lengths
   float e_mip = 0;               ///< 1 - e^, e^ the response to electrons over that to muons
 };
 
-/// The law of T (depth of the maximum) and alpha, whose logarithms are normal.
+/// Distribution of T (depth of the maximum) and alpha: their logarithms are normal.
 struct Fluctuation {
   float log_t, sigma_t;
   float log_alpha, sigma_alpha;
   float correlation;
 };
 
-/// Standard deviations where their formulas, made for larger energies, give more or nothing.
+/// Upper limit of the standard deviations, whose formulas diverge at low energies.
 inline constexpr float kMostSigma = 0.5f;
-/// Least values of alpha and T of single showers: a profile that rises, and then falls.
+/// Lower limits of alpha and T of single showers: the profile must rise, then fall.
 inline constexpr float kLeastAlpha = 1.1f, kLeastT = 1;
 
-/// Means of ln T and ln alpha, before the logarithm: T and alpha of the average shower. `l`: the
-/// logarithm of energy over critical energy.
+/// T and alpha of the average shower. `l`: logarithm of energy over critical energy.
 WS_INLINE float mean_t(const Medium& medium, float l) {
   const float homogeneous = l - 0.812f;
   return medium.sampling ? homogeneous - 0.55f * medium.inverse_frequency - 0.69f * medium.e_mip
@@ -50,7 +48,7 @@ WS_INLINE float mean_alpha(const Medium& medium, float l) {
 }
 
 namespace detail {
-/// 1 / x, and at most kMostSigma.
+/// 1 / x, limited to kMostSigma.
 WS_INLINE float sigma_of(float x) {
   return x > 1 / kMostSigma ? 1 / x : kMostSigma;
 }
@@ -66,15 +64,13 @@ WS_INLINE Fluctuation fluctuation(const Medium& medium, float l) {
   return law;
 }
 
-/// The lateral profile at one depth: a core and a tail, each with the share r^2 / (r^2 + R^2) of
-/// its energy within r.
+/// Lateral profile at one depth: core and tail, each with the share r^2 / (r^2 + R^2) within r.
 struct Lateral {
   float core, tail;  ///< R of each, in Moliere radii
   float core_share;
 };
 
-/// `tau`: the depth in units of that of the shower's centre of gravity, see calo_gflash.h.
-/// `log_energy`: of the energy in GeV.
+/// `tau`: depth over that of the shower's centre of gravity. `log_energy`: ln(energy / GeV).
 WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
   const float z = medium.z;
   Lateral law;
@@ -91,20 +87,20 @@ WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
     law.tail += -0.14f * e - 0.495f * thick;
     law.core_share += e * (0.348f - 0.642f * medium.inverse_frequency * math::exp(-off * off));
   }
-  // Where the polynomials leave what they were fitted to: late tails, very thick layers.
+  // Limits outside the fitted range of the polynomials: late tails, very thick layers.
   law.core = math::max(law.core, 0.005f);
   law.tail = math::clamp(law.tail, 0.01f, 100.0f);
   law.core_share = math::clamp(law.core_share, 0, 1);
   return law;
 }
 
-/// Spots of a shower: their number in the mean, and how their profile differs from that of energy.
+/// Energy spots of a shower: mean number, and profile relative to the energy's.
 struct Spots {
   float count;
-  float t_ratio, alpha_ratio;  ///< T and alpha of the spots over those of the energy
+  float t_ratio, alpha_ratio;  ///< T and alpha: spots over energy
 };
 
-/// `resolution`: relative, of a sampling calorimeter at 1 GeV.
+/// `resolution`: relative resolution of a sampling calorimeter at 1 GeV.
 WS_INLINE Spots spots(const Medium& medium, float energy, float resolution) {
   const float z = medium.z;
   if (medium.sampling) {

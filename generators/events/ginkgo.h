@@ -1,19 +1,18 @@
 // Generator `ginkgo`: jets of the Ginkgo toy parton shower, W against QCD, as sets of constituents,
-// or as what can be seen of them: images, and numbers of their substructure (jet_views.h).
-// Both kinds shower by the same law but for the rate of their first branching, so the ratio of the
-// two densities of a shower is known exactly and comes along as truth. Host and device.
+// images or substructure observables (jet_views.h). Created through the registry; host and device.
 //
-// What the network may see is the set; the tree is lost. Truth:
+// The two kinds differ only in the rate of the first branching, so the exact likelihood ratio of a
+// shower is known. A sample shows the constituents without the tree. Latents:
 //
 //   log_w, log_qcd   log density of the shower (its tree, masses and directions) under either
-//                    kind, given the momentum of the jet; ginkgo_shower.h. Log of GeV^-4 to the
+//                    hypothesis, given the jet's momentum; ginkgo_shower.h. Log of GeV^-4 to the
 //                    power of the number of branchings
 //   log_ratio        their difference, exact: all but the first branching cancels
 //
-// `log_ratio` is the best there is for who sees the tree. Who sees the set alone can at best know
-// its mean over all trees above that set, p(set | W) / p(set | QCD), the sum over trees of one
-// density through that of the other: a smaller area under the curve. For the few constituents of
-// configs/ginkgo.yaml that sum is exact, too (tests/generators/events/ginkgo_reference.h).
+// `log_ratio` is the optimal classifier for an observer of the tree. An observer of the set alone
+// can at best know p(set | W) / p(set | QCD), both summed over all trees with that set, and reaches
+// a smaller area under the curve. For the few constituents of configs/ginkgo.yaml this sum is exact
+// too (tests/generators/events/ginkgo_reference.h).
 #pragma once
 
 #include "core/config/params.h"
@@ -68,26 +67,28 @@ struct Ginkgo {
     const auto [lowest, highest] = log_density_range(params);
     const double w = ginkgo::log_norm(params.w_root_rate);
     const double qcd = ginkgo::log_norm(params.qcd_root_rate);
-    const double tilt = 2 * (params.qcd_root_rate - params.w_root_rate);  // a + b below 2
+    const double tilt = 2 * (params.qcd_root_rate - params.w_root_rate);  // a + b < 2
     info.latents = {
         rarely_reached({"log_w",
-                        "log density of the shower, its tree known, if a W: GeV^-4 a branching", "",
+                        "log density of the shower, given its tree, under W; GeV^-4 per branching",
+                        "", lowest, highest}),
+        rarely_reached({"log_qcd", "log density of the shower, given its tree, under QCD", "",
                         lowest, highest}),
-        rarely_reached({"log_qcd", "likewise, if QCD", "", lowest, highest}),
         rarely_reached({"log_ratio", "log_w - log_qcd, exact", "",
                         static_cast<float>(2 * (w - qcd) + std::min(tilt, 0.0) - kSlack),
                         static_cast<float>(2 * (w - qcd) + std::max(tilt, 0.0) + kSlack)}),
-        {"first_fraction", "a of the first branching: t1 = a t, squares of masses", "", 0,
+        {"first_fraction", "a of the first branching: t1 = a t, with t the mass squared", "", 0,
          ginkgo::kLargestFraction},
         {"second_fraction", "b of the first branching: t2 = b (sqrt t - sqrt t1)^2", "", 0,
          ginkgo::kLargestFraction},
-        rarely_reached({"constituents", "of the shower, kept or not", "", 2, ginkgo::kMostFinals}),
-        {"momentum", "of the jet, along (1, 1, 1)", "GeV", static_cast<float>(params.momentum_low),
-         static_cast<float>(params.momentum_high)},
+        rarely_reached({"constituents", "constituents of the shower, including those not kept", "",
+                        2, ginkgo::kMostFinals}),
+        {"momentum", "momentum of the jet along (1, 1, 1)", "GeV",
+         static_cast<float>(params.momentum_low), static_cast<float>(params.momentum_high)},
     };
     const double momentum = params.frame == Frame::rest ? 0 : params.momentum_high;
     jets::describe_view(params, params.unit, std::hypot(mass, momentum), info);
-    info.draws = {.scene = ginkgo::kMostFinals};  // one, and one a branching
+    info.draws = {.scene = ginkgo::kMostFinals};  // one per jet, one per branching
     return info;
   }
 
@@ -114,7 +115,7 @@ struct Ginkgo {
 
   SampleLayout layout() const { return layout_; }
 
-  /// Constituents in order of falling energy.
+  /// Constituents in order of decreasing energy.
   template <class Run>
   WS_HD void make(Run& run) const {
     constexpr int N = Run::kEvents;
@@ -166,7 +167,7 @@ struct Ginkgo {
           row.set(place, 2, parts[i].y[k] * per_unit_);
           row.set(place, 3, parts[i].z[k] * per_unit_);
         });
-        // Parts that were left as they are count as one more each: they would have branched.
+        // An unfinished part would have branched, so it counts as one more.
         row.set_count(count[i].finals + count[i].unfinished);
         row.set_global(0, jet.energy() * per_unit_);
         for (int k = 1; k < kGlobals; ++k) row.set_global(k, jet.p.x * per_unit_);
@@ -185,36 +186,36 @@ struct Ginkgo {
   }
 
  private:
-  static constexpr const char* kRunner = "as the authors' program sets it";
+  static constexpr const char* kRunner = "value of the authors' program";
 
   static ParamTable<Params> own_rows() {
     return ParamTable<Params>("ginkgo")
         .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "mass of a W jet", kRunner)
         .real("qcd_mass", &Params::qcd_mass, {1, 1000}, "GeV",
-              "mass of a QCD jet; unequal to w_mass, the mass alone tells the kinds apart",
-              "published: 30; here as w_mass, as after a cut on the mass")
+              "mass of a QCD jet; if it differs from w_mass, the mass alone separates the classes",
+              "published: 30; here as w_mass, as after a mass cut")
         .real("w_root_rate", &Params::w_root_rate, {0.1, 100}, "",
-              "rate of the first branching of a W; the larger, the lighter its parts", kRunner)
+              "rate of the first branching of a W; a larger rate makes lighter parts", kRunner)
         .real("qcd_root_rate", &Params::qcd_root_rate, {0.1, 100}, "",
               "rate of the first branching of a QCD jet", kRunner)
         .real("rate", &Params::rate, {0.1, 100}, "", "rate of all further branchings", kRunner)
         .real("t_cut", &Params::t_cut, {1e-3, 1e5}, "GeV^2",
-              "a parton of at most this mass squared is a constituent", kRunner)
+              "partons with a mass squared up to this are constituents", kRunner)
         .real("momentum_low", &Params::momentum_low, {0, 1e4}, "GeV",
-              "smallest momentum of a jet, along (1, 1, 1)", kRunner)
+              "lowest momentum of a jet, along (1, 1, 1)", kRunner)
         .real("momentum_high", &Params::momentum_high, {0, 1e4}, "GeV",
-              "largest; uniform between the two", kRunner)
+              "highest momentum; uniform between the two", kRunner)
         .choice("frame", &Params::frame, {{"lab", Frame::lab}, {"rest", Frame::rest}},
-                "frame of the constituents: where the jet moves, or where it is at rest")
-        .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in x and globals")
+                "frame of the constituents: lab, or rest frame of the jet")
+        .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "unit of x and globals")
         .integer("items", &Params::items, {2, ginkgo::kMostFinals}, "",
-                 "most constituents kept of a set, those of most energy")
+                 "maximum number of constituents, the most energetic ones")
         .only_where(jets::shows_constituents<Params>, "output: constituents");
   }
 
   static constexpr std::int32_t kW = 0, kQcd = 1;  ///< labels
   static constexpr float kAxis = 0x1.279a74p-1f;   ///< 1 / sqrt 3
-  static constexpr double kSlack = 1e-3;           ///< for roundings of log densities
+  static constexpr double kSlack = 1e-3;           ///< for rounding of log densities
 
   /// A jet along (1, 1, 1).
   WS_INLINE static ginkgo::Parton in_lab(float t, float momentum) {
@@ -227,7 +228,7 @@ struct Ginkgo {
         z[ginkgo::kMostFinals];
     int count = 0;
 
-    /// With its mass squared in place of its energy, as which to_frame leaves it.
+    /// Stores the mass squared in e; to_frame replaces it by the energy.
     WS_INLINE void add(const ginkgo::Parton& part) {
       e[count] = part.t;
       x[count] = part.p.x;
@@ -238,8 +239,7 @@ struct Ginkgo {
     WS_INLINE ginkgo::Parton parton(int k) const { return {e[k], {x[k], y[k], z[k]}}; }
   };
 
-  /// Gives the parts of `jet`, made where it is at rest, their energies, and momenta in the lab if
-  /// asked for.
+  /// Boosts the parts of `jet` to the lab if frame_ is lab, and sets their energies.
   WS_INLINE void to_frame(const ginkgo::Parton& jet, float mass, Constituents& parts) const {
     const bool moves = frame_ == Frame::lab;
     in_lanes(parts.count, [&](int k) WS_INLINED {
@@ -251,8 +251,8 @@ struct Ginkgo {
     });
   }
 
-  /// An image or numbers, of all constituents in their order; places in the plane replace their
-  /// momenta.
+  /// Writes an image or observables of all constituents in order of decreasing energy; their
+  /// coordinates replace the momenta.
   template <int N, class Row, class Truth>
   WS_INLINE void show(Constituents& parts, Row& row, Truth& truth) const {
     static_assert(ginkgo::kMostFinals <= jets::kMostConstituents);
@@ -266,9 +266,9 @@ struct Ginkgo {
     });
     jets::Sum sum;
     for (int i = 0; i < all.count; ++i) sum.add(all.e[i], all.x[i], all.y[i], all.z[i]);
-    float more[2][ginkgo::kMostFinals];  // room for what is made of them
+    float more[2][ginkgo::kMostFinals];  // scratch for draw_image and measure
     jets::Cloud cloud{all.x, all.z, all.y, all.e, more[0], more[1], all.count};
-    const float phi = 0.25f * math::kPi;  // of (1, 1, 1)
+    const float phi = 0.25f * math::kPi;  // azimuth of (1, 1, 1)
     for (int i = 0; i < all.count; ++i) jets::place(cloud, i, all.x[i], all.y[i], all.z[i], phi);
     if (output_ == jets::Output::image) {
       truth.latents[7] = jets::draw_image(cloud, picture_, row);
@@ -277,7 +277,7 @@ struct Ginkgo {
     }
   }
 
-  /// Of a whole shower: the least and the most that its branchings can give.
+  /// Smallest and largest log density of a shower.
   static std::pair<float, float> log_density_range(const Params& params) {
     const double mass = std::max(params.w_mass, params.qcd_mass);
     double low = 0, high = 0;
@@ -296,8 +296,8 @@ struct Ginkgo {
   static void expect_axis(const Params& params) {
     if (params.output == jets::Output::constituents) return;
     if (params.frame == Frame::lab && params.momentum_low > 0) return;
-    fail(ErrorKind::config, {"ginkgo: images and features of jets at rest",
-                             "they lie in the plane of pseudorapidity and azimuth about the jet",
+    fail(ErrorKind::config, {"ginkgo: output=image and output=features need a moving jet",
+                             "they use pseudorapidity and azimuth about the jet's axis",
                              "give frame=lab and momentum_low > 0, or output=constituents"});
   }
 
@@ -306,8 +306,7 @@ struct Ginkgo {
     if (span > 1 && span <= ginkgo::kLargestSpan) return;
     fail(ErrorKind::config,
          {"ginkgo: " + std::string(name) + " squared is " + shortest(span) + " times t_cut",
-          span > 1 ? "there is room for jets up to 8192 times, some 45 constituents"
-                   : "such a jet would not branch at all",
+          span > 1 ? "the maximum is 8192, some 45 constituents" : "such a jet would not branch",
           "choose t_cut between " + std::string(name) + "^2 / 8192 and " + name + "^2"});
   }
 

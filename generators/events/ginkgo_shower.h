@@ -1,29 +1,30 @@
-// The shower of the Ginkgo toy model: a jet of mass m0 splits in two, and each part on, until every
-// part has a mass squared of at most t_cut. Everything a branching depends on is known, so that the
-// density of a shower is a product over its branchings.
-// For the generator `ginkgo` and its tests. Host and device.
+// The shower of the Ginkgo toy model: a jet of mass m0 splits in two, recursively, until every part
+// has a mass squared of at most t_cut. The density of a shower is a product over its branchings.
+// Used by generator `ginkgo` and its tests; host and device.
 //
-// A branching of a parton of mass squared t, with a rate r and c = kLargestFraction:
+// Branching of a parton of mass squared t, with rate r and c = kLargestFraction:
 //
-//     a, b   exponential of rate r, cut off at c
+//     a, b   exponential with rate r, truncated at c
 //     t1 = a t,  t2 = b (sqrt t - sqrt t1)^2                  so that sqrt t1 + sqrt t2 < sqrt t
 //     direction of part 1 uniform on the sphere, in the rest frame of the parton
 //
-// Which part was drawn first is not seen. Published (left and right exchanged at random) is
+// The drawing order of the two parts is not observable. The published density (left and right
+// exchanged at random) is
 //
 //     p(t_L, t_R, direction) = 1/(4 pi) 1/2 [g(t_L, t_R) + g(t_R, t_L)],
-//     g(u, v) = f(u; t) f(v; (sqrt t - sqrt u)^2),   f(u; s) = r exp(-r u / s) / (s (1 - exp(-r
-//     c)))
+//     g(u, v) = f(u; t) f(v; (sqrt t - sqrt u)^2),
+//     f(u; s) = r exp(-r u / s) / (s (1 - exp(-r c))),   0 for u >= c s
 //
-// where f is 0 from u = c s on. Densities are in GeV^-4 a branching. The masses of the final parts
-// are part of what is seen, so they enter with their density, like all others.
+// Densities are in GeV^-4 per branching. The masses of the final parts are observed, so their
+// density counts too.
 //
-// The whole is worked out in the rest frame of the jet, where numbers are small; energies follow
-// from mass and momentum, so every parton is on its mass shell to rounding.
+// Showers are computed in the rest frame of the jet, where numbers are small. Energies follow from
+// mass and momentum, so every parton is on its mass shell up to rounding.
 //
 // Source: K. Cranmer, S. Macaluso, D. Pappadopulo, "Toy generative model for jets" (2019), and the
 // likelihood in S. Macaluso et al., "Cluster trellis", arXiv:2002.11661. In the authors' program
-// the random exchange moves the masses without the momenta, so that a parton's mass there is its
+// the random exchange moves the masses without the momenta, so a parton there has its sibling's
+// mass; here both move together.
 // sibling's; here both go together.
 #pragma once
 
@@ -38,15 +39,15 @@
 
 namespace wellspring::ginkgo {
 
-/// Largest share of what is free that a part may take of it.
+/// Largest share of the available mass squared that a part may take.
 inline constexpr float kLargestFraction = 0.999f;
-/// Most parts of a shower: a jet that comes to so many is left as it is, and says so.
+/// Maximum number of parts. A jet that reaches it stops branching and is reported as unfinished.
 inline constexpr int kMostFinals = 128;
-/// Largest m0^2 / t_cut. At the published rates such a jet has 45 parts, 10 up or down.
+/// Largest m0^2 / t_cut. At the published rates such a jet has 45 +- 10 parts.
 inline constexpr double kLargestSpan = 8192;
-/// Partons that wait at a time. The lighter part of a branching goes first and has less than a
-/// quarter of the mass squared (its mass is below half), so those that wait number at most
-/// log4(m0^2 / t_cut) + 1, which is below 8.
+/// Maximum number of waiting partons. The lighter part of a branching is processed first and has
+/// less than a quarter of the mass squared (its mass is below half); at most log4(m0^2 / t_cut) + 1
+/// < 8 partons wait.
 inline constexpr int kMostWaiting = 9;
 
 struct Vector3 {
@@ -68,7 +69,7 @@ struct Parton {
   WS_INLINE float energy() const { return math::sqrt(dot(p, p) + t); }
 };
 
-/// `part`, seen where `frame`, of mass m, is at rest, from where `frame` is seen.
+/// Boosts `part` from the rest frame of `frame` (mass m) to the frame in which `frame` moves.
 WS_INLINE Parton boosted(const Parton& part, const Parton& frame, float m) {
   const float share = (part.energy() + dot(frame.p, part.p) / (frame.energy() + m)) / m;
   return {part.t, along(part.p, share, frame.p)};
@@ -77,7 +78,7 @@ WS_INLINE Parton boosted(const Parton& part, const Parton& frame, float m) {
 struct Branching {
   Parton parent;
   Parton first, second;  ///< in the order drawn
-  float a, b;            ///< the numbers drawn for their masses
+  float a, b;            ///< random numbers of their masses
 };
 
 /// A parton of each of N jets.
@@ -94,7 +95,7 @@ struct Partons {
   }
 };
 
-/// A branching of each of N jets that are not `done`.
+/// One branching in each of N jets that are not `done`.
 template <int N>
 struct Branchings {
   Partons<N> parent, first, second;
@@ -106,12 +107,12 @@ struct Branchings {
   }
 };
 
-/// Host only: log(r / (1 - exp(-r c))), the scale of a cut-off exponential of rate r.
+/// Host only: log(r / (1 - exp(-r c))), the log normalisation of the truncated exponential.
 inline double log_norm(double rate) {
   return std::log(rate / -std::expm1(-rate * static_cast<double>(kLargestFraction)));
 }
 
-/// The law of the fractions a and b, and what the density of a branching takes of it.
+/// Distribution of the fractions a and b, and their terms in a branching's density.
 class Rate {
  public:
   Rate() = default;
@@ -124,19 +125,19 @@ class Rate {
     return law;
   }
 
-  /// In [0, c]: the distribution function of the cut-off exponential, inverted.
+  /// In [0, c]: the inverse distribution function of the truncated exponential.
   WS_INLINE float fraction(std::uint32_t word) const {
     const float u = unit_float_open(word);
     const float survival = math::fma(u, exp_cut_, 1.0f - u);  // in [exp(-rate c), 1]
     return math::clamp(-math::log(survival) / rate_, 0.0f, kLargestFraction);
   }
 
-  /// Log of the density of a branching; see the head of the file. Log of GeV^-4.
+  /// Log density of a branching (GeV^-4); see the top of this file.
   WS_INLINE float log_density(const Branching& b) const {
     const float m = math::sqrt(b.parent.t);
     const float rest = m - math::sqrt(b.first.t);
     const float as_drawn = order(b.a + b.b, rest);
-    // The other order: part 2 from all of t, part 1 from what it leaves.
+    // The other order: part 2 is drawn from t, part 1 from the rest.
     const float other_rest = m - math::sqrt(b.second.t);
     const float other_b = b.first.t / (other_rest * other_rest);
     const float other = order(b.second.t / b.parent.t + other_b, other_rest);
@@ -157,8 +158,7 @@ class Rate {
   float rate_ = 1, exp_cut_ = 0, log_norm_ = 0;
 };
 
-/// A sum that keeps what its additions round away (D. Knuth, The Art of Computer Programming 2,
-/// 4.2.2, theorem B).
+/// A compensated sum (D. Knuth, The Art of Computer Programming 2, 4.2.2, theorem B).
 struct ExactSum {
   float sum = 0, lost = 0;
   WS_INLINE void add(float x) {
@@ -181,7 +181,7 @@ WS_INLINE Branching branch(const Parton& parent, const Rate& rate, const Philox4
   const float rest = m - m1;
   const float t2 = rest * rest * result.b, m2 = math::sqrt(t2);
 
-  // |q| = sqrt((m^2 - (m1 + m2)^2) (m^2 - (m1 - m2)^2)) / 2m, each factor without cancellation.
+  // |q| = sqrt((m^2 - (m1 + m2)^2) (m^2 - (m1 - m2)^2)) / 2m; the factors avoid cancellation.
   const float near = math::max(rest - m2, 0.0f) * (m + (m1 + m2));
   const float far = (m + (m1 - m2)) * (m - (m1 - m2));
   const float q = math::sqrt(near * far) / (2.0f * m);
@@ -195,17 +195,16 @@ WS_INLINE Branching branch(const Parton& parent, const Rate& rate, const Philox4
   return result;
 }
 
-/// What became of a jet.
+/// Size of a jet's shower.
 struct ShowerCount {
   int finals = 0;      ///< final partons
-  int unfinished = 0;  ///< of them, heavier than t_cut, because there were kMostFinals
+  int unfinished = 0;  ///< final partons heavier than t_cut, because kMostFinals was reached
 };
 
-/// Showers N jets of mass squared t0 > t_cut (GeV^2) at rest, side by side: each turn a branching
-/// of all that are not done. rng(i) and law[i], of its first branching, are those of jet i. Calls
-/// on_branching(Branchings, at_root) and on_final(i, Parton), for a jet in an order that its random
-/// numbers alone decide; branching k takes blocks(first_block + k). `t0 /
-/// t_cut` at most kLargestSpan.
+/// Showers N jets of mass squared t0 > t_cut (GeV^2) at rest, in lockstep: one branching of every
+/// unfinished jet per step. rng(i) and law[i], the law of the first branching, belong to jet i.
+/// Calls on_branching(Branchings, at_root) and on_final(i, Parton); the order within a jet depends
+/// only on its random numbers. Branching k uses blocks(first_block + k). t0 <= kLargestSpan t_cut.
 template <int N, class Blocks, class OnBranching, class OnFinal>
 WS_INLINE void shower(const Blocks& blocks, std::uint32_t first_block, const float (&t0)[N],
                       float t_cut, Rate (&law)[N], const Rate& rate,
@@ -223,7 +222,7 @@ WS_INLINE void shower(const Blocks& blocks, std::uint32_t first_block, const flo
     for (int i = 0; i < N; ++i) {
       if (now.done[i] != 0) continue;
       Parton parton = now.parent.of(i);
-      for (;;) {  // to the next that branches
+      for (;;) {  // find the next parton that branches
         const bool heavy = parton.t > t_cut;
         if (heavy && count[i].finals + waiting_count[i] + 1 < kMostFinals) break;
         on_final(i, parton);

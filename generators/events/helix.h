@@ -1,11 +1,11 @@
-// Helices along z: charged particles in a solenoid's field, from one surface to the next in closed
-// form. In double, of + - * / and sqrt alone, so that the bits are equal on host and device. Used
-// by generator `tracks`; host and device. Without branches, for particles side by side.
+// Helices along z: charged particles in a solenoidal field, propagated between surfaces in closed
+// form. Used by generator `tracks`; host and device. Double precision with + - * / and sqrt only,
+// so host and device give equal bits; branch-free, for SIMD.
 //
-// A particle at (x, y, z) moves across z along the unit vector u; with the arc length s across z it
-// turns by k s, to the left where k > 0, and z grows by cot per s. With h = tan(k s / 2) and
-// tau = 2 h / k the chord is tau cos(k s / 2) long and turned by k s / 2 against u, straight lines
-// (k = 0, tau = s) included.
+// A particle at (x, y, z) moves along the transverse unit vector u. After the transverse arc length
+// s it has turned by k s (to the left for k > 0), and z has grown by cot s. With h = tan(k s / 2)
+// and tau = 2 h / k, the chord has length tau cos(k s / 2) and makes the angle k s / 2 with u. This
+// includes straight lines (k = 0, tau = s).
 #pragma once
 
 #include "kernels/random/math.h"
@@ -13,26 +13,26 @@
 
 namespace wellspring::helix {
 
-/// GeV per T and mm: the radius of a circle is p_T / (kBend B).
+/// GeV / (T mm): the radius of curvature is p_T / (kBend B).
 inline constexpr double kBend = 0.299792458e-3;
 
 /// Lengths in mm.
 struct State {
   double x, y, z;
-  double ux, uy;  ///< direction across z, a unit vector
+  double ux, uy;  ///< transverse direction, a unit vector
   double cot;     ///< dz / ds
   double k;       ///< d angle / ds: -charge kBend B / p_T
 };
 
-/// A way ahead of a state.
+/// Path from a state to a surface.
 struct Chord {
-  bool reached;         ///< the rest is of no meaning otherwise
-  double arc;           ///< length across z; more than 0
-  double length;        ///< of the chord across z
-  double cosine, sine;  ///< of half of the angle that is turned
+  bool reached;         ///< if false, the other members are undefined
+  double arc;           ///< transverse length, > 0
+  double length;        ///< transverse length of the chord
+  double cosine, sine;  ///< cosine and sine of half the turning angle
 };
 
-/// arctan(h) / h to 2^-52: halved three times, then a series.
+/// arctan(h) / h to 2^-52: three halvings, then a series.
 WS_INLINE double arctan_ratio(double h) {
   double ratio = 1;
   WS_UNROLL(3)
@@ -48,29 +48,28 @@ WS_INLINE double arctan_ratio(double h) {
   return ratio * (1 - sum);
 }
 
-/// To the first crossing of the cylinder of radius `r` about the z axis, of states inside it; by
-/// less than half a turn.
+/// From inside the cylinder of radius `r` about z to its first crossing, within half a turn.
 WS_INLINE Chord to_cylinder(const State& at, double r) {
   const double along = at.x * at.ux + at.y * at.uy;
   const double across = at.y * at.ux - at.x * at.uy;
   const double gap = r * r - (at.x * at.x + at.y * at.y);
-  // A tau^2 + 2 along tau = gap; the root that has no difference in it.
+  // A tau^2 + 2 along tau = gap; this form of the root has no cancellation.
   const double a = 1 + at.k * across - 0.25 * at.k * at.k * gap;
   const double square = along * along + a * gap;
-  const double divisor = along + math::sqrt(square);  // NaN where the circle stays inside
+  const double divisor = along + math::sqrt(square);  // NaN if the circle stays inside
   const double tau = gap / divisor, h = 0.5 * at.k * tau;
   const double cosine = 1 / math::sqrt(1 + h * h);
   const bool reached = (divisor > 0) & (gap > 0);
   return {reached, tau * arctan_ratio(h), tau * cosine, cosine, h * cosine};
 }
 
-/// To the plane at `z`; by less than half a turn.
+/// To the plane at `z`, within half a turn.
 WS_INLINE Chord to_plane(const State& at, double z) {
   constexpr double kPi = 0x1.921fb54442d18p+1;
   const double height = z - at.z;
   const double arc = height / at.cot, half = 0.5 * at.k * arc;
   const bool reached = (height * at.cot > 0) & (2 * half < kPi) & (2 * half > -kPi);
-  // sin(b) / b and cos(b) of b = half / 4, at most pi / 8, by their series; then doubled twice.
+  // sin(b) / b and cos(b) of b = half / 4 <= pi / 8 by series, then doubled twice.
   double b = 0.25 * half, sinc = 0, cosine = 0;
   const double square = b * b;
   WS_UNROLL(8)
@@ -100,13 +99,13 @@ WS_INLINE State moved(const State& at, const Chord& way) {
   return to;
 }
 
-/// sin of the angle to the z axis.
+/// Sine of the polar angle.
 WS_INLINE double sine_to_axis(const State& at) {
   return 1 / math::sqrt(1 + at.cot * at.cot);
 }
 
-/// Turns the direction by the angles arctan(a), arctan(b) in two planes: across z, to the left, and
-/// away from the z axis. The momentum stays: `bend` is -charge kBend B / p.
+/// Rotates the direction by arctan(a) to the left in the transverse plane and by arctan(b) away
+/// from the z axis. The momentum is unchanged: `bend` is -charge kBend B / p.
 WS_INLINE State scattered(const State& at, double bend, double a, double b) {
   const double s = sine_to_axis(at), c = at.cot * s;
   const double forward = s + b * c;
@@ -119,9 +118,9 @@ WS_INLINE State scattered(const State& at, double bend, double a, double b) {
   return to;
 }
 
-/// Highland's width of either projected angle of multiple scattering, radians, in the form of the
-/// Particle Data Group (Phys. Rev. D 110 (2024) 030001, eq. 34.16): 13.6 MeV / (beta c p)
-/// sqrt(x / X0) (1 + 0.038 ln(x / (X0 beta^2))). `p` in GeV, `thickness` x / X0, unit charge.
+/// Highland's width of the projected multiple-scattering angle, radians, in the form of the
+/// Particle Data Group (Phys. Rev. D 110 (2024) 030001, eq. 34.16): 13.6 MeV / (beta c p) sqrt(x /
+/// X0) (1 + 0.038 ln(x / (X0 beta^2))). `p` in GeV, `thickness` x / X0, unit charge.
 WS_INLINE float highland(float p, float beta, float thickness) {
   const float logarithm = math::log(thickness / (beta * beta));
   const float factor = math::max(math::fma(0.038f, logarithm, 1.0f), 0.0f);

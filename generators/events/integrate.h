@@ -1,10 +1,10 @@
-// Integrators of a fixed step for small systems of ordinary differential equations, whose states
-// lie in registers, one trajectory a thread on a device, one a SIMD lane on a host: the classical
-// fourth-order method of Runge and Kutta, and leapfrog for what moves under a force that depends on
-// places alone. Used by the generators `sbi` and `ode`; the real type T is float there and double
-// in tests. Host and device.
+// Fixed-step integrators for small systems of ordinary differential equations: classical
+// fourth-order Runge-Kutta, and leapfrog for forces that depend on positions only. The state stays
+// in registers; one trajectory per device thread or per host SIMD lane. Used by generators `sbi`
+// and `ode` with T = float, by tests with T = double; host and device.
 //
 // Sources: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
+// II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.
 // II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.
 #pragma once
 
@@ -14,14 +14,13 @@
 
 namespace wellspring {
 
-/// A point of phase space, or its rate of change.
+/// A point in phase space, or its rate of change.
 template <class T, int N>
 struct OdeState {
   T v[N];
 };
 
-/// K numbers of each of N trajectories that are followed side by side: number k of trajectory i is
-/// v[k][i].
+/// K numbers for each of N trajectories in lockstep: v[k][i] is number k of trajectory i.
 template <int K, int N>
 struct LaneStates {
   static constexpr int used = K;
@@ -39,8 +38,8 @@ struct LaneStates {
   }
 };
 
-/// The same of a dimension that is known at run time, K at most. On devices it lies in local
-/// memory, as nothing of it is unrolled.
+/// LaneStates with a run-time number of components, at most K. On devices it is in local memory
+/// because its loops are not unrolled.
 template <class T, int K, int N>
 struct SomeStates {
   alignas(N * sizeof(T)) T v[K][N];
@@ -63,7 +62,7 @@ WS_INLINE double square_root(double x) {
   return __builtin_sqrt(x);
 }
 
-/// u + h rate, rounded once a component where T is float.
+/// u + h rate; with float, rounded once per component.
 template <class T, int N>
 WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N>& rate) {
   OdeState<T, N> result{};
@@ -72,7 +71,7 @@ WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N
   return result;
 }
 
-/// u += h rate, likewise.
+/// u += h rate; with float, rounded once per component.
 template <class T, int N>
 WS_INLINE void move(OdeState<T, N>& u, T h, const OdeState<T, N>& rate) {
   u = moved(u, h, rate);
@@ -103,9 +102,8 @@ WS_INLINE void rk4_step(const Rates& rates, T h, OdeState<T, N>& u) {
   }
 }
 
-/// One step of kick, drift, kick for d2q/dt2 = accelerations(q), velocities v; local error of order
-/// h^3, symplectic and reversible. `a` holds the accelerations at q before and after, so that each
-/// step asks for them once.
+/// One kick-drift-kick step of d2q/dt2 = accelerations(q), velocities v; local error of order h^3,
+/// symplectic and reversible. `a`: accelerations at q before and after the step.
 template <class T, class State, class Accelerations>
 WS_INLINE void leapfrog_step(const Accelerations& accelerations, T h, State& q, State& v,
                              State& a) {

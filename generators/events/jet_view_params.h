@@ -1,5 +1,5 @@
-// The parameters by which a generator of jets chooses what it shows, and what is known of that.
-// For ginkgo and lund_shower; host only.
+// Shared parameters of the jet generators: what a sample shows (constituents, image or features).
+// Used by ginkgo and lund_shower; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -12,7 +12,7 @@
 
 namespace wellspring::jets {
 
-/// Where what belongs to sets has an effect; goes with "output: constituents".
+/// For rows that only apply to sets; use with "output: constituents".
 template <class Params>
 bool shows_constituents(const Params& params) {
   return params.output == Output::constituents;
@@ -27,22 +27,22 @@ ParamTable<Params>& add_view_rows(ParamTable<Params>& table) {
               {{"constituents", Output::constituents},
                {"image", Output::image},
                {"features", Output::features}},
-              "what a sample is: a set of constituents, a picture of them in the plane of eta and "
-              "phi, or 16 numbers of the jet's substructure")
+              "a sample is a set of constituents, an image of the jet in the plane of eta and phi, "
+              "or 16 observables of its substructure")
       .integer("pixels", static_cast<int Params::*>(&Params::pixels), {5, 65}, "pixels",
-               "side of an image", "25 and 33 are in use")
+               "side of an image", "25 and 33 are common")
       .only_where(kImage, "output: image")
       .real("pixel", static_cast<double Params::*>(&Params::pixel), {1e-3, 1}, "",
             "side of a pixel in eta and phi")
       .only_where(kImage, "output: image")
       .choice("norm", static_cast<Norm Params::*>(&Params::norm),
               {{"sum", Norm::sum}, {"square", Norm::square}, {"none", Norm::none}},
-              "of an image. sum: a pixel is a share of the jet's transverse momentum; square: "
-              "squares of pixels add up to 1; none: transverse momentum")
+              "normalisation of an image. sum: pixels are shares of the jet's transverse momentum; "
+              "square: squares of pixels add up to 1; none: pixels are transverse momenta")
       .only_where(kImage, "output: image");
 }
 
-/// Layout of a sample; items, features and globals are those of a set.
+/// Layout of a sample; items, features and globals apply to sets.
 inline SampleLayout view_layout(const ViewParams& view, int items, int features, int globals) {
   if (view.output == Output::image) return SampleLayout::image(view.pixels, view.pixels, 1);
   if (view.output == Output::features) return SampleLayout::event(kNumbers);
@@ -51,13 +51,13 @@ inline SampleLayout view_layout(const ViewParams& view, int items, int features,
   return layout;
 }
 
-/// `unit`: what 1 means, in GeV.
+/// `unit`: GeV per unit of x.
 inline Picture picture_of(const ViewParams& view, double unit) {
   return {view.pixels, static_cast<float>(view.pixel), view.norm, static_cast<float>(1 / unit)};
 }
 
-/// What a sample's values are, and between what they lie: of a set the four-momenta of constituents
-/// and jet. `unit`: what 1 means, in GeV; `energy`: the largest of a jet, in GeV.
+/// Describes a sample's values and their range; values of a set are the four-momenta of its
+/// constituents and of the jet. `unit`: GeV per unit of x; `energy`: a jet's largest, in GeV.
 inline void describe_view(const ViewParams& view, double unit, double energy, SampleInfo& info) {
   const std::string gev = unit == 1 ? "GeV" : shortest(unit) + " GeV";
   info.high = static_cast<float>(energy / unit);
@@ -68,18 +68,18 @@ inline void describe_view(const ViewParams& view, double unit, double energy, Sa
     return;
   }
   info.low = 0;
-  const double largest = 1.001 * double{info.high};  // with the roundings of a sum
+  const double largest = 1.001 * double{info.high};  // with the rounding of a sum
   if (view.output == Output::image) {
     info.high = view.norm == Norm::none ? static_cast<float>(largest) : 1;
     info.latents.push_back(
-        {"outside", "share of the transverse momentum beyond the image", "", 0, 1});
+        {"outside", "share of the transverse momentum outside the image", "", 0, 1});
     return;
   }
   info.features = {{"multiplicity", ""}, {"pt", gev},    {"mass", gev}, {"width", ""},
                    {"lha", ""},          {"thrust", ""}, {"pt_d", ""},  {"tau1", ""},
                    {"tau2", ""},         {"tau3", ""},   {"tau21", ""}, {"tau32", ""},
                    {"e2", ""},           {"e3", ""},     {"c2", ""},    {"d2", ""}};
-  // Distances reach some 20 where a constituent lies along the beam.
+  // Distances reach about 20 if a constituent is parallel to the beam.
   info.high = static_cast<float>(std::max({largest, double{kMostQuotient}, 1000.0}));
 }
 

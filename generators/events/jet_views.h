@@ -1,27 +1,27 @@
-// What can be shown of a jet beside its constituents: an image, or the usual numbers of its
-// substructure. For the generators of jets (ginkgo, lund_shower) and their tests. Host and device.
+// Images and substructure observables of jets. Used by the jet generators (ginkgo, lund_shower) and
+// their tests; host and device.
 //
-// A cloud is the constituents in the plane of pseudorapidity and azimuth: transverse momentum pt,
-// eta, and phi from the jet's own, in (-pi, pi]. Distances are those of this plane,
-// dR^2 = deta^2 + dphi^2, without a wrap: jets are narrower than half a turn. z = pt / sum pt.
+// A cloud is a jet's constituents in the plane of pseudorapidity and azimuth: transverse momentum
+// pt, eta, and phi relative to the jet in (-pi, pi]. Distances are dR^2 = deta^2 + dphi^2 in this
+// plane, without periodicity: jets are narrower than half a turn. z = pt / sum pt.
 //
-// Subjets are those of exclusive kt clustering without a beam: the pair of least
-// min(pt_i^2, pt_j^2) dR_ij^2 is joined, transverse momenta add up and places are their means,
-// weighted by pt, until so many are left as are asked for.
+// Subjets come from exclusive kt clustering without a beam: the pair with the smallest min(pt_i^2,
+// pt_j^2) dR_ij^2 is merged (transverse momenta add up, positions are pt-weighted means) until the
+// requested number is left.
 //   S. Catani, Y. Dokshitzer, M. Seymour, B. Webber, Nucl. Phys. B406 (1993) 187
 //
-// Image, a convention at every step (others are in use): J. Cogan, M. Kagan, E. Strauss,
-// A. Schwarztman, JHEP 02 (2015) 118; L. de Oliveira et al., JHEP 07 (2016) 069
-//   1. centre   the mean of all constituents, weighted by pt, is the middle of the picture
-//   2. turn     the lighter one of two subjets points down; coordinates are turned, not pixels
-//   3. flip     sum pt x^3 across this axis is not negative (sum pt x is 0, and who lies on the
-//   axis
-//               does so to rounding, so that it shall have no say)
+// Image; every step is one of several conventions: J. Cogan, M. Kagan, E. Strauss, A. Schwarztman,
+// JHEP 02 (2015) 118; L. de Oliveira et al., JHEP 07 (2016) 069
+//   1. centre   on the pt-weighted mean of all constituents
+//   2. rotate   coordinates, not pixels, until the lighter of two subjets points down
+//   3. flip     so that sum pt x^3 across this axis is not negative (sum pt x is 0; the cube gives
+//               constituents on the axis, where x is a rounding error, no influence)
 //   4. pixels   sums of pt, in units of 2^-24 of the jet's, rounded down; the centre is the middle
-//               of pixel (n / 2, n / 2); what lies outside is lost
-//   5. norm     sum: of 1 with what is outside; square: squares of pixels add up to 1; none: pt
+//               of pixel (n / 2, n / 2); constituents outside are lost
+//   5. norm     sum: shares of the total, including what is outside; square: squares of pixels add
+//               up to 1; none: pt
 //
-// Numbers, with the centre as the axis and R0 = 1:
+// Observables, with the centre as the axis and R0 = 1:
 //   angularities  width, lha, thrust = sum z dR^b for b = 1, 1/2, 2; pt_d = sqrt(sum z^2)
 //                 A. Larkoski, J. Thaler, W. Waalewijn, JHEP 11 (2014) 129
 //   tau_N         sum z min_k dR(i, subjet k) for N subjets
@@ -42,7 +42,7 @@ namespace wellspring::jets {
 enum class Output : std::uint8_t { constituents, image, features };
 enum class Norm : std::uint8_t { sum, square, none };
 
-/// Members that the parameters of each generator of jets begin with.
+/// First members of the Params of each jet generator.
 struct ViewParams {
   Output output = Output::constituents;
   int pixels = 33;
@@ -50,11 +50,11 @@ struct ViewParams {
   Norm norm = Norm::sum;
 };
 
-/// Most constituents of a cloud.
+/// Maximum number of constituents in a cloud.
 inline constexpr int kMostConstituents = 128;
-/// Units of transverse momentum in a jet. Exact as f32.
+/// Integer units of transverse momentum per jet. Exact in f32.
 inline constexpr float kUnits = 0x1p+24f;
-/// Quotients of numbers end here: they may divide by almost nothing.
+/// Upper limit of quotients, whose divisor may be almost zero.
 inline constexpr float kMostQuotient = 128;
 
 enum Number : std::uint8_t {
@@ -77,7 +77,7 @@ enum Number : std::uint8_t {
   kNumbers,
 };
 
-/// Where a cloud lies; `sub_*` are as many places for subjets.
+/// Coordinates of a cloud; `sub_*` have the same length and hold subjets.
 struct Cloud {
   float *pt, *eta, *phi;
   float *sub_pt, *sub_eta, *sub_phi;
@@ -85,8 +85,8 @@ struct Cloud {
   int subjets = 0;
 };
 
-/// take(k, place) for k in [0, count): `place` is that of key[k] in falling order, the earlier
-/// first of equal ones. N at a time; key has room for a multiple of N numbers.
+/// Calls take(k, place) for k in [0, count): `place` is the rank of key[k] in decreasing order;
+/// equal keys keep their order. N at a time: key must have room for a multiple of N numbers.
 template <int N, class Take>
 WS_INLINE void in_falling_order(const float* key, int count, const Take& take) {
   for (int first = 0; first < count; first += N) {
@@ -117,28 +117,28 @@ struct Sum {
   }
 };
 
-/// Of (pt, z): the sign of z, log((|p| + |z|) / pt). pt > 0.
+/// eta of (pt, z): the sign of z, log((|p| + |z|) / pt). pt > 0.
 WS_INLINE float eta_of(float pt, float z) {
   const float p = math::sqrt(math::fma(pt, pt, z * z));
   const float eta = math::log((p + math::abs(z)) / pt);
   return z < 0 ? -eta : eta;
 }
-/// An angle in [-2 pi, 2 pi] as one in [-pi, pi].
+/// Wraps an angle in [-2 pi, 2 pi] to [-pi, pi].
 WS_INLINE float wrapped(float phi) {
   return phi > math::kPi ? phi - math::kTau : (phi < -math::kPi ? phi + math::kTau : phi);
 }
 
-/// Where something lies in the plane.
+/// Coordinates in the plane.
 struct Place {
   float pt, eta, phi;
 };
-/// From a momentum; one along the beam has no weight and no place.
+/// From a momentum; one parallel to the beam has pt = 0, eta = 0 and phi = 0.
 WS_INLINE Place place_of(float x, float y, float z, float jet_phi) {
   const float pt = math::sqrt(math::fma(x, x, y * y));
   const bool seen = pt > 0;
   return {pt, seen ? eta_of(pt, z) : 0.0f, seen ? wrapped(math::atan2(y, x) - jet_phi) : 0.0f};
 }
-/// Constituent i from a momentum.
+/// Sets constituent i from a momentum.
 WS_INLINE void place(const Cloud& cloud, int i, float x, float y, float z, float jet_phi) {
   const Place place = place_of(x, y, z, jet_phi);
   cloud.pt[i] = place.pt;
@@ -152,7 +152,7 @@ WS_INLINE float total_pt(const Cloud& cloud) {
   return sum;
 }
 
-/// Moves the mean of all to (0, 0).
+/// Shifts the pt-weighted mean to (0, 0).
 WS_INLINE void centre(Cloud& cloud, float total) {
   float eta = 0, phi = 0;
   for (int i = 0; i < cloud.count; ++i) {
@@ -167,7 +167,7 @@ WS_INLINE void centre(Cloud& cloud, float total) {
   }
 }
 
-/// Begins clustering: each constituent is a subjet.
+/// Starts clustering: each constituent is a subjet.
 WS_INLINE void separate(Cloud& cloud) {
   cloud.subjets = cloud.count;
   for (int i = 0; i < cloud.count; ++i) {
@@ -181,8 +181,8 @@ WS_INLINE float distance_squared(float deta, float dphi) {
   return math::fma(deta, deta, dphi * dphi);
 }
 
-/// Joins subjets until `left` are left, or as many as there are. Of equal pairs the first is
-/// joined; the last subjet takes the place that becomes free.
+/// Merges subjets until at most `left` remain, the first of equal pairs; the last subjet fills the
+/// gap.
 WS_HD inline void cluster(Cloud& cloud, int left) {
   while (cloud.subjets > left) {
     float least = math::kInfinity;
@@ -212,17 +212,17 @@ WS_HD inline void cluster(Cloud& cloud, int left) {
   }
 }
 
-/// How an image is drawn. `pixel`: side in eta and phi.
+/// Settings of an image. `pixel`: side in eta and phi.
 struct Picture {
   int pixels = 33;
   float pixel = 0.1f;
   Norm norm = Norm::sum;
-  float per_unit = 1;  ///< of pt, with Norm::none
+  float per_unit = 1;  ///< units of x per GeV of pt, with Norm::none
 };
 
 namespace detail {
 
-/// Turns the cloud so that the lighter one of two subjets points down, then flips it.
+/// Rotates the cloud so that the lighter of two subjets points down.
 WS_INLINE void turn(Cloud& cloud) {
   separate(cloud);
   cluster(cloud, 2);
@@ -241,8 +241,8 @@ WS_INLINE void turn(Cloud& cloud) {
 
 }  // namespace detail
 
-/// Draws the cloud into the row's values, row by row from the top, eta to the right. Returns the
-/// share of the transverse momentum that lies outside.
+/// Draws the cloud into the row's values, line by line from the top, eta to the right. Returns the
+/// share of the transverse momentum outside the image.
 template <class Row>
 WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   const int pixels = picture.pixels;
@@ -251,7 +251,7 @@ WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   if (!(total > 0)) return 0;
   centre(cloud, total);
   detail::turn(cloud);
-  // From here on sub_pt has units, and sub_eta the pixel: whole numbers that f32 holds.
+  // From here on sub_pt holds units and sub_eta the pixel index: integers exact in f32.
   float skew = 0;
   for (int i = 0; i < cloud.count; ++i) {
     cloud.sub_pt[i] = math::floor(cloud.pt[i] / total * kUnits);
@@ -269,7 +269,7 @@ WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
     all += static_cast<std::uint32_t>(cloud.sub_pt[i]);
     inside += seen ? static_cast<std::uint32_t>(cloud.sub_pt[i]) : 0;
   }
-  // The first constituent of a pixel gathers all that lie in it.
+  // The first constituent of a pixel collects the units of all constituents in it.
   float squares = 0;
   for (int i = 0; i < cloud.count; ++i) {
     std::uint32_t units = static_cast<std::uint32_t>(cloud.sub_pt[i]);
@@ -288,19 +288,19 @@ WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   if (picture.norm == Norm::none) scale = total * picture.per_unit;
   const float most = picture.norm == Norm::none ? scale : 1.0f;
   for (int i = cloud.count; i-- > 0;) {
-    // Backwards: what a pixel gathered lies in its first constituent, and the others have none.
+    // Backwards, because only a pixel's first constituent holds its sum; the others hold 0.
     if (cloud.sub_eta[i] < 0) continue;
     row.set(static_cast<int>(cloud.sub_eta[i]), math::min(cloud.sub_pt[i] / kUnits * scale, most));
   }
   return static_cast<float>(all - inside) / kUnits;
 }
 
-/// a / b, at most kMostQuotient; 0 where b is.
+/// a / b, at most kMostQuotient; 0 if b is 0.
 WS_INLINE float quotient(float a, float b) {
   return b > 0 ? math::min(a / b, kMostQuotient) : 0.0f;
 }
 
-/// Mean distance to the nearest of the subjets that there are, weighted by pt.
+/// pt-weighted mean distance to the nearest subjet.
 WS_HD inline float tau(const Cloud& cloud, float total) {
   float sum = 0;
   for (int i = 0; i < cloud.count; ++i) {
@@ -314,7 +314,7 @@ WS_HD inline float tau(const Cloud& cloud, float total) {
   return sum / total;
 }
 
-/// Energy correlation functions; places in `z` for the shares of pt.
+/// Energy correlation functions; `z` is scratch for the shares of pt.
 WS_HD inline void correlate(const Cloud& cloud, float total, float* z, float& e2, float& e3) {
   e2 = e3 = 0;
   for (int i = 0; i < cloud.count; ++i) z[i] = cloud.pt[i] / total;
@@ -334,7 +334,7 @@ WS_HD inline void correlate(const Cloud& cloud, float total, float* z, float& e2
   }
 }
 
-/// Number `f` of the jet by set(f, value). `sum`: of the momenta, in GeV; the cloud is used up.
+/// Calls set(f, value) for every observable f. `sum`: momentum sum, GeV. Overwrites the cloud.
 template <class Set>
 WS_HD void measure(Cloud& cloud, const Sum& sum, float per_unit, const Set& set) {
   const float total = total_pt(cloud);

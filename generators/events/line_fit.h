@@ -1,8 +1,6 @@
-// The line fit of a neutrino telescope: a point that moves straight through places and times of
-// pulses, x = a + v t by least squares, with their means and spreads. Used by generator
-// `nu_telescope`; host and device.
-//
-// Sums are of whole steps: they are exact, so that their order does not matter.
+// The line fit of a neutrino telescope: positions and times of pulses fitted by x = a + v t (least
+// squares), with means and spreads. Used by generator `nu_telescope`; host and device. Sums are
+// integers, hence exact and independent of order.
 #pragma once
 
 #include "generators/events/telescope.h"
@@ -13,7 +11,7 @@
 
 namespace wellspring {
 
-/// m, ns and, for the velocity, c; 3 is time.
+/// Units: m, ns, velocity in c; index 3 is time.
 struct LineFit {
   float pulses, charge;
   float mean[4], spread[4], velocity[3];
@@ -21,11 +19,11 @@ struct LineFit {
 
 struct PulseSums {
   static constexpr float kPlaceSteps = 32, kTimeSteps = 4, kChargeSteps = 1024;
-  static constexpr float kLatest = 131072;  ///< ns; 2^24 squares of it in steps fit into 63 bits
-  static constexpr float kFastest = 2;      ///< velocities are kept within, c
+  static constexpr float kLatest = 131072;  ///< ns; 2^24 squares of it, in steps, fit into 63 bits
+  static constexpr float kFastest = 2;      ///< limit of each velocity component, c
 
   std::int64_t charge, pulses;
-  std::int64_t sum[4], square[4], product[3];  ///< of x, y, z, t; products with t
+  std::int64_t sum[4], square[4], product[3];  ///< x, y, z, t; product: x, y, z times t
 
   WS_INLINE void add(float pulse_charge) { charge += whole(pulse_charge * kChargeSteps); }
   WS_INLINE void add(const telescope::Vector& place, float time) {
@@ -41,7 +39,7 @@ struct PulseSums {
     }
   }
 
-  /// Adds the sums of this member to those that all share.
+  /// Adds this member's sums to the team's.
   template <class Team>
   WS_INLINE void share(Team& team, PulseSums& all) const {
     team.atomic_add(&all.charge, charge);
@@ -55,7 +53,7 @@ struct PulseSums {
     }
   }
 
-  /// All 0 of no pulses. In f64 from exact sums.
+  /// Computed in f64 from exact sums; all 0 without pulses.
   WS_INLINE LineFit fit() const {
     LineFit fit;
     fit.pulses = static_cast<float>(pulses);
@@ -72,7 +70,7 @@ struct PulseSums {
       fit.spread[i] = math::sqrt(math::max(static_cast<float>(variance / (step * step)), 0));
       if (i == 3) continue;
       const double shared = static_cast<double>(product[i]) / n - mean * time;
-      // Times that differ by less than a step tell no velocity.
+      // Times that differ by less than a step determine no velocity.
       const double slope = spread > 1 ? shared / spread : 0;
       constexpr double kInC = double{kTimeSteps} / double{kPlaceSteps} / telescope::kLightSpeed;
       fit.velocity[i] = math::clamp(static_cast<float>(slope * kInC), -kFastest, kFastest);

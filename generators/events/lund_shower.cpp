@@ -31,7 +31,7 @@ double heaviest(const LundShower::Params& params) {
   return std::max(has(params, "W") ? params.w_mass : 0, has(params, "top") ? params.top_mass : 0);
 }
 
-/// Of the Lund plane.
+/// Emission density in the Lund plane.
 double density(double alpha_s, double colour_factor) {
   return 2 * alpha_s * colour_factor / std::numbers::pi;
 }
@@ -46,27 +46,26 @@ void expect_scales(const LundShower::Params& params) {
   LundShower::table().expect_ordered(params, {"pt"});
   if (params.pt_low * params.radius <= params.kt_cut) {
     fail(ErrorKind::config,
-         {fmt::format("lund_shower: pt_low times radius is {} GeV, kt_cut {} GeV",
+         {fmt::format("lund_shower: pt_low * radius = {} GeV does not exceed kt_cut = {} GeV",
                       shortest(params.pt_low * params.radius), shortest(params.kt_cut)),
-          "there is no room in the Lund plane to radiate",
-          "raise pt_low, or lower kt_cut; without any radiation choose alpha_s=0"});
+          "the Lund plane is empty",
+          "raise pt_low or lower kt_cut; to switch radiation off, set alpha_s=0"});
   }
   if (has(params, "top") && params.w_mass >= params.top_mass) {
     fail(ErrorKind::config,
          {fmt::format("lund_shower: w_mass {} GeV, top_mass {} GeV", shortest(params.w_mass),
                       shortest(params.top_mass)),
-          "a top decays into a W and a massless b", "give the top the larger mass"});
+          "a top decays into a W and a massless b", "make top_mass the larger one"});
   }
 }
 
-/// A number of emissions at some transverse momentum: its chance for a quark and for a gluon. Their
-/// quotient is exp(score).
+/// Probabilities of a number of emissions from a quark and a gluon; their ratio is exp(score).
 struct Atom {
   double score, quark, gluon;
 };
 
-/// All of them; jets of a range of momenta stand at the middles of equal parts. The chance of more
-/// emissions than `most` for a gluon, of a jet of most momentum, is left in `beyond`.
+/// All atoms; a range of jet momenta is divided into equal parts, each represented by its middle.
+/// `beyond`: probability of more than `most` emissions from a gluon at the highest momentum.
 std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyond) {
   const int parts = params.pt_low < params.pt_high ? 200 : 1;
   const double rho_quark = density(params.alpha_s, lund::kQuarkFactor);
@@ -88,8 +87,8 @@ std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyo
   return all;
 }
 
-/// Quarks against gluons, radiating from their prong alone: both fill the plane evenly, so that the
-/// number of emissions is all there is to know (J. Neyman, E. Pearson 1933).
+/// Quarks against gluons with primary emissions only. Both fill the plane uniformly, so the number
+/// of emissions is a sufficient statistic (J. Neyman, E. Pearson 1933).
 std::vector<BestResult> best_results(const LundShower::Params& params) {
   const bool counted = params.output != jets::Output::image;
   if (!counted || params.cascade != LundShower::Cascade::primary || params.alpha_s <= 0 ||
@@ -99,7 +98,7 @@ std::vector<BestResult> best_results(const LundShower::Params& params) {
       (params.output == jets::Output::features ? lund::kMostPartons : params.items) - 1;
   double beyond = 0;
   std::vector<Atom> all = atoms(params, most, beyond);
-  if (beyond > 1e-6) return {};  // numbers that the set does not show
+  if (beyond > 1e-6) return {};  // the set may be too small for the number of emissions
   std::ranges::sort(all, {}, &Atom::score);
   double accuracy = 0, area = 0, gluons = 0;
   for (std::size_t i = 0; i < all.size();) {
@@ -119,28 +118,30 @@ ParamTable<LundShower::Params> own_rows() {
   using Params = LundShower::Params;
   return ParamTable<Params>("lund_shower")
       .text_list("classes", &Params::classes,
-                 "what begins the jet, a class each: some of quark, gluon, W, top")
-      .real("alpha_s", &Params::alpha_s, {0, 1}, "", "the strong coupling, fixed; 0: no radiation",
+                 "initial particle of the jet, one class each: some of quark, gluon, W, top")
+      .real("alpha_s", &Params::alpha_s, {0, 1}, "", "fixed strong coupling; 0: no radiation",
             "0.118 at the mass of the Z")
       .choice("cascade", &Params::cascade,
               {{"primary", LundShower::Cascade::primary}, {"full", LundShower::Cascade::full}},
-              "whether emitted gluons radiate, too, below their own angle")
-      .real("pt_low", &Params::pt_low, {1, 1e5}, "GeV", "smallest transverse momentum of a jet")
-      .real("pt_high", &Params::pt_high, {1, 1e5}, "GeV", "largest; uniform between the two")
+              "primary: only the prongs radiate; full: emitted gluons too, below their own angle")
+      .real("pt_low", &Params::pt_low, {1, 1e5}, "GeV", "lowest transverse momentum of a jet")
+      .real("pt_high", &Params::pt_high, {1, 1e5}, "GeV",
+            "highest transverse momentum; uniform between the two")
       .real("eta_max", &Params::eta_max, {0, 5}, "",
             "jets are uniform in pseudorapidity from -eta_max to eta_max")
       .real("radius", &Params::radius, {0.01, 1}, "", "largest angle of an emission")
       .real("kt_cut", &Params::kt_cut, {1e-3, 1e4}, "GeV",
-            "least transverse momentum of an emission from its emitter")
-      .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "of the W", kPdg)
-      .real("top_mass", &Params::top_mass, {1, 1000}, "GeV", "of the top quark", kPdg)
-      .choice("columns", &Params::columns,
-              {{"momenta", LundShower::Columns::momenta}, {"lund", LundShower::Columns::lund}},
-              "of constituents: momenta, or also where in the Lund plane each was emitted")
+            "minimum transverse momentum of an emission relative to its emitter")
+      .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "mass of the W boson", kPdg)
+      .real("top_mass", &Params::top_mass, {1, 1000}, "GeV", "mass of the top quark", kPdg)
+      .choice(
+          "columns", &Params::columns,
+          {{"momenta", LundShower::Columns::momenta}, {"lund", LundShower::Columns::lund}},
+          "columns of constituents: momenta; lund: also the emission's position in the Lund plane")
       .only_where(jets::shows_constituents<Params>, "output: constituents")
-      .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "what 1 means in momenta of x and globals")
+      .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "unit of momenta in x and globals")
       .integer("items", &Params::items, {3, lund::kMostPartons}, "",
-               "most constituents kept of a set, those of most transverse momentum")
+               "maximum number of constituents; the ones of highest transverse momentum are kept")
       .only_where(jets::shows_constituents<Params>, "output: constituents");
 }
 
@@ -150,14 +151,13 @@ const ParamTable<LundShower::Params>& LundShower::table() {
   static const auto rows = [] {
     auto table = own_rows();
     jets::add_view_rows(table);
-    table.preset(
-        "jetnet30",
-        {{"classes", "[gluon, quark, top, W]"},
-         {"pt_low", "800"},
-         {"pt_high", "1200"},
-         {"items", "30"}},
-        "jets of some TeV and their 30 hardest constituents, as those of R. Kansal et al., "
-        "JetNet (2021), by this toy shower");
+    table.preset("jetnet30",
+                 {{"classes", "[gluon, quark, top, W]"},
+                  {"pt_low", "800"},
+                  {"pt_high", "1200"},
+                  {"items", "30"}},
+                 "TeV jets and their 30 hardest constituents, by this toy shower; kinematics of R. "
+                 "Kansal et al., JetNet (2021)");
     return table;
   }();
   return rows;
@@ -170,30 +170,33 @@ SampleInfo LundShower::describe(const Params& params) {
   info.reference = "B. Andersson et al., Z. Phys. C43 (1989) 625: the Lund plane";
   info.classes = params.classes;
   const double mass = heaviest(params);
-  // A decay's product has at most the transverse mass; the slack is for roundings.
+  // A decay product has at most the transverse mass; the slack covers rounding.
   const double most_pt = 1.001 * std::hypot(params.pt_high, mass);
   const auto log_of = [](double x) { return static_cast<float>(std::log(x)); };
   const double farthest = std::log(most_pt / params.kt_cut);
   constexpr auto kMost = static_cast<float>(lund::kMostPartons);
   constexpr auto kPi = math::kPi;
   info.latents = {
-      {"pt", "transverse momentum of what begins the jet", "GeV", static_cast<float>(params.pt_low),
-       static_cast<float>(params.pt_high)},
-      {"eta", "its pseudorapidity", "", static_cast<float>(-params.eta_max),
+      {"pt", "transverse momentum of the initial particle", "GeV",
+       static_cast<float>(params.pt_low), static_cast<float>(params.pt_high)},
+      {"eta", "pseudorapidity of the initial particle", "", static_cast<float>(-params.eta_max),
        static_cast<float>(params.eta_max)},
-      {"phi", "its azimuth", "", -kPi, kPi},
-      rarely_reached({"log_kt",
-                      "ln(kt / GeV) of the hardest emission of a prong; that of kt_cut without any",
-                      "", log_of(0.999 * params.kt_cut), log_of(most_pt * params.radius)}),
-      rarely_reached({"log_inverse_angle", "ln(1 / theta) of that emission; 0 without any", "", 0,
+      {"phi", "azimuth of the initial particle", "", -kPi, kPi},
+      rarely_reached(
+          {"log_kt",
+           "ln(kt / GeV) of the prongs' hardest emission; ln(kt_cut / GeV) without emissions", "",
+           log_of(0.999 * params.kt_cut), log_of(most_pt * params.radius)}),
+      rarely_reached({"log_inverse_angle",
+                      "ln(1 / theta) of the hardest emission; 0 without emissions", "", 0,
                       static_cast<float>(farthest)}),
-      rarely_reached({"log_inverse_z", "ln(1 / z) of that emission; 0 without any", "", 0,
-                      static_cast<float>(farthest)}),
-      rarely_reached({"emissions", "of the prongs themselves", "", 0, kMost}),
-      rarely_reached({"constituents", "of the shower, kept or not", "", 1, kMost}),
+      rarely_reached({"log_inverse_z", "ln(1 / z) of the hardest emission; 0 without emissions", "",
+                      0, static_cast<float>(farthest)}),
+      rarely_reached({"emissions", "number of emissions from the prongs", "", 0, kMost}),
+      rarely_reached(
+          {"constituents", "constituents of the shower, including those not kept", "", 1, kMost}),
       rarely_reached({"unfinished",
-                      "partons that would have radiated on, had there been room for more than 128",
-                      "", 0, kMost})};
+                      "partons that stopped radiating at the maximum of 128 constituents", "", 0,
+                      kMost})};
   const double energy = 1.001 * std::hypot(params.pt_high * std::cosh(params.eta_max), mass);
   jets::describe_view(params, params.unit, energy, info);
   if (params.output == jets::Output::constituents && params.columns == Columns::lund) {
@@ -201,7 +204,7 @@ SampleInfo LundShower::describe(const Params& params) {
                          {{"log_inverse_angle", ""}, {"log_inverse_z", ""}, {"depth", ""}});
     info.high = std::max({info.high, static_cast<float>(farthest), kMost});
   }
-  // Class, jet and decays; a block an emission and one that ends each parton's.
+  // class, jet and decays; one block per emission, and one that ends each parton's emissions
   info.draws = {.scene = 3 + 2 * std::int64_t{lund::kMostPartons}};
   info.best = best_results(params);
   return info;

@@ -1,27 +1,27 @@
-// Generator `lund_shower`: jets of an angular-ordered toy shower, soft and collinear, at a fixed
-// coupling: quarks, gluons, and the decays of W bosons and top quarks. Called through the registry;
-// host and device.
+// Generator `lund_shower`: jets of an angular-ordered soft-collinear toy shower at fixed coupling:
+// quarks, gluons, and decays of W bosons and top quarks. Created through the registry; host and
+// device.
 //
-// A parton of transverse momentum p radiates gluons into its primary Lund plane, the plane of
-// ln(1/theta) and ln(1/z): a Poisson process of density 2 alpha_s C / pi, C = C_F = 4/3 of quarks
-// and C_A = 3 of gluons, over the triangle theta < Theta, z < 1, kt = z theta p > kt_cut. Its area
-// is L^2 / 2 with L = ln(p Theta / kt_cut). So
+// A parton of transverse momentum p radiates gluons into its primary Lund plane, ln(1/theta)
+// against ln(1/z): a Poisson process with density 2 alpha_s C / pi, C = C_F = 4/3 for quarks and
+// C_A = 3 for gluons, over the triangle theta < Theta, z < 1, kt = z theta p > kt_cut. Its area is
+// L^2 / 2 with L = ln(p Theta / kt_cut). So
 //
-//     emissions       Poisson, mean 2 alpha_s C / pi L^2 / 2; none with the chance exp(-mean)
+//     emissions       Poisson, mean 2 alpha_s C / pi L^2 / 2; none with probability exp(-mean)
 //     full cascade    a gluon radiates likewise, from its own momentum and below its own angle: its
 //                     L is ln(kt / kt_cut), and a gluon has cosh(L sqrt(2 alpha_s C_A / pi))
-//                     partons in the mean
+//                     partons on average
 //
-// Both are exact: momenta in kt are those that partons have before they radiate ("nominal").
+// Both are exact: kt uses the partons' momenta before they radiate ("nominal").
 //   B. Andersson, G. Gustafson, L. Lonnblad, U. Pettersson, Z. Phys. C43 (1989) 625
 //   R. K. Ellis, W. J. Stirling, B. Webber, QCD and Collider Physics (1996), chapter 5
 //
-// Recoil: at a splitting, in falling order of angles, the gluon takes the share z of what the
-// emitter has by then, and both move apart to the distance theta in the plane of pseudorapidity and
-// azimuth, so that the sum of their transverse momenta and their mean place, weighted by it, stay.
-// Constituents are massless; the jet's mass comes from their distances. W and top decay by exact
-// two-body decays, uniform in the rest frame, whose products' momenta add up to theirs; each
-// product radiates as above, from at most its distance to the next one.
+// Recoil: at each splitting, in order of decreasing angle, the gluon takes the share z of the
+// emitter's current momentum. Both move apart to the distance theta in the plane of pseudorapidity
+// and azimuth, so that the sum of their transverse momenta and their pt-weighted mean position are
+// conserved. Constituents are massless; the jet's mass comes from their distances. W and top decay
+// by exact two-body decays, uniform in the rest frame, that conserve momentum; each product
+// radiates as above, from at most its distance to the nearest other product.
 #pragma once
 
 #include "core/config/params.h"
@@ -42,31 +42,31 @@ namespace wellspring {
 
 namespace lund {
 
-/// Most partons of a jet: one that would have more is left as it is, and says so.
+/// Maximum number of partons. A jet that reaches it stops branching and is reported as unfinished.
 inline constexpr int kMostPartons = jets::kMostConstituents;
 inline constexpr int kMostProngs = 3;
 inline constexpr int kMostClasses = 4;
 /// Colour factors of SU(3).
 inline constexpr double kQuarkFactor = 4.0 / 3, kGluonFactor = 3;
 
-/// What a point of the plane takes of it.
+/// Coordinates in the Lund plane.
 struct Point {
   float down = 0;     ///< ln(Theta / theta)
   float softer = 0;   ///< ln(1 / z)
-  bool found = true;  ///< false: there is no further one
+  bool found = true;  ///< false: no further emission
 };
 
-/// The emissions of one parton, in falling order of angles. `room`: L. Sums the area of the
-/// triangle that angles down to the last one cover: what lies between two emissions is exponential.
+/// Emissions of one parton in order of decreasing angle. `room`: L. The area of the triangle swept
+/// between two emissions is exponential.
 class Plane {
  public:
   WS_INLINE Plane(float room, float density) : room_(room), density_(density) {}
 
-  /// From two uniform numbers in (0, 1], of the first its logarithm.
+  /// From two uniform numbers in (0, 1]; the first as its logarithm.
   WS_INLINE Point next(float log_first, float second) {
     area_ -= log_first / density_;
     const float left = room_ * room_ - 2 * area_;
-    if (!(left > 0)) return {0, 0, false};  // also without coupling, where the area is infinite
+    if (!(left > 0)) return {0, 0, false};  // also with alpha_s = 0, where the area is infinite
     const float down = 2 * area_ / (room_ + math::sqrt(left));
     return {down, second * (room_ - down), true};
   }
@@ -118,7 +118,7 @@ struct LundShower {
 
   SampleLayout layout() const { return layout_; }
 
-  /// Constituents in order of falling transverse momentum.
+  /// Constituents in order of decreasing transverse momentum.
   template <class Run>
   WS_HD void make(Run& run) const {
     constexpr int N = Run::kEvents;
@@ -152,15 +152,15 @@ struct LundShower {
   }
 
  private:
-  /// Partons so far, azimuth from the jet's. Of those that still radiate, `room` is L and `angle`
-  /// the ln(1 / Theta) where they begin; `softer` is the ln(1 / z) they were emitted with.
+  /// Partons, azimuth relative to the jet. `room`: L of partons that may radiate; `angle`: ln(1 /
+  /// Theta), their initial angle; `softer`: ln(1 / z) of their own emission.
   struct Jet {
     float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
-    std::uint8_t depth[lund::kMostPartons];    ///< emissions between it and its prong
-    std::uint8_t emitter[lund::kMostPartons];  ///< where it was emitted: by which
+    std::uint8_t depth[lund::kMostPartons];    ///< number of emissions back to its prong
+    std::uint8_t emitter[lund::kMostPartons];  ///< index of its emitter
     int count = 0, prongs = 0, unfinished = 0;
-    float density = 0;  ///< of the prongs
+    float density = 0;  ///< emission density of the prongs
   };
 
   struct Momentum {
@@ -181,7 +181,7 @@ struct LundShower {
     return species;
   }
 
-  /// Uniform on the sphere, of length p.
+  /// Uniform on the sphere of radius p.
   WS_INLINE static ginkgo::Vector3 direction(std::uint32_t height, std::uint32_t turn, float p) {
     const float u = unit_float(height);
     const float sine = 2.0f * math::sqrt(u * (1.0f - u));
@@ -189,14 +189,14 @@ struct LundShower {
     return {p * (sine * around.cosine), p * (sine * around.sine), p * (2.0f * u - 1.0f)};
   }
 
-  /// What begins each of N jets: the first `count` of these; whatever the others hold is not seen.
+  /// Initial partons of N jets: the first `count` of each; the other entries are ignored.
   template <int N>
   struct Prongs {
     static constexpr int kMost = lund::kMostProngs;
     Species species[N];
     alignas(N * sizeof(float)) std::int32_t count[N];
     float pt[kMost][N], eta[kMost][N], phi[kMost][N];
-    float nearest[kMost][N];  ///< the square of the distance to the next, or of `radius`
+    float nearest[kMost][N];  ///< squared distance to the nearest other prong, or squared `radius`
     float room[kMost][N], angle[kMost][N];
 
     WS_INLINE void copy(int i, Jet& jet) const {
@@ -214,7 +214,7 @@ struct LundShower {
     }
   };
 
-  /// The parton itself, or what a W or a top decays into, of all jets side by side.
+  /// The initial parton, or the decay products of a W or top, for all jets in lockstep.
   template <class Run, int N>
   WS_INLINE void begin(Run& run, Prongs<N>& prongs) const {
     bool decays = false;
@@ -245,7 +245,7 @@ struct LundShower {
     });
   }
 
-  /// Puts prongs in the place of what decays in jet i; other jets stay as they are.
+  /// Replaces the decaying particle of jet i by its products; other jets are unchanged.
   template <int N>
   WS_INLINE void decay(const Philox4& random, int i, Prongs<N>& prongs) const {
     const bool is_top = prongs.count[i] == 3, decays = prongs.count[i] > 1;
@@ -275,13 +275,13 @@ struct LundShower {
                                     jets::wrapped(place[k].phi - place[l].phi));
     };
     const float all = prongs.nearest[0][i], two = math::min(all, between(0, 1));
-    const float b_second = between(0, 2), both = between(1, 2);  // of a top, whose b is the first
+    const float b_second = between(0, 2), both = between(1, 2);  // top: prong 0 is the b
     prongs.nearest[0][i] = is_top ? math::min(two, b_second) : (decays ? two : all);
     prongs.nearest[1][i] = is_top ? math::min(two, both) : (decays ? two : all);
     prongs.nearest[2][i] = is_top ? math::min(math::min(all, b_second), both) : all;
   }
 
-  /// What N emissions are drawn from, each from a block of its own: worked out ahead, side by side.
+  /// Random numbers of N emissions, one block each, computed in SIMD ahead of use.
   template <int N>
   struct Draws {
     float log_area[N], share[N], turn[N];
@@ -296,9 +296,9 @@ struct LundShower {
     }
   };
 
-  /// All emissions, parton after parton in the order in which they came to be. First in the planes
-  /// alone, which know nothing of momenta: then these, from `softer`, `angle` and the turn about
-  /// the emitter, which eta holds meanwhile.
+  /// Generates all emissions, parton by parton in order of creation. First only their Lund
+  /// coordinates; split() then computes momenta from `softer`, `angle` and the azimuth about the
+  /// emitter, which eta holds until then.
   template <int N, class Truth>
   WS_INLINE void radiate(const SampleRng& rng, Jet& jet, Truth& truth) const {
     Draws<N> draws;
@@ -341,7 +341,7 @@ struct LundShower {
     truth.latents[kEmissions] = static_cast<float>(emissions);
   }
 
-  /// Emitters give the share z to what they emit, at the distance theta, one after another.
+  /// Applies the splittings in order: each emission takes the share z at the distance theta.
   WS_INLINE static void split(Jet& jet) {
     in_lanes(jet.count - jet.prongs, [&](int i) WS_INLINED {
       const int k = jet.prongs + i;
@@ -363,10 +363,10 @@ struct LundShower {
     }
   }
 
-  /// Four-momenta replace places in the plane and `room`.
+  /// Writes constituents; overwrites the jet's coordinates and `room` by four-momenta.
   template <int N, class Row>
   WS_INLINE void write(float phi, Jet& jet, Row& row) const {
-    std::uint8_t order[lund::kMostPartons];  // by falling pt
+    std::uint8_t order[lund::kMostPartons];  // by decreasing pt
     jets::in_falling_order<N>(
         jet.pt, jet.count, [&](int k, int place) { order[place] = static_cast<std::uint8_t>(k); });
     in_lanes(jet.count, [&](int k) WS_INLINED {
@@ -389,7 +389,7 @@ struct LundShower {
       row.set(i, 5, jet.softer[k]);
       row.set(i, 6, static_cast<float>(jet.depth[k]));
     }
-    // A parton that found no room to radiate counts as one more.
+    // An unfinished parton would have radiated, so it counts as one more.
     row.set_count(jet.count + jet.unfinished);
     row.set_global(0, sum.e * per_unit_);
     row.set_global(1, sum.x * per_unit_);
@@ -414,7 +414,7 @@ struct LundShower {
 
   Species species_[lund::kMostClasses] = {};
   int classes_ = 0;
-  float quark_density_, gluon_density_;  ///< of the Lund plane
+  float quark_density_, gluon_density_;  ///< emission density in the Lund plane
   float pt_low_, pt_range_, eta_max_, radius_, log_kt_cut_;
   float w_mass_, top_mass_, per_unit_;
   bool full_;

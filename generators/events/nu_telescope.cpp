@@ -12,11 +12,11 @@ namespace wellspring {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-constexpr double kFarthest = 5.78;  ///< math::box_muller reaches no further
-constexpr const char* kToy = "a choice of this program";
+constexpr double kFarthest = 5.78;  ///< above the largest number of math::box_muller
+constexpr const char* kToy = "chosen for this generator";
 constexpr const char* kAmanda =
     "AMANDA: J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169, ice model H2";
-constexpr const char* kIndex = "constants of the IceCube software; not checked";
+constexpr const char* kIndex = "constants of the IceCube software; unverified";
 
 struct Interval {
   double low, high;
@@ -25,7 +25,7 @@ Interval operator*(const Interval& a, const Interval& b) {
   return {std::min({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high}),
           std::max({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high})};
 }
-/// Of the cosine between two angles.
+/// Range of the cosine over an interval of angles.
 Interval cosines(double low, double high) {
   Interval range = {std::min(std::cos(low), std::cos(high)),
                     std::max(std::cos(low), std::cos(high))};
@@ -39,7 +39,7 @@ telescope::Array array_of(const NuTelescope::Params& params) {
                                      params.module_spacing);
 }
 
-/// Of noise, from one module.
+/// Mean noise pulses per module.
 double noise_mean(const NuTelescope::Params& params) {
   return params.noise_rate * 1e-9 * (params.window_high - params.window_low);
 }
@@ -49,7 +49,7 @@ double most_noise(const NuTelescope::Params& params) {
                    : std::ceil(mean + 9 * std::sqrt(mean * params.strings) + 40.0 * params.strings);
 }
 
-/// No module is farther from any vertex or track; m.
+/// Upper limit of the distance from a module to any vertex or track; m.
 double farthest(const telescope::Array& array, const NuTelescope::Params& params) {
   double across = 0;
   for (int s = 0; s < array.strings; ++s)
@@ -58,7 +58,7 @@ double farthest(const telescope::Array& array, const NuTelescope::Params& params
   return std::hypot(across + params.vertex_radius, up + params.vertex_height);
 }
 
-/// No module so far from a vertex or track expects light; at most `distance`; m.
+/// Largest distance, at most `distance`, at which a module expects light; m.
 double reach_of_light(double distance, const NuTelescope::Params& params) {
   const telescope::Optics optics = NuTelescope::optics_of(params);
   double reach = 0;
@@ -79,12 +79,12 @@ double reach_of_light(double distance, const NuTelescope::Params& params) {
   return reach;
 }
 
-/// No pulse is earlier than its negative, or later; ns.
+/// Upper limit of the absolute time of any pulse; ns.
 double latest(double distance, const NuTelescope::Params& params) {
   const telescope::Optics optics = NuTelescope::optics_of(params);
   const double light = reach_of_light(distance, params);
   const double shape = (0.8395 * light + 11.7) / params.lambda + 1;
-  // Of draw_gamma: d (1 + z / sqrt(9 d))^3 at the largest z.
+  // draw_gamma's d (1 + z / sqrt(9 d))^3 at the largest z
   const double gamma = shape * std::pow(1 + kFarthest / std::sqrt(9 * std::max(shape, 0.66)), 3);
   const double way = distance * double{optics.per_c} +
                      light * double{std::max(optics.track_slope, optics.cascade_slope)};
@@ -111,7 +111,7 @@ std::vector<ValueInfo> features_of(const NuTelescope::Params& params) {
 }
 
 std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
-  constexpr double kSlack = 1e-6;  // of cosines, and of what f32 makes of them
+  constexpr double kSlack = 1e-6;  // cosines and their rounding to f32
   const Interval cosine = cosines(params.zenith_low, params.zenith_high);
   const Interval sine = cosines(params.zenith_low - kPi / 2, params.zenith_high - kPi / 2);
   const Interval x = sine * cosines(params.azimuth_low, params.azimuth_high);
@@ -136,34 +136,43 @@ std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
   const double sensors = params.strings * params.modules;
   const bool track = params.hypotheses == NuTelescope::Hypotheses::track;
   const bool cascade = params.hypotheses == NuTelescope::Hypotheses::cascade;
-  LatentInfo energy{"energy", "of the muon at its vertex, or of the cascade", "GeV",
+  LatentInfo energy{"energy", "energy of the muon at its vertex, or of the cascade", "GeV",
                     static_cast<float>(params.energy_low), static_cast<float>(params.energy_high)};
   return {
       {"hypothesis", "0: cascade, 1: track", "", track ? 1.0f : 0.0f, cascade ? 0.0f : 1.0f},
-      range({"direction_x", "unit vector to where it came from", "", 0, 1}, x, kSlack),
-      range({"direction_y", "the same", "", 0, 1}, y, kSlack),
-      range({"direction_z", "the same; cosine of the zenith", "", 0, 1}, cosine, kSlack),
-      angle({"azimuth", "of where it came from, from x towards y", "rad", 0, 1}, params.azimuth_low,
-            params.azimuth_high),
+      range({"direction_x", "unit vector towards the origin of the particle, x", "", 0, 1}, x,
+            kSlack),
+      range({"direction_y", "unit vector towards the origin of the particle, y", "", 0, 1}, y,
+            kSlack),
+      range({"direction_z",
+             "unit vector towards the origin of the particle, z; cosine of the zenith angle", "", 0,
+             1},
+            cosine, kSlack),
+      angle({"azimuth", "azimuth of the particle's origin, from x towards y", "rad", 0, 1},
+            params.azimuth_low, params.azimuth_high),
       // The arccosine of a rounded cosine next to +-1 is off by sqrt(2 2^-24).
-      range(rarely_reached({"zenith", "of where it came from", "rad", 0, 1}),
+      range(rarely_reached({"zenith", "zenith angle of the particle's origin", "rad", 0, 1}),
             {params.zenith_low, params.zenith_high},
             params.zenith_low == params.zenith_high ? 4e-4 : 4e-6),
-      length({"vertex_x", "the cascade, or a point of the track", "m", 0, 1}, params.vertex_radius),
-      length({"vertex_y", "the same", "m", 0, 1}, params.vertex_radius),
-      length({"vertex_z", "the same; from the centre of the array upwards", "m", 0, 1},
-             params.vertex_height),
+      length({"vertex_x", "position of the cascade, or a point on the track, x", "m", 0, 1},
+             params.vertex_radius),
+      length({"vertex_y", "position of the cascade, or a point on the track, y", "m", 0, 1},
+             params.vertex_radius),
+      length(
+          {"vertex_z",
+           "position of the cascade, or a point on the track, z; up from the centre of the array",
+           "m", 0, 1},
+          params.vertex_height),
       energy,
-      range({"log_energy", "its logarithm to base 10 of GeV", "", 0, 1},
+      range({"log_energy", "log10(energy / GeV)", "", 0, 1},
             {std::log10(params.energy_low), std::log10(params.energy_high)}, 4 * kSlack),
       length({"start", "time at the vertex", "ns", 0, 1}, params.start),
-      number(rarely_reached({"hits", "number of pulses, kept or not", "", 0, 1}),
+      number(rarely_reached({"hits", "number of pulses, including those not kept", "", 0, 1}),
              sensors * params.saturation + most_noise(params)),
-      number(rarely_reached({"noise_hits", "of them, those of noise", "", 0, 1}),
+      number(rarely_reached({"noise_hits", "number of noise pulses", "", 0, 1}),
              most_noise(params)),
       number(rarely_reached({"hit_modules", "modules with a pulse", "", 0, 1}), sensors),
-      number(rarely_reached(
-                 {"saturated", "modules that saw as many photons as they can count", "", 0, 1}),
+      number(rarely_reached({"saturated", "modules at the photon limit `saturation`", "", 0, 1}),
              sensors),
   };
 }
@@ -178,79 +187,86 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                   {{"pulses", Output::pulses},
                    {"truth", Output::truth},
                    {"features", Output::features}},
-                  "pulses: a set of x, y, z, time, charge, auxiliary; truth: also the module and "
-                  "where the time is from, not for training; features: 15 numbers an event")
+                  "pulses: a set of x, y, z, time, charge, auxiliary; truth: pulses with module "
+                  "and origin of the time, not for training; features: 15 numbers per event")
           .choice("hypotheses", &Params::hypotheses,
                   {{"both", Hypotheses::both},
                    {"track", Hypotheses::track},
                    {"cascade", Hypotheses::cascade}},
-                  "what there is: both are two classes, equally often")
+                  "both: two classes, equally often")
           .integer("strings", &Params::strings, {1, telescope::kMostStrings}, "",
-                   "the nearest to the centre of a triangular lattice", "IceCube: 78, and 8 more")
-          .integer("modules", &Params::modules, {1, telescope::kMostModules}, "", "of a string",
-                   "IceCube")
+                   "number of strings: the innermost sites of a triangular lattice",
+                   "IceCube: 78, plus 8")
+          .integer("modules", &Params::modules, {1, telescope::kMostModules}, "",
+                   "modules per string", "IceCube")
           .real("string_spacing", &Params::string_spacing, {1, 1000}, "m",
-                "between neighbouring strings", "IceCube: about 125")
+                "distance between neighbouring strings", "IceCube: about 125")
           .real("module_spacing", &Params::module_spacing, {1, 100}, "m",
-                "between the modules of a string", "IceCube: 17, from 1450 to 2450 m deep")
+                "distance between neighbouring modules of a string",
+                "IceCube: 17, from 1450 to 2450 m deep")
           .real("zenith_low", &Params::zenith_low, {0, kPi}, "rad",
-                "smallest angle from above where events come from; even in the cosine")
-          .real("zenith_high", &Params::zenith_high, {0, kPi}, "rad", "largest")
+                "smallest zenith angle of the origin; uniform in the cosine")
+          .real("zenith_high", &Params::zenith_high, {0, kPi}, "rad", "largest zenith angle")
           .real("azimuth_low", &Params::azimuth_low, {0, 2 * kPi}, "rad",
-                "smallest azimuth, even up to the largest")
-          .real("azimuth_high", &Params::azimuth_high, {0, 2 * kPi}, "rad", "largest")
+                "smallest azimuth; uniform up to the largest")
+          .real("azimuth_high", &Params::azimuth_high, {0, 2 * kPi}, "rad", "largest azimuth")
           .real("vertex_radius", &Params::vertex_radius, {0, 5000}, "m",
-                "vertices, or points of tracks, are even in an upright cylinder of this radius")
-          .real("vertex_height", &Params::vertex_height, {0, 5000}, "m", "and half this height")
+                "radius of the upright cylinder that vertices, or points of tracks, fill uniformly")
+          .real("vertex_height", &Params::vertex_height, {0, 5000}, "m",
+                "half height of that cylinder")
           .real("energy_low", &Params::energy_low, {0.1, 1e8}, "GeV",
-                "smallest energy; even in the logarithm")
-          .real("energy_high", &Params::energy_high, {0.1, 1e8}, "GeV", "largest")
+                "lowest energy; uniform in the logarithm")
+          .real("energy_high", &Params::energy_high, {0.1, 1e8}, "GeV", "highest energy")
           .real("start", &Params::start, {0, 1e5}, "ns",
-                "the time at the vertex is even between -start and start")
+                "the time at the vertex is uniform between -start and start")
           .real("phase_index", &Params::phase_index, {1.05, 2}, "",
-                "refractive index of the phase, of the Cherenkov angle", kIndex)
+                "phase refractive index; sets the Cherenkov angle", kIndex)
           .real("group_index", &Params::group_index, {1.05, 3}, "",
-                "of groups, of the speed of pulses", kIndex)
-          .real("tau", &Params::tau, {1, 1e6}, "ns", "of Pandel's law of delays", kAmanda)
-          .real("lambda", &Params::lambda, {1, 1e4}, "m", "of the same", kAmanda)
-          .real("lambda_a", &Params::lambda_a, {1, 1e5}, "m", "of the same: absorption", kAmanda)
-          .real("jitter", &Params::jitter, {0, 1e4}, "ns", "standard deviation of a measured time",
-                "as in fits of AMANDA and IceCube: 3 to 15")
-          .real("light", &Params::light, {0, 1e7}, "1/m",
-                "photons of a metre of a bare muon's track", "about 3e4 from 300 to 500 nm")
+                "group refractive index; sets the speed of light pulses", kIndex)
+          .real("tau", &Params::tau, {1, 1e6}, "ns",
+                "scattering time of Pandel's delay distribution", kAmanda)
+          .real("lambda", &Params::lambda, {1, 1e4}, "m",
+                "scattering length of Pandel's delay distribution", kAmanda)
+          .real("lambda_a", &Params::lambda_a, {1, 1e5}, "m",
+                "absorption length of Pandel's delay distribution", kAmanda)
+          .real("jitter", &Params::jitter, {0, 1e4}, "ns",
+                "resolution (standard deviation) of measured times",
+                "fits of AMANDA and IceCube: 3 to 15")
+          .real("light", &Params::light, {0, 1e7}, "1/m", "photons per metre of a bare muon track",
+                "about 3e4 from 300 to 500 nm")
           .real("track_gain", &Params::track_gain, {0, 1}, "1/GeV",
-                "light of a muon's losses for each GeV of its energy, over that of the bare track",
-                "5.3 m/GeV of losses of 3.3e-4 a metre; not checked")
+                "light from energy losses per GeV of muon energy, relative to the bare track",
+                "5.3 m/GeV times losses of 3.3e-4 per metre; unverified")
           .only_where([](const Params& p) { return p.hypotheses != Hypotheses::cascade; },
-                      "hypotheses with tracks")
+                      "hypotheses: both or track")
           .real("cascade_length", &Params::cascade_length, {0, 100}, "m/GeV",
-                "length of track that has the light of a cascade of 1 GeV", "not checked")
-          .only_where(kCascades, "hypotheses with cascades")
+                "length of bare track with the light of a 1 GeV cascade", "unverified")
+          .only_where(kCascades, "hypotheses: both or cascade")
           .real("cascade_forward", &Params::cascade_forward, {0, 1}, "",
-                "a of a cascade's light, 1 + a cos(angle to its direction)", kToy)
-          .only_where(kCascades, "hypotheses with cascades")
+                "a in a cascade's emission, 1 + a cos(angle to its direction)", kToy)
+          .only_where(kCascades, "hypotheses: both or cascade")
           .real("area", &Params::area, {0, 1}, "m^2",
-                "of a module, times its efficiency, mean over directions", kToy)
+                "effective area of a module (area times efficiency), averaged over directions",
+                kToy)
           .real("attenuation", &Params::attenuation, {1, 1000}, "m",
-                "length of the exponential decrease of light; scattering and absorption", kToy)
+                "attenuation length of light, from scattering and absorption", kToy)
           .real("acceptance", &Params::acceptance, {0, 1}, "",
-                "b of a module's acceptance, 1 + b cos(angle of light to the vertical)", kToy)
+                "b in a module's acceptance, 1 + b cos(angle of light to the vertical)", kToy)
           .integer("saturation", &Params::saturation, {1, static_cast<int>(kMostPhotons)}, "",
-                   "most photons that a module counts")
+                   "maximum number of photons per module")
           .real("charge_width", &Params::charge_width, {0, 2}, "p.e.",
-                "standard deviation of the charge of a photon, whose mean is 1; not below 0.05",
-                "about 0.3")
-          .real("noise_rate", &Params::noise_rate, {0, 1e5}, "Hz", "of each module",
-                "IceCube: 500 to 800; not checked")
-          .real("window_low", &Params::window_low, {-1e5, 1e5}, "ns", "when noise begins")
-          .real("window_high", &Params::window_high, {-1e5, 1e5}, "ns", "and ends")
+                "standard deviation of the charge per photon; mean 1, minimum 0.05", "about 0.3")
+          .real("noise_rate", &Params::noise_rate, {0, 1e5}, "Hz", "noise rate per module",
+                "IceCube: 500 to 800; unverified")
+          .real("window_low", &Params::window_low, {-1e5, 1e5}, "ns", "start of the noise window")
+          .real("window_high", &Params::window_high, {-1e5, 1e5}, "ns", "end of the noise window")
           .real("coincidence", &Params::coincidence, {0, 1e5}, "ns",
-                "pulses of a module are auxiliary unless one of the four next to it on its string "
-                "has its first pulse within this time of its own first",
-                "as IceCube's local coincidence")
-          .real("unit", &Params::unit, {1e-3, 1e5}, "m", "what 1 means in positions in x")
-          .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "and in times")
-          .integer("items", &Params::items, {1, kMostItems}, "", "most pulses kept")
+                "a pulse is auxiliary unless one of the four nearest modules on its string has its "
+                "first pulse within this time of its own module's first pulse",
+                "IceCube's local coincidence")
+          .real("unit", &Params::unit, {1e-3, 1e5}, "m", "unit of positions in x")
+          .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "unit of times in x")
+          .integer("items", &Params::items, {1, kMostItems}, "", "maximum number of pulses")
           .only_where([](const Params& p) { return p.output != Output::features; },
                       "output: pulses or truth")
           .preset("icecube",
@@ -258,7 +274,7 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                    {"energy_high", "1e6"},
                    {"saturation", "256"},
                    {"items", "16384"}},
-                  "events up to 1 PeV with the columns that the layout `icecube` of HDF5 files has")
+                  "events up to 1 PeV with the columns of the HDF5 layout `icecube`")
           .preset("one_angle",
                   {{"strings", "8"},         {"modules", "16"},      {"string_spacing", "60"},
                    {"module_spacing", "20"}, {"azimuth_low", "0"},   {"azimuth_high", "0"},
@@ -267,8 +283,8 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                    {"jitter", "100"},        {"noise_rate", "5000"}, {"window_low", "-1500"},
                    {"window_high", "2500"},  {"saturation", "1024"}, {"unit", "100"},
                    {"time_unit", "500"},     {"items", "64"}},
-                  "a small array of which all is known but hypothesis and zenith: so are the best "
-                  "answers");
+                  "a small array in which only hypothesis and zenith are unknown, so the best "
+                  "possible results are known");
   return rows;
 }
 
@@ -282,7 +298,7 @@ telescope::Optics NuTelescope::optics_of(const Params& params) {
 SampleInfo NuTelescope::describe(const Params& params) {
   SampleInfo info;
   info.name = "nu_telescope";
-  info.summary = "Pulses of tracks and cascades in a neutrino telescope; the class is which";
+  info.summary = "Pulses of a neutrino telescope; class: track or cascade";
   info.reference =
       "Muon tracks in ice: J. Ahrens et al. (AMANDA), Nucl. Instrum. Meth. A 524 (2004) 169; P. "
       "Price, K. Woschnagg, Astropart. Phys. 15 (2001) 97";
@@ -295,15 +311,14 @@ SampleInfo NuTelescope::describe(const Params& params) {
   const double distance = farthest(array, params), time = latest(distance, params);
   double reach = std::max(
       {distance / params.unit, time / params.time_unit, 1 + kFarthest * params.charge_width});
-  if (params.output == Output::features) reach = std::max(reach, 20.0);  // of logarithms
+  if (params.output == Output::features) reach = std::max(reach, 20.0);  // for the logarithms
   const double sensors = params.strings * params.modules;
   if (params.output == Output::truth) reach = std::max(reach, sensors);
   info.high = static_cast<float>(reach);
   info.low = -info.high;
-  // Photons and noise are made twice, once for the first time of each module; noise is counted
-  // before, with a gap more of each string. One first try in twenty of draw_gamma is rejected at
-  // most, 9 standard deviations allowed, and may be made again; 40 for what runs have beyond the
-  // last photon.
+  // Photons and noise are drawn twice, once for the first time in each module; noise is counted
+  // before, with one extra gap per string. draw_gamma rejects at most one first try in twenty (here
+  // 6 % and 9 standard deviations), and its second try may be repeated; 40 covers idle lanes.
   const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
   const double rejected = 0.06 * photons + 9 * std::sqrt(0.06 * photons);
   const double blocks = photons == 0 ? 0 : std::ceil(2 * (photons + (photons + 2 * rejected) + 40));

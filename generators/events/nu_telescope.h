@@ -1,13 +1,13 @@
-// Generator `nu_telescope`: light of neutrinos in a telescope of strings in ice, as sets of pulses
-// or as a few features of them; the class is the hypothesis, cascade or track. Photons come late by
-// Pandel's law, there is noise, and pulses without company on their string are auxiliary
-// (telescope.h). Host and device.
+// Generator `nu_telescope`: neutrino events in a telescope of strings in ice, as sets of pulses or
+// as a few features; the class is the hypothesis, cascade or track. Photon delays follow Pandel's
+// distribution, there is noise, and pulses without a coincidence on their string are auxiliary
+// (telescope.h). Created through the registry; host and device.
 //
-// Most modules see nothing. A team goes through them four at a time, with one random block: of each
-// word the gap before the first photon follows, and an upper bound from the exponents of distance
-// and gap is enough to leave most of them (telescope::may_expect). Then all pulses have places, and
-// members take pulses, not modules, a host sixteen photons side by side: once for the first time at
-// each module, which says what is auxiliary, and once to write them.
+// Most modules see no light. A team visits them four at a time with one random block: each word
+// sets the gap before a module's first photon, and an upper bound from the exponents of distance
+// and gap excludes most modules (telescope::may_expect). Once all pulses have positions in the
+// output, members share pulses, not modules, with SIMD on the host: first to find the earliest time
+// in each module, which decides what is auxiliary, then to write them.
 #pragma once
 
 #include "core/config/params.h"
@@ -34,15 +34,15 @@ struct NuTelescope {
   enum class Hypotheses : std::uint8_t { both, track, cascade };
 
   static constexpr int kMembers = 128, kMostMembers = 256, kMostItems = 131072;
-  static constexpr std::uint32_t kMostPhotons = 1024;    ///< of one module
-  static constexpr std::uint32_t kMostNoise = 1u << 16;  ///< of one string
-  /// Blocks of purpose texture: delays of all photons by their tries, then gaps.
+  static constexpr std::uint32_t kMostPhotons = 1024;    ///< per module
+  static constexpr std::uint32_t kMostNoise = 1u << 16;  ///< per string
+  /// Blocks of purpose texture: delays of all photons, one range per try; then gaps.
   static constexpr std::uint32_t kAllPhotons = 1u << 24;
   static constexpr std::uint32_t kFirstGap = 1u << 28, kFirstModules = 1u << 29;
-  /// Block of purpose noise: photons have those below.
+  /// Block of purpose noise; photons use the blocks below.
   static constexpr std::uint32_t kFirstNoise = 1u << 28;
   static constexpr float kLeastCharge = 0.05f;
-  static constexpr int kCompany = 2;  ///< modules to either side that can confirm one
+  static constexpr int kCompany = 2;  ///< modules on either side that can confirm a pulse
 
   struct Params {
     Output output = Output::pulses;
@@ -108,7 +108,7 @@ struct NuTelescope {
     kLogModules,
     kLogCharge,
     kMeans,                    ///< x, y, z, time
-    kSpreads = kMeans + 4,     ///< the same
+    kSpreads = kMeans + 4,     ///< one per mean
     kVelocity = kSpreads + 4,  ///< x, y, z
     kEventFeatures = kVelocity + 3,
   };
@@ -121,8 +121,8 @@ struct NuTelescope {
                                        : SampleLayout::set(items_, features_);
   }
   int members() const { return kMembers; }
-  /// Where the pulses of each module, then of the noise of each string, begin, and their end; then
-  /// the time of the first pulse of each module, as telescope::time_key.
+  /// First pulse of each module, then first noise pulse of each string, and the total; then the
+  /// time of the first pulse in each module, as telescope::time_key.
   using EventCell = std::uint32_t;
   WS_HD std::int64_t cells() const { return 2 * sensors() + array_.strings + 1; }
   std::size_t scratch_bytes() const {
@@ -133,7 +133,7 @@ struct NuTelescope {
   WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
                   EventCell* cells) const {
     auto& array = *team.template scratch<telescope::Array>(1);
-    copy_together(team, &array_, &array);  // whole after the barrier below
+    copy_together(team, &array_, &array);  // complete after the barrier below
     Shared& shared = *team.template scratch<Shared>(1);
     auto* const sums = team.template scratch<std::uint32_t>(kMostMembers);
     EventCell* const first = cells + sensors() + array_.strings + 1;
@@ -171,7 +171,7 @@ struct NuTelescope {
       row.set_count(static_cast<int>(pulses));
     }
     if (team.rank() == 0) tell(shared, pulses, pulses - cells[sensors()], truth);
-    team.sync();  // cells are another event's next
+    team.sync();  // the cells are reused by the next event
   }
 
  private:
@@ -209,7 +209,7 @@ struct NuTelescope {
     const float sine = math::sqrt((1 - made.cosine) * (1 + made.cosine));
     made.azimuth = math::fma(unit_float(way.word[1]), azimuth_span_, azimuth_low_);
     const math::SinCos turn = math::sincos_turns(made.azimuth);
-    // Directions are told where a particle came from.
+    // The latents point to the particle's origin, `direction` along its travel.
     event.direction = {-(sine * turn.cosine), -(sine * turn.sine), -made.cosine};
     made.log_energy = math::fma(unit_float(way.word[2]), log_span_, log_low_);
     made.energy = math::clamp(math::exp(made.log_energy), energy_low_, energy_high_);
@@ -222,14 +222,13 @@ struct NuTelescope {
     return made;
   }
 
-  /// Numbers of pulses: of light of each module, then of noise of each string.
+  /// Number of pulses: light per module, then noise per string.
   template <class Team>
   WS_INLINE void count(Team& team, const SampleRng& rng, const telescope::Array& array,
                        const telescope::Event& event, Shared& shared, EventCell* cells) const {
-    // Most modules are too far away to see anything: runs of blocks, of four modules each, say
-    // which.
+    // Most modules are too far away to see light: tests runs of blocks, four modules each.
     constexpr int kRun = WS_EVENT_LANES;
-    const telescope::Event seen = event;  // copies: of what no store to memory can change
+    const telescope::Event seen = event;  // copies, so that stores cannot alias them
     const telescope::Optics optics = optics_;
     const int fours = (array.modules + 3) / 4, runs = (fours + kRun - 1) / kRun;
     std::uint32_t saturated = 0;
@@ -268,8 +267,7 @@ struct NuTelescope {
     if (saturated > 0) team.atomic_add(&shared.saturated, saturated);
   }
 
-  /// A Poisson process: gaps between photons are exponential numbers, the first that of `u`. At
-  /// most `saturation`.
+  /// A Poisson process with exponential gaps, the first one from `u`. At most `saturation` photons.
   WS_INLINE std::uint32_t poisson(const SampleRng& rng, int sensor, float u, float expected) const {
     if (expected < telescope::kFewest) return 0;
     double sum = double{-math::log(u)};
@@ -300,7 +298,7 @@ struct NuTelescope {
       const std::uint32_t left = light - first;
       const int here = kRun > 1 && left < kRun ? static_cast<int>(left) : kRun;
       Photons<kRun> photons;
-      for (int i = 0; i < kRun; ++i) {  // beyond the end the last one again
+      for (int i = 0; i < kRun; ++i) {  // pad with the last one
         const std::uint32_t item = first + static_cast<std::uint32_t>(i < here ? i : here - 1);
         const int sensor = sensor_of(cells, item);
         const telescope::Vector place = place_of(array, sensor);
@@ -320,7 +318,7 @@ struct NuTelescope {
     }
   }
 
-  /// The module of a pulse of light: the last one that begins there or before.
+  /// The module of a light pulse: the last one that starts at or before it.
   WS_INLINE int sensor_of(const EventCell* cells, std::uint32_t item) const {
     int low = 0, high = sensors() - 1;
     while (low < high) {
@@ -334,7 +332,7 @@ struct NuTelescope {
     return low;
   }
 
-  /// N pulses of light; `number` of all that there could be.
+  /// N light pulses; `number` counts all possible pulses.
   template <int N>
   struct Photons {
     int sensor[N];
@@ -350,7 +348,7 @@ struct NuTelescope {
   template <int N>
   WS_INLINE void draw(const SampleRng& rng, const telescope::Event& event,
                       Photons<N>& photons) const {
-    const telescope::Event seen = event;  // copies: of what no store to memory can change
+    const telescope::Event seen = event;  // copies, so that stores cannot alias them
     const telescope::Optics optics = optics_;
     float shape[N];
     in_lanes<N>([&](int i) WS_INLINED {
@@ -374,8 +372,8 @@ struct NuTelescope {
     return math::max(math::fma(charge_width_, normal, 1.0f), kLeastCharge);
   }
 
-  /// Calls `take(item, pulse)` for the noise of a string, a Poisson process along its modules: gaps
-  /// are exponential. Items are from `begin` on, below `past`; returns the end of those there are.
+  /// Calls `take(item, pulse)` for the noise of a string, a Poisson process along its modules with
+  /// exponential gaps. Items start at `begin` and stay below `past`; returns the end.
   template <class Take>
   WS_INLINE std::uint32_t each_noise(const SampleRng& rng, const telescope::Array& array,
                                      int string, std::uint32_t begin, std::uint32_t past,
@@ -387,7 +385,7 @@ struct NuTelescope {
     for (; item < past; ++item) {
       const Philox4 random = rng.block(Purpose::noise, first_block + (item - begin));
       sum += double{-math::log(unit_float_open(random.word[0]))};
-      const double module = sum / noise_mean_;  // of the mean number of one module
+      const double module = sum / noise_mean_;  // position along the string, in modules
       if (!(module < double{static_cast<float>(array.modules)})) break;
       Pulse pulse;
       pulse.sensor = string * array.modules + static_cast<int>(module);
@@ -400,7 +398,7 @@ struct NuTelescope {
     return item;
   }
 
-  /// Whether a module near by on the string has its first pulse at about the same time.
+  /// True if a nearby module on the string has its first pulse at about the same time.
   WS_INLINE bool is_confirmed(const EventCell* first, int sensor) const {
     const int module = sensor % array_.modules;
     const float time = telescope::time_of(first[sensor]);
@@ -479,7 +477,7 @@ struct NuTelescope {
 
   telescope::Array array_;
   telescope::Optics optics_;
-  double noise_mean_;                                            ///< of one module
+  double noise_mean_;                                            ///< per module
   float cosine_low_, cosine_span_, azimuth_low_, azimuth_span_;  ///< azimuth in turns
   float vertex_radius_, vertex_height_;
   float energy_low_, energy_high_, log_low_, log_span_;

@@ -1,4 +1,4 @@
-// Generator `ode`: what is known of its systems. Host only.
+// Systems of generator `ode`: priors, units, defaults and bounds. Host only.
 #include "generators/events/ode.h"
 
 #include "core/error.h"
@@ -17,15 +17,15 @@ namespace {
 
 using System = Ode::System;
 
-/// math::box_muller reaches no further.
+/// Above the largest number of math::box_muller.
 constexpr double kReach = 5.78;
 
-/// Of n_body: steps in the time in which all bodies, gathered in one softening length, swing by one
-/// radian; leapfrog's rate is then off by 1 / (24 kStepsOfSwing^2), a hundredth.
+/// For n_body: minimum steps per radian of oscillation if all bodies are within one softening
+/// length; leapfrog's frequency error is then 1 / (24 kStepsOfSwing^2), about a hundredth.
 constexpr double kStepsOfSwing = 2;
 
-/// A latent: uniform within half_width of the centre, or with a logarithm that is normal with these
-/// as mean and standard deviation.
+/// Prior of a latent: uniform within half_width of the centre, or log-normal with these as mean and
+/// standard deviation of the logarithm.
 struct Prior {
   const char* name;
   const char* help;
@@ -34,18 +34,18 @@ struct Prior {
 };
 
 struct Facts {
-  double duration, step;  ///< where the parameters say 0
+  double duration, step;  ///< used where the parameters are 0
   const char* time_unit;
   bool log_normal;
   std::vector<Prior> priors;
   std::vector<ValueInfo> state;
-  /// A bound of the absolute value of the features at time t. Lorenz's system does not leave the
-  /// sphere x^2 + y^2 + (z - sigma - rho)^2 <= R^2 once within, R^2 the larger of where it begins
-  /// and beta^2 (sigma + rho)^2 / (4 (beta - 1)): 47 + 58 at most. The others': generous.
+  /// Bound on the absolute value of the features at time t. Lorenz's system never leaves the sphere
+  /// x^2 + y^2 + (z - sigma - rho)^2 <= R^2 after entering it, with R^2 the larger of the initial
+  /// value and beta^2 (sigma + rho)^2 / (4 (beta - 1)): at most 47 + 58. Others: generous.
   double reach, reach_per_time;
 };
 
-/// The figure of eight of three equal masses: A. Chenciner, R. Montgomery, Ann. Math. 152 (2000)
+/// The figure-eight orbit of three equal masses: A. Chenciner, R. Montgomery, Ann. Math. 152 (2000)
 /// 881, with C. Simo's initial values. Its period is 6.32591398.
 constexpr double kEightX = 0.97000436, kEightY = -0.24308753;
 constexpr double kEightVx = -0.93240737, kEightVy = -0.86473146;
@@ -57,8 +57,8 @@ const Facts& facts(System system) {
        "",
        false,
        {{"sigma", "Prandtl number", "", 10, 2},
-        {"rho", "Rayleigh number, of the onset of convection", "", 28, 7},
-        {"beta", "shape of the cells", "", 8.0 / 3, 0.5},
+        {"rho", "Rayleigh number, relative to the onset of convection", "", 28, 7},
+        {"beta", "geometric factor of the convection cells", "", 8.0 / 3, 0.5},
         {"x_start", "x at time 0", "", 1, 10},
         {"y_start", "y at time 0", "", 1, 10},
         {"z_start", "z at time 0", "", 1, 10}},
@@ -69,12 +69,12 @@ const Facts& facts(System system) {
        0.005,
        "s",
        false,
-       {{"mass", "of the second mass, in those of the first", "", 1, 0.5},
-        {"length", "of the second rod, in those of the first", "", 1, 0.5},
+       {{"mass", "second mass over the first", "", 1, 0.5},
+        {"length", "length of the second rod over the first", "", 1, 0.5},
         {"theta1_start", "angle of the first rod to the vertical at time 0", "rad", 0, 2.5},
-        {"theta2_start", "angle of the second", "rad", 0, 2.5},
-        {"omega1_start", "rate of the first angle", "rad/s", 0, 1},
-        {"omega2_start", "rate of the second", "rad/s", 0, 1}},
+        {"theta2_start", "angle of the second rod to the vertical at time 0", "rad", 0, 2.5},
+        {"omega1_start", "angular velocity of the first rod at time 0", "rad/s", 0, 1},
+        {"omega2_start", "angular velocity of the second rod at time 0", "rad/s", 0, 1}},
        {{"theta1", "rad"}, {"theta2", "rad"}, {"omega1", "rad/s"}, {"omega2", "rad/s"}},
        60,
        60},
@@ -82,10 +82,10 @@ const Facts& facts(System system) {
        0.01,
        "day",
        true,
-       {{"alpha", "births of prey, log-normal", "1/day", -0.125, 0.5},
-        {"beta", "deaths of prey a predator, log-normal", "1/day", -3, 0.5},
-        {"gamma", "deaths of predators, log-normal", "1/day", -0.125, 0.5},
-        {"delta", "births of predators a prey, log-normal", "1/day", -3, 0.5}},
+       {{"alpha", "birth rate of prey, log-normal", "1/day", -0.125, 0.5},
+        {"beta", "death rate of prey per predator, log-normal", "1/day", -3, 0.5},
+        {"gamma", "death rate of predators, log-normal", "1/day", -0.125, 0.5},
+        {"delta", "birth rate of predators per prey, log-normal", "1/day", -3, 0.5}},
        {{"prey", ""}, {"predators", ""}},
        1e6,
        0},
@@ -93,8 +93,8 @@ const Facts& facts(System system) {
        0.1,
        "day",
        true,
-       {{"beta", "rate of infections, log-normal", "1/day", std::log(0.4), 0.5},
-        {"gamma", "rate of recovery, log-normal", "1/day", std::log(0.125), 0.2}},
+       {{"beta", "infection rate, log-normal", "1/day", std::log(0.4), 0.5},
+        {"gamma", "recovery rate, log-normal", "1/day", std::log(0.125), 0.2}},
        {{"susceptible", "share"}, {"infected", "share"}, {"removed", "share"}},
        1.001,
        0},
@@ -102,21 +102,21 @@ const Facts& facts(System system) {
        0.002,
        "",
        false,
-       {{"mass1", "of the first body", "", 1, 0.2},
-        {"mass2", "of the second", "", 1, 0.2},
-        {"mass3", "of the third", "", 1, 0.2},
-        {"x1_start", "place of the first at time 0", "", kEightX, 0.1},
-        {"y1_start", "likewise, y", "", kEightY, 0.1},
-        {"x2_start", "place of the second", "", -kEightX, 0.1},
-        {"y2_start", "likewise, y", "", -kEightY, 0.1},
-        {"x3_start", "place of the third", "", 0, 0.1},
-        {"y3_start", "likewise, y", "", 0, 0.1},
-        {"vx1_start", "velocity of the first at time 0", "", -kEightVx / 2, 0.1},
-        {"vy1_start", "likewise, y", "", -kEightVy / 2, 0.1},
-        {"vx2_start", "velocity of the second", "", -kEightVx / 2, 0.1},
-        {"vy2_start", "likewise, y", "", -kEightVy / 2, 0.1},
-        {"vx3_start", "velocity of the third", "", kEightVx, 0.1},
-        {"vy3_start", "likewise, y", "", kEightVy, 0.1}},
+       {{"mass1", "mass of the first body", "", 1, 0.2},
+        {"mass2", "mass of the second body", "", 1, 0.2},
+        {"mass3", "mass of the third body", "", 1, 0.2},
+        {"x1_start", "x of the first body at time 0", "", kEightX, 0.1},
+        {"y1_start", "y of the first body at time 0", "", kEightY, 0.1},
+        {"x2_start", "x of the second body at time 0", "", -kEightX, 0.1},
+        {"y2_start", "y of the second body at time 0", "", -kEightY, 0.1},
+        {"x3_start", "x of the third body at time 0", "", 0, 0.1},
+        {"y3_start", "y of the third body at time 0", "", 0, 0.1},
+        {"vx1_start", "x velocity of the first body at time 0", "", -kEightVx / 2, 0.1},
+        {"vy1_start", "y velocity of the first body at time 0", "", -kEightVy / 2, 0.1},
+        {"vx2_start", "x velocity of the second body at time 0", "", -kEightVx / 2, 0.1},
+        {"vy2_start", "y velocity of the second body at time 0", "", -kEightVy / 2, 0.1},
+        {"vx3_start", "x velocity of the third body at time 0", "", kEightVx, 0.1},
+        {"vy3_start", "y velocity of the third body at time 0", "", kEightVy, 0.1}},
        {{"x1", ""},
         {"y1", ""},
         {"x2", ""},
@@ -131,13 +131,13 @@ const Facts& facts(System system) {
         {"vy3", ""}},
        20,
        20},
-      // A crossing time of D. Heggie and R. Mathieu. The rest depends on the number of bodies.
+      // A crossing time of D. Heggie and R. Mathieu. State and reach depend on `bodies`.
       {2.8284271247461903, 0.002, "", false, {}, {}, 0, 0},
   }};
   return all[static_cast<std::size_t>(system)];
 }
 
-/// The state of a point and its reach, for as many bodies as there are.
+/// State at a point, for the given number of bodies.
 std::vector<ValueInfo> state_of(System system, int bodies) {
   if (system != System::n_body) return facts(system).state;
   std::vector<ValueInfo> state;
@@ -148,19 +148,19 @@ std::vector<ValueInfo> state_of(System system, int bodies) {
   return state;
 }
 
-/// What stars of Plummer's sphere may reach before their mean is moved to the origin, which at most
-/// doubles a place or a velocity and lowers sums of squares.
+/// Bounds for stars of a Plummer sphere before their mean is moved to the origin, which at most
+/// doubles positions and velocities and lowers sums of squares.
 struct ClusterBounds {
   double kinetic, shallowest, deepest, spin, speed;
 
   ClusterBounds(int bodies, double softening) {
     const double fastest = PlummerStar::kFastest, reach = PlummerStar::kReach;
-    const double pairs = 0.5 * (bodies - 1) / bodies;  // each with the square of a mass
+    const double pairs = 0.5 * (bodies - 1) / bodies;  // each with the product of two masses
     kinetic = fastest * fastest / 2;
     shallowest = pairs / std::hypot(2 * reach, softening);
     deepest = pairs / softening;
     spin = reach * fastest;
-    speed = std::sqrt(2 * bodies * (kinetic + deepest));  // one body has all energy there may be
+    speed = std::sqrt(2 * bodies * (kinetic + deepest));  // one body has all the available energy
   }
 };
 
@@ -170,14 +170,14 @@ std::vector<LatentInfo> cluster_latents(const Ode::Params& params) {
     return rarely_reached(
         {name, help, "", static_cast<float>(1.001 * low), static_cast<float>(1.001 * high)});
   };
-  return {latent("energy", "of all bodies at time 0", -most.deepest, most.kinetic),
-          latent("virial_ratio", "kinetic energy over minus the potential one, at time 0", 0,
+  return {latent("energy", "total energy at time 0", -most.deepest, most.kinetic),
+          latent("virial_ratio", "kinetic energy over minus potential energy, at time 0", 0,
                  most.kinetic / most.shallowest),
-          latent("spin_x", "angular momentum about the middle, at time 0", -most.spin, most.spin),
-          latent("spin_y", "likewise, y", -most.spin, most.spin),
-          latent("spin_z", "likewise, z", -most.spin, most.spin),
+          latent("spin_x", "angular momentum about the centre at time 0, x", -most.spin, most.spin),
+          latent("spin_y", "angular momentum about the centre at time 0, y", -most.spin, most.spin),
+          latent("spin_z", "angular momentum about the centre at time 0, z", -most.spin, most.spin),
           latent("energy_error",
-                 "energy at the end less that at time 0, over kinetic energy less potential one",
+                 "(final energy - initial energy) / (kinetic - potential energy at time 0)",
                  -2 * most.deepest / most.shallowest, 2 * most.deepest / most.shallowest)};
 }
 
@@ -188,19 +188,19 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
-/// Error (config): n_body cannot be followed in these steps.
+/// Error (config): the step is too long for n_body.
 void check_cluster(const Ode::Params& params) {
   const double step = longest_step(params), softening = params.softening;
   const double longest = std::pow(softening, 1.5) / kStepsOfSwing;
   if (step > longest * (1 + 1e-9)) {
-    const std::string shorter =
-        softening > 0 ? "step = " + shortest(longest) + " at most, or " : "";
+    const std::string shorter = softening > 0 ? "step <= " + shortest(longest) + " or " : "";
     const double least = std::ceil(1e4 * std::pow(kStepsOfSwing * step, 2.0 / 3)) / 1e4;
     fail(ErrorKind::config,
          {"ode: step = " + shortest(step) + " is too long for softening = " + shortest(softening),
-          "bodies that meet may swing at the rate softening^(-3/2); step times that is to be " +
-              shortest(1 / kStepsOfSwing) + " at most",
-          "take " + shorter + "softening = " + shortest(least) + " at least"});
+          "close bodies oscillate at the rate softening^(-3/2); step times this rate must be at "
+          "most " +
+              shortest(1 / kStepsOfSwing),
+          "set " + shorter + "softening >= " + shortest(least)});
   }
 }
 
@@ -220,28 +220,28 @@ const ParamTable<Ode::Params>& Ode::table() {
                    {"sir", System::sir},
                    {"three_bodies", System::three_bodies},
                    {"n_body", System::n_body}},
-                  "what is integrated, and the law of its parameters and beginning")
+                  "the equations, with the prior of their constants and initial values")
           .integer("points", &Params::points, {1, 1024}, "",
-                   "how often the state is written, at equal intervals; the last at the end")
+                   "number of samples of the trajectory, at equal intervals up to its end")
           .real("duration", &Params::duration, {0, 1e4}, "",
-                "of a trajectory, in the system's unit of time; 0: the system's own")
+                "duration, in the system's unit of time; 0: the system's default")
           .real("step", &Params::step, {0, 1}, "",
-                "longest step of integration; an interval is cut into equal ones. 0: the system's "
-                "own")
+                "longest integration step; intervals are divided into equal steps. 0: the system's "
+                "default")
           .real("spread", &Params::spread, {0, 1}, "",
-                "width of the laws of all latents, in that of the system; 0: its middle alone")
+                "width of all priors relative to the system's own; 0: their centres only")
           .only_where(kDrawn, "any system but n_body")
           .real("noise", &Params::noise, {0, 1000}, "",
-                "standard deviation of a normal error that each feature has")
+                "standard deviation of the normal error of each feature")
           .real("softening", &Params::softening, {0, 1}, "",
-                "of the gravity of bodies: the length below which it no longer grows")
+                "softening length of gravity, below which it no longer grows")
           .only_where(kBodies, "system: three_bodies or n_body")
           .integer("bodies", &Params::bodies, {2, EqualBodies<float>::kMost}, "",
-                   "how many n_body follows, each with the same share of the mass 1")
+                   "number of bodies, with equal masses that sum to 1")
           .only_where([](const Params& p) { return p.system == System::n_body; }, "system: n_body")
-          .preset(
-              "figure_eight", {{"system", "three_bodies"}, {"spread", "0"}, {"softening", "0"}},
-              "three equal masses on one curve (Chenciner and Montgomery, Ann. Math. 152 (2000))");
+          .preset("figure_eight", {{"system", "three_bodies"}, {"spread", "0"}, {"softening", "0"}},
+                  "three equal masses on one figure-eight orbit (Chenciner and Montgomery, Ann. "
+                  "Math. 152 (2000))");
   return rows;
 }
 
@@ -253,7 +253,7 @@ SampleInfo Ode::describe(const Params& params) {
   const Facts& system = facts(params.system);
   SampleInfo info;
   info.name = "ode";
-  info.summary = "Trajectories of Lorenz, double pendulum, predators and prey, SIR, N bodies";
+  info.summary = "Trajectories of Lorenz, double pendulum, predator-prey, SIR and N-body systems";
   info.reference = "Hairer, Norsett, Wanner 1993, II.1; Hairer, Lubich, Wanner 2006, I.1.4";
   info.classes = {"any"};
   for (const Prior& prior : system.priors) {
@@ -301,14 +301,14 @@ Ode::Ode(const Params& params)
       system_(params.system),
       points_(params.points),
       noise_(static_cast<float>(params.noise)) {
-  // Explicit methods are unstable beyond some steps; ten times a system's own is still well below.
+  // Explicit methods become unstable at long steps; ten times a system's default is still safe.
   constexpr double kLongest = 10;
   const double own = facts(params.system).step;
   if (params.step > kLongest * own) {
     fail(ErrorKind::config,
          {"ode: step = " + shortest(params.step) + " is too long for this system",
-          "its own is " + shortest(own) + ", and beyond ten times that trajectories run away",
-          "take " + shortest(kLongest * own) + " at most"});
+          "its default is " + shortest(own) + "; beyond ten times the default trajectories diverge",
+          "set step <= " + shortest(kLongest * own)});
   }
   if (params.system == System::n_body) check_cluster(params);
   const double interval = duration_of(params) / params.points;
@@ -317,9 +317,9 @@ Ode::Ode(const Params& params)
     fail(ErrorKind::config,
          {"ode: a trajectory of " + shortest(duration_of(params)) + " takes " +
               shortest(steps * params.points) + " steps of " + shortest(longest_step(params)),
-          "there is room for " + std::to_string(kMostSteps),
-          "choose step = " + shortest(duration_of(params) / (kMostSteps / 2)) +
-              " or more, or a shorter duration"});
+          "the maximum is " + std::to_string(kMostSteps),
+          "set step >= " + shortest(duration_of(params) / (kMostSteps / 2)) +
+              " or a shorter duration"});
   }
   steps_ = static_cast<int>(steps);
   step_ = static_cast<float>(interval / steps);

@@ -1,7 +1,6 @@
 // Generator `ode`: trajectories of small systems of ordinary differential equations, sampled at
-// equal intervals; what a network is asked is the parameters, or where a trajectory began.
-// Integrated by the fourth-order method of Runge and Kutta, bodies under their gravity by leapfrog,
-// with fixed steps. Made through the registry; host and device.
+// equal intervals; the latents are constants and initial values. Fixed steps: fourth-order
+// Runge-Kutta, or leapfrog for bodies under gravity. Created through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -20,7 +19,7 @@ namespace wellspring {
 class Generator;
 
 struct Ode {
-  static constexpr int kLatents = 15;  ///< three bodies: masses, places, velocities
+  static constexpr int kLatents = 15;  ///< three bodies: masses, positions, velocities
   enum class System : std::uint8_t {
     lorenz,
     double_pendulum,
@@ -33,8 +32,8 @@ struct Ode {
   struct Params {
     System system = System::lorenz;
     int points = 32;
-    double duration = 0;  ///< 0: the system's own
-    double step = 0;      ///< 0: the system's own
+    double duration = 0;  ///< 0: the system's default
+    double step = 0;      ///< 0: the system's default
     double spread = 1;
     double noise = 0;
     double softening = 0.1;
@@ -42,14 +41,14 @@ struct Ode {
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
-  /// Errors (config): more than kMostSteps steps; a step that is too long for the system or for the
-  /// softening of n_body, or a spread of n_body.
+  /// Errors (config): more than kMostSteps steps; a step too long for the system or for n_body's
+  /// softening; n_body with a spread.
   explicit Ode(const Params& params);
-  /// Where the system is n_body: the generator that has it (n_body.h), otherwise none.
+  /// The generator of n_body (n_body.h) if that is the system, otherwise null.
   static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
   SampleLayout layout() const;
 
-  /// Longest trajectory, steps: a float's time would be off, and a sample take seconds.
+  /// Maximum steps of a trajectory: more would make float times inexact and a sample take seconds.
   static constexpr int kMostSteps = 1 << 20;
 
   template <class Run>
@@ -99,10 +98,10 @@ struct Ode {
   }
 
   static constexpr float kGravity = 9.81f;    ///< g / l1 of the pendulum, 1/s^2
-  static constexpr float kFirstCase = 1e-6f;  ///< infected at the beginning of sir
+  static constexpr float kFirstCase = 1e-6f;  ///< infected share at time 0 of sir
 
  protected:
-  /// Normal errors of the features, in their order.
+  /// Normal errors of the features, in order.
   struct Errors {
     SampleRng rng;
     float sigma;
@@ -121,14 +120,14 @@ struct Ode {
     }
   };
 
-  /// Follows the trajectories of a run, advance() a step of all, and writes the features of every
-  /// point: the numbers of `states`, one after another, and their errors.
+  /// Integrates the trajectories of a run (advance(): one step of all) and writes the features of
+  /// every point: the numbers of `states`, in order, with their errors.
   template <class Run, class Advance, class... States>
   WS_INLINE void record(Run& run, const Advance& advance, const States&... states) const {
     constexpr int N = Run::kEvents;
     Errors errors[N];
     for (int i = 0; i < N; ++i) errors[i] = {run.rng(i), noise_};
-    int before = 0;  // features
+    int before = 0;  // features written
     const auto write = [&](const auto& state) {
       for (int i = 0; i < N; ++i) {
         WS_UNROLL(6)
@@ -144,10 +143,10 @@ struct Ode {
   }
 
   float step_, softening2_;
-  int bodies_;  ///< of n_body
+  int bodies_;  ///< n_body only
 
  private:
-  /// Count latents of each event from number First on.
+  /// Latents First to First + Count - 1 of each event.
   template <int First, int Count, class Run>
   WS_INLINE static LaneStates<Count, Run::kEvents> latents(Run& run) {
     LaneStates<Count, Run::kEvents> values;
@@ -158,7 +157,7 @@ struct Ode {
     return values;
   }
 
-  /// Count latents uniform within half_width_ of centre_, from as many words.
+  /// Draws Count latents uniformly within half_width_ of centre_, one word each.
   template <int Count, class Run>
   WS_INLINE void uniform(Run& run) const {
     in_lanes<Run::kEvents>([&](int lane) WS_INLINED {
@@ -174,8 +173,7 @@ struct Ode {
     });
   }
 
-  /// Count latents whose logarithms are normal with mean centre_ and standard deviation
-  /// half_width_.
+  /// Draws Count log-normal latents: the logarithm has mean centre_, deviation half_width_.
   template <int Count, class Run>
   WS_INLINE void log_normal(Run& run) const {
     in_lanes<Run::kEvents>([&](int lane) WS_INLINED {
@@ -190,7 +188,7 @@ struct Ode {
     });
   }
 
-  /// `rates(c)`: the right-hand side of the system with the constants c.
+  /// `rates(c)`: right-hand side of the system with constants c.
   template <class Run, class Rates, int P, int D>
   WS_INLINE void follow(Run& run, const LaneStates<P, Run::kEvents>& constants,
                         const LaneStates<D, Run::kEvents>& start, const Rates& rates) const {
@@ -205,7 +203,7 @@ struct Ode {
     record(run, advance, u);
   }
 
-  /// Places and velocities of three bodies.
+  /// Positions and velocities of three bodies.
   template <class Run>
   WS_INLINE void follow_bodies(Run& run, const LaneStates<3, Run::kEvents>& masses,
                                const LaneStates<6, Run::kEvents>& places,
@@ -229,7 +227,7 @@ struct Ode {
   }
 
   System system_;
-  int points_, steps_;  ///< steps between two points
+  int points_, steps_;  ///< steps per interval
   float noise_;
   float centre_[kLatents] = {}, half_width_[kLatents] = {};
 };

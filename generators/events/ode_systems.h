@@ -1,5 +1,5 @@
-// Right-hand sides of the systems that the generators `sbi` and `ode` integrate, each a functor
-// from a state to its rates. Host and device.
+// Right-hand sides of systems of ordinary differential equations, as functors from state to rates.
+// Used by generators `sbi` and `ode`; host and device.
 #pragma once
 
 #include "generators/events/integrate.h"
@@ -21,9 +21,9 @@ struct LotkaVolterra {
   }
 };
 
-/// Shares of a population that are susceptible, infected and removed: ds/dt = -beta s i,
-/// di/dt = beta s i - gamma i, dr/dt = gamma i (W. Kermack, A. McKendrick, Proc. R. Soc. A 115
-/// (1927) 700). s + i + r and i + s - gamma / beta ln s are conserved.
+/// Shares of a population that are susceptible, infected and removed: ds/dt = -beta s i, di/dt =
+/// beta s i - gamma i, dr/dt = gamma i (W. Kermack, A. McKendrick, Proc. R. Soc. A 115 (1927) 700).
+/// s + i + r and i + s - gamma / beta ln s are conserved.
 template <class T>
 struct SusceptibleInfectedRemoved {
   T beta, gamma;
@@ -35,7 +35,7 @@ struct SusceptibleInfectedRemoved {
 };
 
 /// dx/dt = sigma (y - x), dy/dt = x (rho - z) - y, dz/dt = x y - beta z (E. Lorenz, J. Atmos. Sci.
-/// 20 (1963) 130). Volumes of phase space shrink at the rate sigma + 1 + beta.
+/// 20 (1963) 130). Phase-space volumes shrink at the rate sigma + 1 + beta.
 template <class T>
 struct Lorenz {
   T sigma, rho, beta;
@@ -47,17 +47,18 @@ struct Lorenz {
   }
 };
 
-/// Sine and cosine for DoublePendulum: those of kernels/random/math.h.
+/// Sine and cosine for DoublePendulum, from kernels/random/math.h.
 struct PortableTrigonometry {
   WS_INLINE math::SinCos operator()(float angle) const { return math::sincos(angle); }
 };
 
-/// Two point masses on rigid rods, the second hanging from the first. Angles to the vertical and
-/// their rates: (theta1, theta2, omega1, omega2). mass = m2 / m1, length = l2 / l1, gravity = g /
-/// l1 in 1/s^2. From Lagrange's equations (L. Landau, E. Lifshitz, Mechanics, section 5, problem
-/// 1). Conserved, in units of m1 l1^2: (1 + mass) omega1^2 / 2 + mass length^2 omega2^2 / 2 + mass
-/// length omega1 omega2 cos(theta1 - theta2) - gravity ((1 + mass) cos theta1 + mass length cos
-/// theta2).
+/// Two point masses on rigid rods, the second hanging from the first. State: angles to the vertical
+/// and angular velocities (theta1, theta2, omega1, omega2). mass = m2 / m1, length = l2 / l1,
+/// gravity = g / l1 in 1/s^2. From the Lagrange equations (L. Landau, E. Lifshitz, Mechanics,
+/// section 5, problem 1). Conserved, in units of m1 l1^2:
+///     (1 + mass) omega1^2 / 2 + mass length^2 omega2^2 / 2
+///     + mass length omega1 omega2 cos(theta1 - theta2)
+///     - gravity ((1 + mass) cos theta1 + mass length cos theta2).
 template <class T, class Trigonometry = PortableTrigonometry>
 struct DoublePendulum {
   T mass, length, gravity;
@@ -65,10 +66,10 @@ struct DoublePendulum {
   WS_INLINE OdeState<T, 4> operator()(const OdeState<T, 4>& u) const {
     const auto first = Trigonometry{}(u.v[0]), second = Trigonometry{}(u.v[1]);
     const T s1 = first.sine, c1 = first.cosine, s2 = second.sine, c2 = second.cosine;
-    const T s = s1 * c2 - c1 * s2, c = c1 * c2 + s1 * s2;  // of theta1 - theta2
+    const T s = s1 * c2 - c1 * s2, c = c1 * c2 + s1 * s2;  // sine and cosine of theta1 - theta2
     const T square1 = u.v[2] * u.v[2], square2 = length * u.v[3] * u.v[3];
     const T whole = T(1) + mass, share = T(1) / (T(1) + mass * s * s);
-    // Torques: of the second rod on the first, and of gravity.
+    // Torques of the other rod and of gravity.
     const T pull1 = mass * s * (square2 + c * square1) + gravity * (whole * s1 - mass * c * s2);
     const T pull2 = s * (whole * (square1 + gravity * c1) + mass * c * square2);
     return {{u.v[2], u.v[3], -share * pull1, share * pull2 / length}};
@@ -76,8 +77,7 @@ struct DoublePendulum {
 };
 
 /// Three bodies in a plane under their gravity, G = 1: accelerations at (x1, y1, x2, y2, x3, y3).
-/// The potential of two, -m m' / sqrt(r^2 + softening2), stays finite (H. Plummer, MNRAS 71 (1911)
-/// 460).
+/// Pair potential -m m' / sqrt(r^2 + softening2), finite (H. Plummer, MNRAS 71 (1911) 460).
 template <class T>
 struct ThreeBodies {
   T mass[3];
@@ -106,15 +106,15 @@ struct Motion {
   T kinetic, potential, spin[3];
 };
 
-/// `bodies` of one mass in space under their gravity, softened as that of ThreeBodies:
-/// accelerations at (x1, y1, z1, x2, ...), of N samples side by side.
+/// Equal masses in space under their gravity, softened as in ThreeBodies: accelerations at (x1, y1,
+/// z1, x2, ...), for N samples in lockstep.
 template <class T, int N = 1>
 struct EqualBodies {
   static constexpr int kMost = 16;
   using State = SomeStates<T, 3 * kMost, N>;
 
   int bodies;
-  T mass;  ///< of each
+  T mass;  ///< mass of each body
   T softening2;
 
   WS_INLINE State operator()(const State& q) const {
@@ -123,7 +123,7 @@ struct EqualBodies {
     for (int k = 0; k < a.used; ++k) {
       for (int lane = 0; lane < N; ++lane) a.v[k][lane] = 0;
     }
-    const T own = mass, soft = softening2;  // of which no store below can be
+    const T own = mass, soft = softening2;  // copies, so that stores cannot alias them
     for (int i = 3; i < a.used; i += 3) {
       for (int j = 0; j < i; j += 3) {
         in_lanes<N>([&](int lane) WS_INLINED {
@@ -163,7 +163,7 @@ struct EqualBodies {
   }
 };
 
-/// Moves the mean of the bodies of (x1, y1, z1, x2, ...) to the origin.
+/// Shifts the mean of the positions (x1, y1, z1, x2, ...) to the origin.
 template <class T, int K, int N>
 WS_INLINE void centre(SomeStates<T, K, N>& u) {
   for (int lane = 0; lane < N; ++lane) {

@@ -1,10 +1,11 @@
-// Generator `rambo`: momenta of n bodies, uniform in phase space, as sets. Massless by the RAMBO
-// method, whose events all weigh the same; massive ones by scaling those, with a weight or with
-// rejection by a proven bound. Bodies may decay further (decay_chain.h). Host and device.
+// Generator `rambo`: momenta of n bodies, uniform in phase space, as sets. Massless bodies by the
+// RAMBO method, whose events have equal weights; massive bodies by scaling these, with weights or
+// with rejection against a proven bound. Bodies may decay (decay_chain.h). Created through the
+// registry; host and device.
 //
 // Source: R. Kleiss, W. J. Stirling, S. D. Ellis, "A new Monte Carlo treatment of multiparticle
-// phase space at high energies", Comput. Phys. Commun. 40 (1986) 359. Each body gets a direction
-// and an energy of density q exp(-q); one boost and one scale bring the sum to (w, 0, 0, 0).
+// phase space at high energies", Comput. Phys. Commun. 40 (1986) 359. Each body gets an isotropic
+// direction and an energy with density q exp(-q); a boost and a scale set the sum to (w, 0, 0, 0).
 #pragma once
 
 #include "core/config/params.h"
@@ -29,10 +30,9 @@ namespace wellspring {
 struct Rambo {
   static constexpr int kFeatures = 4, kLatents = 3;
   static constexpr int kMostBodies = 8;
-  static constexpr LaunchBound kEventBound = {128, 3};  ///< momenta lie in registers
+  static constexpr LaunchBound kEventBound = {128, 3};  ///< keeps momenta in registers
   static constexpr int kMostTries = 10000;
-  /// Newton's steps from the largest possible scale; the function is convex, so they come down to
-  /// the root from above.
+  /// Newton steps from the largest scale; the function is convex, so they converge from above.
   static constexpr int kNewtonSteps = 8;
 
   enum class Weights : std::uint8_t { keep, unweight };
@@ -49,26 +49,26 @@ struct Rambo {
     static const auto rows =
         ParamTable<Params>("rambo")
             .integer("bodies_low", &Params::bodies_low, {2, kMostBodies}, "",
-                     "smallest number of bodies; each number is a class, equally often")
-            .integer("bodies_high", &Params::bodies_high, {2, kMostBodies}, "", "largest number")
+                     "lowest number of bodies; each number is an equally likely class")
+            .integer("bodies_high", &Params::bodies_high, {2, kMostBodies}, "",
+                     "highest number of bodies")
             .real("energy_low", &Params::energy_low, {1e-3, 1e6}, "GeV",
-                  "smallest total energy, in the frame where the bodies are at rest together")
+                  "lowest centre-of-mass energy")
             .real("energy_high", &Params::energy_high, {1e-3, 1e6}, "GeV",
-                  "largest; uniform between the two")
+                  "highest centre-of-mass energy; uniform between the two")
             .real_list("masses", &Params::masses, {0, 1e6}, "GeV",
-                       "of the first bodies; those beyond the list have none")
+                       "masses of the first bodies; bodies beyond the list are massless")
             .text_list("decays", &Params::decays,
-                       "of heavy bodies and of what they decay into: the mass of what decays and "
-                       "those of two or three products, 172.5 -> 80.377 + 4.78, in GeV; each is "
+                       "decays, written as mother's mass -> masses of two or three products in "
+                       "GeV: 172.5 -> 80.377 + 4.78; applies to bodies and products; each is "
                        "uniform in its phase space")
-            .choice(
-                "weights", &Params::weights,
-                {{"keep", Weights::keep}, {"unweight", Weights::unweight}},
-                "of events with masses. keep: the weight is a column, and its mean the volume of "
-                "phase space, of the massless one; unweight: drawn again until all weigh 1; masses "
-                "that are all 0 weigh 1 either way")
+            .choice("weights", &Params::weights,
+                    {{"keep", Weights::keep}, {"unweight", Weights::unweight}},
+                    "for massive bodies. keep: events are weighted, and the mean weight is the "
+                    "ratio of the massive to the massless phase-space volume; unweight: rejection, "
+                    "all weights are 1; all masses 0: weights are 1 either way")
             .only_where([](const Params& p) { return !p.masses.empty(); }, "masses")
-            .real("unit", &Params::unit, {1e-6, 1e6}, "GeV", "what 1 means in x")
+            .real("unit", &Params::unit, {1e-6, 1e6}, "GeV", "unit of x")
             .preset("top_pair",
                     {{"bodies_low", "2"},
                      {"bodies_high", "2"},
@@ -83,8 +83,8 @@ struct Rambo {
                      {"energy_low", "500"},
                      {"energy_high", "500"},
                      {"decays", "[172.5 -> 4.78 + 80.377, 80.377 -> 0 + 0]"}},
-                    "two top quarks at 500 GeV, each to b W and on to b q q'; masses: Particle "
-                    "Data Group")
+                    "two top quarks at 500 GeV, each decaying to b W and then b q q'; masses: "
+                    "Particle Data Group")
             .preset("tau_pair",
                     {{"bodies_low", "2"},
                      {"bodies_high", "2"},
@@ -92,7 +92,7 @@ struct Rambo {
                      {"energy_low", "91.1876"},
                      {"energy_high", "91.1876"},
                      {"decays", "[1.77686 -> 0.105658 + 0 + 0]"}},
-                    "two taus at the mass of the Z, each to a muon and two neutrinos; masses: "
+                    "two taus at the Z mass, each decaying to a muon and two neutrinos; masses: "
                     "Particle Data Group")
             .preset("d_to_k_pi_pi",
                     {{"bodies_low", "3"},
@@ -101,33 +101,33 @@ struct Rambo {
                      {"energy_low", "1.86966"},
                      {"energy_high", "1.86966"},
                      {"weights", "unweight"}},
-                    "D+ to K- pi+ pi+, uniform in its Dalitz plot; masses: Particle Data Group");
+                    "D+ to K- pi+ pi+, uniform in the Dalitz plot; masses: Particle Data Group");
     return rows;
   }
 
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "rambo";
-    info.summary = "n bodies uniform in phase space, with or without masses; the class is n";
+    info.summary = "n bodies uniform in phase space, massless or massive; class: n";
     info.reference = "Kleiss, Stirling, Ellis, Comput. Phys. Commun. 40 (1986) 359";
     for (int n = params.bodies_low; n <= params.bodies_high; ++n)
       info.classes.push_back(std::to_string(n) + " bodies");
     const std::string unit = params.unit == 1 ? "GeV" : shortest(params.unit) + " GeV";
     info.features = {{"E", unit}, {"px", unit}, {"py", unit}, {"pz", unit}};
     info.latents = {
-        {"energy", "total, in the rest frame", "GeV", static_cast<float>(params.energy_low),
+        {"energy", "centre-of-mass energy", "GeV", static_cast<float>(params.energy_low),
          static_cast<float>(params.energy_high)},
-        {"bodies", "their number", "", static_cast<float>(params.bodies_low),
+        {"bodies", "number of bodies", "", static_cast<float>(params.bodies_low),
          static_cast<float>(params.bodies_high)},
         rarely_reached({"log_weight",
-                        "logarithm of the event's weight before rejection, -80 at least; 0 without "
-                        "masses",
+                        "logarithm of the event's weight before rejection, at least -80; 0 if all "
+                        "masses are 0",
                         "", any_mass(params) ? kLowestLogWeight : 0, 0}),
     };
     info.high = static_cast<float>(params.energy_high / params.unit);
     info.low = -info.high;
     const bool rejects = params.weights == Weights::unweight && any_mass(params);
-    // The class and the energy; a block a body, and one a try; decays.
+    // class and energy; one block per body and one per try; decays
     const DecayChain chain("rambo", params.masses, params.bodies_high, params.decays);
     info.draws = {.scene = 1 + chain.blocks() +
                            std::int64_t{params.bodies_high + (rejects ? 1 : 0)} *
@@ -148,7 +148,7 @@ struct Rambo {
       const std::string bodies = std::to_string(params.bodies_high);
       fail(ErrorKind::config,
            {"rambo: masses has " + std::to_string(params.masses.size()) + " values",
-            "bodies_high is " + bodies, "give no more than " + bodies + " masses"});
+            "bodies_high is " + bodies, "give at most " + bodies + " masses"});
     }
     decays_ = DecayChain("rambo", params.masses, high_, params.decays);
     items_ = decays_.any() ? decays_.finals(high_) : high_;
@@ -161,7 +161,7 @@ struct Rambo {
       fail(ErrorKind::config,
            {"rambo: the masses add up to " + shortest(sum) + " GeV, energy_low is " +
                 shortest(params.energy_low) + " GeV",
-            "what is left for motion must be 1 % of the energy at least",
+            "at least 1 % of the energy must be left as kinetic energy",
             "raise energy_low to " + shortest(sum / kLargestShare) + " or more, or lower masses"});
     }
   }
@@ -220,12 +220,12 @@ struct Rambo {
   }
 
  private:
-  static constexpr double kLargestShare = 0.99;  ///< of the masses in the energy
+  static constexpr double kLargestShare = 0.99;  ///< largest share of the energy in masses
   /// Weights fall to about (k / m)^(n - 2) x^(2 n - 3) near the threshold, x >= 0.14.
   static constexpr float kLowestLogWeight = -80;
-  static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< of the scene, behind energy and class
+  static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< block 0: class and energy
 
-  /// Of the bodies of N events: body k of event i.
+  /// Bodies of N events: [body k][event i].
   template <int N>
   struct Momenta {
     alignas(N * sizeof(double)) double e[kMostBodies][N], x[kMostBodies][N], y[kMostBodies][N],
@@ -248,8 +248,8 @@ struct Rambo {
     row.set(item, 3, static_cast<float>(z * per_unit_));
   }
 
-  /// Items are what the bodies end in, body after body. Of events [first, first + N) of a run, of
-  /// `n` bodies each; these bodies' own arrays stay in registers.
+  /// Writes the final particles, body by body, for events [first, first + N) of a run with `n`
+  /// bodies each. N is small, so that the arrays stay in registers.
   template <int N, class Run>
   WS_INLINE void decay(int first, Run& run, int n, const Momenta<Run::kEvents>& momenta) const {
     DecayChain::Particles<N> waiting[DecayChain::kMostFinals];
@@ -274,7 +274,7 @@ struct Rambo {
     for (int i = 0; i < N; ++i) run.row(first + i).set_count(finals);
   }
 
-  /// Tries until one is kept: momenta of event i.
+  /// Repeats until a try is kept; writes the momenta of event i.
   template <int N>
   WS_INLINE void draw_until_kept(const SampleRng& rng, int n, float energy, int i,
                                  Momenta<N>& momenta) const {
@@ -307,9 +307,8 @@ struct Rambo {
     return most;
   }
 
-  /// Massless momenta of total (energy, 0, 0, 0), weight 1. Body k of try t has blocks(8 t + k). In
-  /// double: where the bodies are nearly parallel, the boost takes away all but a small part of
-  /// their energy.
+  /// Massless momenta with total (energy, 0, 0, 0) and weight 1. Body k of try t uses blocks(8 t +
+  /// k). In double precision: for nearly parallel bodies the boost removes most of their energy.
   template <int N, class Blocks>
   WS_INLINE void massless(const Blocks& blocks, std::uint32_t turn, const int* bodies,
                           const float* energy, Momenta<N>& momenta) const {
@@ -339,7 +338,7 @@ struct Rambo {
         sum_z[i] += z;
       });
     }
-    // To the rest frame of the sum, and to its energy.
+    // Boosts to the rest frame of the sum and scales to its energy.
     double bx[N], by[N], bz[N], gamma[N], scale[N];
     in_lanes<N>([&](int i) WS_INLINED {
       const double x = sum_x[i], y = sum_y[i], z = sum_z[i];
@@ -367,9 +366,9 @@ struct Rambo {
     }
   }
 
-  /// Scales the momenta by x, so that the energies with masses add up to the same; the weight is
+  /// Scales the momenta by x so that the energies with masses have the same sum. The weight is
   ///   x^(2n-3) prod (k_i / E_i) w / sum (k_i^2 / E_i)   (Kleiss, Stirling, Ellis).
-  /// x is at most sqrt(1 - (sum m / w)^2), by Minkowski's inequality, and the weight at most
+  /// By Minkowski's inequality x is at most sqrt(1 - (sum m / w)^2), and the weight is at most
   /// x^(2n-3): docs/generators/rambo.md.
   template <int N>
   WS_INLINE void give_masses(const int* bodies, const float* energies, Momenta<N>& momenta) const {

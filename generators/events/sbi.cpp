@@ -1,4 +1,4 @@
-// Generator `sbi`: what is known of its tasks, and the benchmark's constants. Host only.
+// Tasks of generator `sbi`: priors, best possible results and the benchmark's constants. Host only.
 #include "generators/events/sbi.h"
 
 #include "generators/numpy_random.h"
@@ -16,20 +16,19 @@ namespace {
 
 using Task = Sbi::Task;
 
-/// math::box_muller reaches no further.
+/// Above the largest number of math::box_muller.
 constexpr double kReach = 5.78;
 
-// ---- the best possible --------------------------------------------------------------------------
+// ---- best possible results ----------------------------------------------------------------------
 
 double normal_density(double z) {
   return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
 }
-double normal_tail(double z) {  // chance of more than z
+double normal_tail(double z) {  // P(Z > z)
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-/// A normal number around x with standard deviation sigma, given that it lies within (-bound,
-/// bound).
+/// A normal number with mean x and standard deviation sigma, truncated to (-bound, bound).
 struct Truncated {
   double chance, mean, variance;
 
@@ -37,7 +36,7 @@ struct Truncated {
     const double a = (-bound - x) / sigma, b = (bound - x) / sigma;
     const double chance =
         a > 0 ? normal_tail(a) - normal_tail(b) : normal_tail(-b) - normal_tail(-a);
-    if (chance < 1e-30) return {0, 0, 0};  // of no weight
+    if (chance < 1e-30) return {0, 0, 0};  // negligible weight
     const double at_a = normal_density(a), at_b = normal_density(b);
     const double shift = (at_a - at_b) / chance;
     return {chance, x + sigma * shift,
@@ -45,8 +44,8 @@ struct Truncated {
   }
 };
 
-/// Root of the mean variance of theta given x, theta uniform in (-1, 1) and x ~ N(theta, 0.1).
-/// Trapezoids of a sixteenth of sigma: their error falls as exp(-2 pi^2 sigma^2 / step^2).
+/// Root of the mean posterior variance of theta, uniform in (-1, 1), given x ~ N(theta, 0.1).
+/// Trapezoidal rule with steps of sigma / 16; the error falls as exp(-2 pi^2 sigma^2 / step^2).
 double uniform_rmse() {
   const double sigma = std::sqrt(0.1), step = sigma / 16;
   double sum = 0;
@@ -57,12 +56,12 @@ double uniform_rmse() {
   return std::sqrt(sum);
 }
 
-/// The same for gaussian_mixture: which of two widths there is shows in no single x but that near
-/// the border, so that given x, too, theta follows a mixture of both laws, cut off at the border.
+/// Root of the mean posterior variance for gaussian_mixture. A single x, except near the border,
+/// does not tell which width applies, so the posterior is a truncated mixture of both normals.
 double mixture_rmse() {
-  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // 2.5 steps a sigma: 1e-53
+  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // sigma / 2.5: error 1e-53
   std::vector<std::array<Truncated, 2>> along;
-  for (double x = kStep / 2; x < kFar; x += kStep)  // the other halves are mirror images
+  for (double x = kStep / 2; x < kFar; x += kStep)  // the other half is its mirror image
     along.push_back({Truncated::at(x, 1, kBound), Truncated::at(x, 0.1, kBound)});
   double sum = 0;
   for (const auto& first : along)
@@ -99,19 +98,19 @@ std::vector<BestResult> best_results(Task task) {
   return best;
 }
 
-// ---- what a task is -----------------------------------------------------------------------------
+// ---- tasks --------------------------------------------------------------------------------------
 
 struct Facts {
   const char* name;
   const char* help;
   int parameters, features;
-  double low, high;  ///< of x
-  int draws;         ///< blocks
+  double low, high;  ///< bounds of x
+  int draws;         ///< random blocks
 };
 
-/// In the order of Task. Ranges follow from those of theta and of normal numbers; those of
-/// slcp_distractors, whose law has no variance, from the largest of 2^23 draws and generous bounds
-/// of its constants; those of bernoulli_glm from the stimulus, whose absolute values add up to 75.
+/// In the order of Task. Ranges follow from the ranges of theta and of normal numbers. Exceptions:
+/// slcp_distractors, without a finite variance: generous bounds from the largest of 2^23 draws and
+/// its constants; bernoulli_glm: from the stimulus, whose absolute values add up to 75.
 const Facts& facts(Task task) {
   constexpr double kGaussianReach = 0.3163 * kReach;
   static const std::array<Facts, 10> all = {{
@@ -119,20 +118,20 @@ const Facts& facts(Task task) {
        2 * kGaussianReach, 6},
       {"gaussian_linear_uniform", "theta uniform in (-1, 1), x ~ N(theta, 0.1 I)", 10, 10,
        -1 - kGaussianReach, 1 + kGaussianReach, 6},
-      {"gaussian_mixture", "theta uniform in (-10, 10), x around it with sigma 1 or 0.1", 2, 2,
+      {"gaussian_mixture",
+       "theta uniform in (-10, 10), x ~ N(theta, sigma^2 I) with sigma 1 or 0.1", 2, 2,
        -10 - kReach, 10 + kReach, 2},
       {"two_moons", "theta uniform in (-1, 1), x on a half circle", 2, 2, -1.5, 1.6, 2},
-      {"slcp", "five parameters of four points of a normal law in the plane", 5, 8,
+      {"slcp",
+       "mean, widths and correlation of a normal distribution in the plane, from four points", 5, 8,
        -3 - 9.01 * kReach, 3 + 9.01 * kReach, 4},
-      {"slcp_distractors", "the same among 92 numbers of no meaning", 5, 100, -1e9, 1e9, 28},
-      {"bernoulli_glm", "a neuron's filter; x: its spikes and what it saw at them", 10, 10, -100,
-       100, 28},
-      {"bernoulli_glm_raw", "a neuron's filter; x: in which of 100 bins it fired", 10, 100, 0, 1,
-       28},
-      {"sir", "an epidemic's rates; x: positive ones of 1000 tests, every 17 days", 2, 10, 0, 1000,
-       6},
-      {"lotka_volterra", "rates of predators and prey; x: counts of both, every 2.1 days", 4, 20, 0,
-       1e4 * 1.79, 6},
+      {"slcp_distractors", "slcp among 92 distractors", 5, 100, -1e9, 1e9, 28},
+      {"bernoulli_glm", "filter of a neuron; x: spike count and spike-weighted stimulus", 10, 10,
+       -100, 100, 28},
+      {"bernoulli_glm_raw", "filter of a neuron; x: spikes in 100 time bins", 10, 100, 0, 1, 28},
+      {"sir", "rates of an epidemic; x: positives of 1000 tests, every 17 days", 2, 10, 0, 1000, 6},
+      {"lotka_volterra", "rates of predators and prey; x: both populations, every 2.1 days", 4, 20,
+       0, 1e4 * 1.79, 6},
   }};
   return all[static_cast<std::size_t>(task)];
 }
@@ -157,10 +156,10 @@ std::vector<LatentInfo> parameters_of(Task task) {
         add_tailed("normal, variance 0.1", -0.3163 * kReach, 0.3163 * kReach);
       break;
     case Task::gaussian_linear_uniform:
-      for (int i = 0; i < sbi::kGaussian; ++i) add("uniform; the mean of x", -1, 1);
+      for (int i = 0; i < sbi::kGaussian; ++i) add("uniform; mean of x", -1, 1);
       break;
     case Task::gaussian_mixture:
-      for (int i = 0; i < 2; ++i) add("uniform; the mean of x", -10, 10);
+      for (int i = 0; i < 2; ++i) add("uniform; mean of x", -10, 10);
       break;
     case Task::two_moons:
       for (int i = 0; i < 2; ++i) add("uniform", -1, 1);
@@ -168,16 +167,15 @@ std::vector<LatentInfo> parameters_of(Task task) {
     case Task::slcp:
     case Task::slcp_distractors:
       add("uniform; mean of the first coordinate", -3, 3);
-      add("uniform; mean of the second", -3, 3);
-      add("uniform; its square is the standard deviation of the first", -3, 3);
-      add("uniform; its square is that of the second", -3, 3);
-      add("uniform; its hyperbolic tangent is their correlation", -3, 3);
+      add("uniform; mean of the second coordinate", -3, 3);
+      add("uniform; its square is the first standard deviation", -3, 3);
+      add("uniform; its square is the second standard deviation", -3, 3);
+      add("uniform; its hyperbolic tangent is the correlation", -3, 3);
       break;
     case Task::bernoulli_glm:
     case Task::bernoulli_glm_raw: {
-      add_tailed("normal, variance 2; what the neuron does by itself", -1.4143 * kReach,
-                 1.4143 * kReach);
-      // Rows of F^-1 add up to the reach of a filter's element: F f = z.
+      add_tailed("normal, variance 2; bias of the neuron", -1.4143 * kReach, 1.4143 * kReach);
+      // F f = z: a filter element's reach is the absolute row sum of F^-1.
       std::array<std::array<double, sbi::kFilter>, sbi::kFilter> inverse{};
       for (std::size_t i = 0; i < sbi::kFilter; ++i) {
         double reach = 0;
@@ -188,27 +186,30 @@ std::vector<LatentInfo> parameters_of(Task task) {
                           (1 + std::sqrt(static_cast<double>(i) / sbi::kFilter));
           reach += std::abs(inverse[i][k]);
         }
-        add_tailed("smooth; weight of the stimulus " + std::to_string(i) + " bins before",
+        add_tailed("smooth prior; weight of the stimulus " + std::to_string(i) + " bins earlier",
                    -reach * kReach, reach * kReach);
       }
       break;
     }
     case Task::sir:
-      log_normal("rate of infections, log-normal: median 0.4, sigma 0.5", 0.4, 0.5, "1/day");
-      log_normal("rate of recovery, log-normal: median 0.125, sigma 0.2", 0.125, 0.2, "1/day");
+      log_normal("infection rate, log-normal: median 0.4, sigma 0.5", 0.4, 0.5, "1/day");
+      log_normal("recovery rate, log-normal: median 0.125, sigma 0.2", 0.125, 0.2, "1/day");
       break;
     case Task::lotka_volterra:
-      log_normal("births of prey, log-normal: median exp(-0.125), sigma 0.5", std::exp(-0.125), 0.5,
-                 "1/day");
-      log_normal("deaths of prey a predator, median exp(-3)", std::exp(-3), 0.5, "1/day");
-      log_normal("deaths of predators, median exp(-0.125)", std::exp(-0.125), 0.5, "1/day");
-      log_normal("births of predators a prey, median exp(-3)", std::exp(-3), 0.5, "1/day");
+      log_normal("birth rate of prey, log-normal: median exp(-0.125), sigma 0.5", std::exp(-0.125),
+                 0.5, "1/day");
+      log_normal("death rate of prey per predator, log-normal: median exp(-3), sigma 0.5",
+                 std::exp(-3), 0.5, "1/day");
+      log_normal("death rate of predators, log-normal: median exp(-0.125), sigma 0.5",
+                 std::exp(-0.125), 0.5, "1/day");
+      log_normal("birth rate of predators per prey, log-normal: median exp(-3), sigma 0.5",
+                 std::exp(-3), 0.5, "1/day");
       break;
   }
   return latents;
 }
 
-// ---- the benchmark's constants ------------------------------------------------------------------
+// ---- constants of the benchmark -----------------------------------------------------------------
 
 constexpr std::uint32_t kSeed = 42;
 
@@ -219,8 +220,7 @@ std::vector<float> stimulus() {
   return values;
 }
 
-/// Centres 15 z; factors 3 (lower triangle of z + diagonal of exp(z)); a permutation of all
-/// numbers.
+/// Centres 15 z; factors 3 (lower triangle of z + diagonal of exp(z)); a permutation of x.
 std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
   constexpr auto n = static_cast<std::size_t>(sbi::kDistractors);
   NumpyRandom numpy(kSeed);
@@ -235,7 +235,7 @@ std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
       for (std::size_t row = column; row < n; ++row)
         values.push_back(static_cast<float>(3 * matrix[row * n + column]));
   }
-  // x[i] is number from[i] of data and distractors.
+  // x[i] is number from[i] of data followed by distractors.
   std::vector<std::int32_t> from(sbi::kDistracted), place(sbi::kDistracted);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::int32_t>(i);
   for (std::size_t i = from.size() - 1; i > 0; --i)
@@ -247,15 +247,14 @@ std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
 
 }  // namespace
 
-// ---- the generator ------------------------------------------------------------------------------
+// ---- generator ----------------------------------------------------------------------------------
 
 const ParamTable<Sbi::Params>& Sbi::table() {
   static const auto rows = [] {
     std::vector<std::pair<std::string, Task>> tasks;
     for (int i = 0; i <= static_cast<int>(Task::lotka_volterra); ++i)
       tasks.emplace_back(facts(static_cast<Task>(i)).name, static_cast<Task>(i));
-    return ParamTable<Params>("sbi").choice("task", &Params::task, tasks,
-                                            "which simulator, with its prior",
+    return ParamTable<Params>("sbi").choice("task", &Params::task, tasks, "simulator and prior",
                                             "Lueckmann et al., AISTATS 2021, T.1 to T.10");
   }();
   return rows;
@@ -269,7 +268,7 @@ SampleInfo Sbi::describe(const Params& params) {
   const Facts& task = facts(params.task);
   SampleInfo info;
   info.name = "sbi";
-  info.summary = "Tasks of the benchmark of simulation-based inference; latents are theta";
+  info.summary = "Tasks of the simulation-based inference benchmark; latents: theta";
   info.reference = "J.-M. Lueckmann et al., Benchmarking simulation-based inference, AISTATS 2021";
   info.classes = {"any"};
   info.latents = parameters_of(params.task);

@@ -1,10 +1,9 @@
-// Generator `sbi`: the tasks of the benchmark of simulation-based inference. Parameters theta are
-// drawn from the prior of a task, x from its simulator given theta; what a network is asked is what
-// x tells of theta. One functor, so that a device compiles all tasks once; `task` chooses.
-// Made through the registry; host and device.
+// Generator `sbi`: tasks of the simulation-based inference benchmark. Parameters theta (the
+// latents) come from a task's prior, x from its simulator. One functor for all tasks, chosen by
+// `task`, so that device code compiles once. Created through the registry; host and device.
 //
-// Laws and constants: J.-M. Lueckmann, J. Boelts, D. Greenberg, P. Goncalves, J. Macke,
-// "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and its program, sbibm.
+// Priors, simulators and constants: J.-M. Lueckmann, J. Boelts, D. Greenberg, P. Goncalves, J.
+// Macke, "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and sbibm.
 #pragma once
 
 #include "core/config/params.h"
@@ -30,39 +29,37 @@ namespace sbi {
 /// Dimensions of theta of gaussian_linear and gaussian_linear_uniform.
 inline constexpr int kGaussian = 10;
 
-/// slcp: observations of two numbers each. With distractors their numbers lie among as many again
-/// of no meaning as make 100, which follow one of 20 laws.
+/// slcp: observations of two numbers each. 20 distractor laws fill x up to 100.
 inline constexpr int kSlcpPoints = 4, kDistracted = 100;
 inline constexpr int kDistractors = kDistracted - 2 * kSlcpPoints, kComponents = 20;
 inline constexpr int kTriangle = kDistractors * (kDistractors + 1) / 2;
 
-/// bernoulli_glm: bins of time, and how many of them the filter sees.
+/// bernoulli_glm: number of time bins, and length of the filter.
 inline constexpr int kBins = 100, kFilter = 9;
 
-/// sir: 17 days between counts; lotka_volterra: 2.1.
+/// sir: 17 days between counts; lotka_volterra: 2.1 days.
 inline constexpr int kCounts = 10, kTests = 1000;
 inline constexpr double kPopulation = 1e6;
-inline constexpr int kSirSteps = 170, kPreySteps = 210;     ///< of integration between counts
+inline constexpr int kSirSteps = 170, kPreySteps = 210;     ///< integration steps between counts
 inline constexpr float kSirStep = 0.1f, kPreyStep = 0.01f;  ///< days
 
-/// As sbibm clamps the populations of lotka_volterra.
+/// Limits to which sbibm clamps the populations of lotka_volterra.
 inline constexpr float kFewest = 1e-10f, kMost = 1e4f;
 
-/// Constants of the benchmark that are themselves random numbers, the same in every sample. Floats
-/// in the order of their use; see Tables.
+/// Random constants of the benchmark, the same in every sample. Order of use; see Tables.
 struct Constants {
   const float* stimulus = nullptr;      ///< [kBins]
   const float* centre = nullptr;        ///< [kComponents][kDistractors]
   const float* factor = nullptr;        ///< [kComponents][kTriangle]: columns of a lower triangle
-  const std::int32_t* place = nullptr;  ///< [kDistracted] where number i of data and noise goes
+  const std::int32_t* place = nullptr;  ///< [kDistracted]: position in x of each number
 };
 
-/// A draw from the binomial law of `n` trials, exact to the 2^-53 of `u` in [0, 1) and roundings
-/// below 1e-12: by inversion, from the smaller end. n <= 1000, lest the first term vanish.
+/// A binomial draw of `n` trials by inversion from the smaller end, exact to the 2^-53 of `u` in
+/// [0, 1) and rounding below 1e-12. n <= 1000, or the first term may underflow.
 WS_INLINE int binomial(int n, double p, double u) {
   const bool mirrored = p > 0.5;
   const double q = mirrored ? 1 - p : p, rest = 1 - q;
-  double term = 1, power = rest;  // rest^n by squares
+  double term = 1, power = rest;  // rest^n by repeated squaring
   for (int bits = n; bits > 0; bits >>= 1) {
     if ((bits & 1) != 0) term *= power;
     power *= power;
@@ -86,9 +83,9 @@ WS_INLINE double unit_double(std::uint32_t high, std::uint32_t low) {
 }  // namespace sbi
 
 struct Sbi {
-  static constexpr int kLatents = 10;    ///< of the tasks with most parameters
-  static constexpr int kFeatures = 100;  ///< of those with most numbers
-  /// Of either parameter of two_moons, see docs/generators/sbi.md; its test computes it anew.
+  static constexpr int kLatents = 10;    ///< maximum over the tasks
+  static constexpr int kFeatures = 100;  ///< maximum over the tasks
+  /// RMSE of either parameter of two_moons (docs/generators/sbi.md); a test recomputes it.
   static constexpr double kTwoMoonsRmse = 0.41102;
   enum class Task : std::uint8_t {
     gaussian_linear,
@@ -111,7 +108,7 @@ struct Sbi {
   explicit Sbi(const Params& params) : task_(params.task) {}
   SampleLayout layout() const;
 
-  /// sbi::Constants, drawn as sbibm draws them: by NumPy's legacy generator under seed 42.
+  /// sbi::Constants, drawn as in sbibm: NumPy's legacy generator with seed 42.
   class Tables {
    public:
     explicit Tables(const Params& params) : task_(params.task) {}
@@ -179,7 +176,7 @@ struct Sbi {
   }
 
  private:
-  static constexpr float kTenthRoot = 0x1.43d136p-2f;  ///< sqrt(0.1): 0.1 is the variance
+  static constexpr float kTenthRoot = 0x1.43d136p-2f;  ///< sqrt(0.1); 0.1 is the variance
 
   /// The first or second pair of normal numbers of a block.
   static WS_INLINE math::NormalPair pair_of(const Philox4& block, int which) {
@@ -208,8 +205,8 @@ struct Sbi {
     }
   }
 
-  /// theta uniform in (-10, 10), x around it with a standard deviation of 1 or, as often, 0.1: one
-  /// for both numbers, drawn for every sample anew (sbibm before 1.1.0 drew one a batch).
+  /// theta uniform in (-10, 10), x ~ N(theta, sigma^2 I), sigma 1 or 0.1 with equal probability,
+  /// the same for both numbers and drawn per sample (sbibm before 1.1.0: per batch).
   template <class Row, class Truth>
   static WS_INLINE void gaussian_mixture(const SampleRng& rng, Row& row, Truth& truth) {
     const Philox4 scene = rng.block(Purpose::scene, 0);
@@ -221,8 +218,8 @@ struct Sbi {
     row.set(1, math::fma(sigma, error.second, truth.latents[1]));
   }
 
-  /// theta uniform in (-1, 1); a point of a half circle of radius N(0.1, 0.01^2) about (0.25, 0),
-  /// moved by (-|t1 + t2|, t2 - t1) / sqrt 2.
+  /// theta uniform in (-1, 1); a point on a half circle of radius N(0.1, 0.01^2) about (0.25, 0),
+  /// shifted by (-|t1 + t2|, t2 - t1) / sqrt 2.
   template <class Row, class Truth>
   static WS_INLINE void two_moons(const Philox4& scene, const Philox4& noise, Row& row,
                                   Truth& truth) {
@@ -239,7 +236,7 @@ struct Sbi {
   }
 
   /// theta uniform in (-3, 3); four points of N((t1, t2), S) with standard deviations t3^2 and t4^2
-  /// and correlation tanh t5, 1e-6 added to both variances.
+  /// and correlation tanh t5; 1e-6 is added to both variances.
   template <class Row, class Truth, class Place>
   static WS_INLINE void slcp(const SampleRng& rng, Row& row, Truth& truth, const Place& place) {
     constexpr float kAdded = 1e-6f;
@@ -248,12 +245,12 @@ struct Sbi {
     for (int i = 0; i < 4; ++i) truth.latents[i] = math::fma(6, unit_float(scene.word[i]), -3);
     truth.latents[4] = math::fma(6, unit_float(last.word[0]), -3);
     const float s1 = truth.latents[2] * truth.latents[2], s2 = truth.latents[3] * truth.latents[3];
-    // r = tanh t and 1 - r^2 without loss where r is near 1: e = exp(-2 |t|).
+    // r = tanh t and 1 - r^2 without cancellation near |r| = 1: e = exp(-2 |t|).
     const float e = math::exp(-2 * math::abs(truth.latents[4])), sum = 1 + e;
     const float magnitude = (1 - e) / sum;
     const float r = truth.latents[4] < 0 ? -magnitude : magnitude;
     const float uncorrelated = 4 * e / (sum * sum);
-    // Cholesky factor of S; the last element's square is what of s2^2 is not told by the first.
+    // Cholesky factor of S; l22^2 is the part of s2^2 not explained by the first coordinate.
     const float variance = math::fma(s1, s1, kAdded);
     const float l11 = math::sqrt(variance), l21 = r * s1 * s2 / l11;
     const float share = math::fma(s1 * s1, uncorrelated, kAdded) / variance;
@@ -269,13 +266,13 @@ struct Sbi {
     }
   }
 
-  /// One of 20 Student's laws of two degrees of freedom in 92 dimensions: N(0, I) times the law's
-  /// factor, divided by the root of chi^2_2 / 2, an exponential number, around its centre.
+  /// One of 20 Student t distributions with two degrees of freedom in 92 dimensions: N(0, I) times
+  /// the component's factor, over the root of chi^2_2 / 2 (an exponential number), plus its centre.
   template <class Row>
   WS_INLINE void distractors(const SampleRng& rng, Row& row) const {
     const Philox4 first = rng.block(Purpose::texture, 0);
     const auto component = static_cast<int>(below(first.word[0], sbi::kComponents));
-    // In (0, 1), ends excluded: 2^23 values, each exact.
+    // In the open interval (0, 1): 2^23 values, each exact.
     const float u =
         (static_cast<float>(static_cast<std::int32_t>(first.word[1] >> 9)) + 0.5f) * 0x1p-23f;
     const float spread = 1 / math::sqrt(-math::log(u));
@@ -302,8 +299,8 @@ struct Sbi {
       row.set(constants_.place[2 * sbi::kSlcpPoints + j], math::fma(spread, sum[j], centre[j]));
   }
 
-  /// A neuron: in each of 100 bins of time it fires with the chance sigmoid(b + f . stimulus of
-  /// this bin and the eight before). b ~ N(0, 2); second differences of f are normal.
+  /// A neuron that fires in each of 100 time bins with probability sigmoid(b + f . stimulus of this
+  /// and the eight previous bins). b ~ N(0, 2); second differences of f are normal.
   template <class Run>
   WS_INLINE void bernoulli_glm(Run& run) const {
     constexpr int N = Run::kEvents, kThetas = 1 + sbi::kFilter;
@@ -350,12 +347,11 @@ struct Sbi {
     }
   }
 
-  /// The parameters of bernoulli_glm.
+  /// Draws the parameters of bernoulli_glm.
   template <class Truth>
   static WS_INLINE void glm_parameters(const SampleRng& rng, Truth& truth) {
     constexpr float kRootTwo = 0x1.6a09e6p+0f;
-    // F f = z for F with 1 + sqrt(i / 9) on its diagonal and -2 and 1 below it: f has the precision
-    // F^T F.
+    // F f = z, F with 1 + sqrt(i / 9) on the diagonal, -2 and 1 below: f has the precision F^T F.
     constexpr float kPivot[sbi::kFilter] = {1.0f,           0x1.555556p+0f, 0x1.78adf8p+0f,
                                             0x1.93cd3ap+0f, 0x1.aaaaaap+0f, 0x1.becfa6p+0f,
                                             0x1.d105ecp+0f, 0x1.e1c552p+0f, 0x1.f15beep+0f};
@@ -380,8 +376,8 @@ struct Sbi {
     for (int i = 0; i < 1 + sbi::kFilter; ++i) truth.latents[i] = theta[i];
   }
 
-  /// An epidemic that begins with one of a million; every 17 days as many of 1000 tests as follow
-  /// the share of the infected.
+  /// An epidemic starting from one infected in a million; every 17 days a binomial number of
+  /// positives in 1000 tests of the infected share.
   template <class Run>
   static WS_INLINE void sir(Run& run) {
     constexpr int N = Run::kEvents;
@@ -417,7 +413,7 @@ struct Sbi {
     }
   }
 
-  /// 30 prey and one predator; both counted every 2.1 days with log-normal errors of 0.1.
+  /// 30 prey and one predator; both are counted every 2.1 days with log-normal errors of 0.1.
   template <class Run>
   static WS_INLINE void lotka_volterra(Run& run) {
     constexpr int N = Run::kEvents;
@@ -434,7 +430,7 @@ struct Sbi {
       u.put(i, {{30, 1}});
     });
     float prey[N], predators[N];
-    LaneStates<4, N> errors;  // normal, of two counts
+    LaneStates<4, N> errors;  // normal numbers for two counts of both
     for (int k = 0; k < sbi::kCounts; ++k) {
       for (int step = 0; k > 0 && step < sbi::kPreySteps; ++step) {
         in_lanes<N>([&](int i) WS_INLINED {

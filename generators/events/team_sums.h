@@ -1,5 +1,4 @@
-// Running sums by a team. Used by generators of sets, whose items have places before they are
-// written; host and device.
+// Prefix sums by a team. Used by generators of sets to place counted items; host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -8,8 +7,8 @@
 
 namespace wellspring {
 
-/// Numbers of items in cells[0] ... cells[n - 1] become the places of the first of each, cells[n]
-/// all of them. `sums`: one a member. Meets before and after.
+/// Replaces the counts in cells[0] ... cells[n - 1] by their exclusive prefix sums and sets
+/// cells[n] to the total. `sums`: one per member. Synchronises before and after.
 template <class Team>
 WS_INLINE void add_up(Team& team, std::uint32_t* cells, int n, std::uint32_t* sums) {
   team.sync();

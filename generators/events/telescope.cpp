@@ -10,17 +10,16 @@
 namespace wellspring::telescope {
 
 Array triangular_array(int strings, int modules, double string_spacing, double module_spacing) {
-  // In half steps of x and of half a lattice's height in y: x = a / 2, y = b sqrt(3) / 2, a + b
-  // odd.
+  // Half lattice units: x = a / 2, y = b sqrt(3) / 2, a + b odd.
   struct Point {
     int a, b;
     auto key() const {
-      // Of equally far ones a point and the one opposite follow each other.
+      // At equal distance, opposite points are neighbours.
       return std::tuple(a * a + 3 * b * b, std::abs(b), a * b < 0, b, a);
     }
   };
   std::vector<Point> points;
-  constexpr int kFar = 2 * kMostStrings;  // a row has all
+  constexpr int kFar = 2 * kMostStrings;  // one row has enough sites
   for (int b = -kFar; b <= kFar; ++b) {
     for (int a = -kFar; a <= kFar; ++a) {
       if ((a + b) % 2 != 0) points.push_back({a, b});

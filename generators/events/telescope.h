@@ -1,7 +1,6 @@
-// A neutrino telescope: strings of optical modules in clear ice, and how light of tracks and
-// cascades reaches them. Geometry of Cherenkov light, its delays by scattering and what is expected
-// to be seen. Used by generator `nu_telescope` and its tests; the structs and functions below by
-// the device as well.
+// A neutrino telescope: strings of optical modules in clear ice, and light from tracks and
+// cascades: Cherenkov geometry, scattering delays, expected photons. Used by generator
+// `nu_telescope` and its tests; structs and inline functions also on the device. Host and device.
 //
 // Metres and nanoseconds; z points up, the origin is the centre of the array. Modules look down.
 #pragma once
@@ -16,9 +15,9 @@ namespace wellspring::telescope {
 
 inline constexpr int kMostStrings = 128, kMostModules = 128;
 inline constexpr double kLightSpeed = 0.299792458;  ///< m / ns
-/// Light is not expected to grow further within this distance, m.
+/// Within this distance, m, the geometric 1 / d and 1 / d^2 stop growing.
 inline constexpr float kNearest = 1;
-/// Fewer expected photons than a random word can tell from none.
+/// Smallest expected number of photons that a random word can tell from 0.
 inline constexpr float kFewest = 0x1p-24f;
 
 struct Vector {
@@ -28,8 +27,7 @@ WS_INLINE float dot(const Vector& a, const Vector& b) {
   return math::fma(a.x, b.x, math::fma(a.y, b.y, a.z * b.z));
 }
 
-/// Where the strings stand: points of a triangular lattice about the middle between two neighbours,
-/// the nearest first.
+/// String positions: a triangular lattice centred between two neighbouring sites, innermost first.
 struct Array {
   std::int32_t strings = 0, modules = 0;
   float module_spacing = 0;
@@ -42,7 +40,7 @@ struct Array {
 };
 Array triangular_array(int strings, int modules, double string_spacing, double module_spacing);
 
-/// What a person may set of ice and light.
+/// Parameters of ice and light.
 struct Ice {
   double phase_index, group_index;
   double tau, lambda, lambda_a;  ///< ns, m, m
@@ -50,14 +48,14 @@ struct Ice {
   double light;                  ///< photons per metre of track
   double track_gain, cascade_length, cascade_forward;
   double area;        ///< m^2
-  double acceptance;  ///< of light from below over its mean, less 1
+  double acceptance;  ///< acceptance of light from below over the mean, minus 1
 };
 
-/// What follows of it.
+/// Derived constants.
 struct Optics {
-  float cosine, sine;  ///< of the Cherenkov angle
+  float cosine, sine;  ///< Cherenkov angle
   float per_c;         ///< ns / m
-  float track_slope;   ///< ns / m of distance from a track
+  float track_slope;   ///< ns per m of distance from a track
   float cascade_slope;
   float rho;         ///< 1 / ns
   float per_lambda;  ///< 1 / m
@@ -65,33 +63,32 @@ struct Optics {
   float track_light, track_gain, cascade_light;  ///< expected photons, times m or m^2
   float acceptance, forward;
 };
-/// theta_c by the phase index; pulses travel with the group index. Of a distance d light of a track
-/// is d (n_g / sin theta_c - 1 / tan theta_c) / c late: P. Price, K. Woschnagg, Astropart. Phys. 15
-/// (2001) 97; d tan theta_c / c, as J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169 has it,
-/// is that of equal indices.
+/// The phase index gives theta_c; pulses travel with the group index. Light from a track reaches
+/// the distance d with the delay d (n_g / sin theta_c - 1 / tan theta_c) / c: P. Price, K.
+/// Woschnagg, Astropart. Phys. 15 (2001) 97. With equal indices this is d tan theta_c / c, as in J.
+/// Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169.
 Optics optics_of(const Ice& ice);
 
 enum class Hypothesis : std::uint8_t { cascade, track };
 
 struct Event {
   Hypothesis hypothesis;
-  Vector direction;  ///< of travel
+  Vector direction;  ///< direction of travel
   Vector vertex;
   float start;       ///< time at the vertex
-  float yield;       ///< expected photons, before distance and angles
-  float log2_bound;  ///< no module at more than kNearest expects more photons than 2 to this, less
-                     ///< what follows from its distance
+  float yield;       ///< expected photons without the factors of distance and angle
+  float log2_bound;  ///< log2 of the largest number beyond kNearest, without distance
 };
 
-/// The vertex as seen by a module.
+/// Geometry from the vertex or track to a module.
 struct Ray {
   float distance;  ///< from the track, or from the vertex
-  float along;     ///< of the nearest point of the track behind the vertex
-  float up;        ///< cos eta: of the light's direction to the vertical
-  float forward;   ///< of a cascade: of the light's direction to that of travel
+  float along;     ///< from the vertex to the track's nearest point
+  float up;        ///< cos eta: between the light's direction and the vertical
+  float forward;   ///< cosine between the light's direction and the direction of travel
 };
 
-/// The square of Ray::distance.
+/// Square of Ray::distance.
 WS_INLINE float distance_squared(const Event& event, const Vector& place) {
   const Vector r = {place.x - event.vertex.x, place.y - event.vertex.y, place.z - event.vertex.z};
   const Vector& p = event.direction;
@@ -120,7 +117,7 @@ WS_INLINE Ray ray(const Optics& optics, const Event& event, const Vector& place)
   return ray;
 }
 
-/// When light that was not scattered arrives.
+/// Arrival time of unscattered light.
 WS_INLINE float geometric_time(const Optics& optics, const Event& event, const Ray& ray) {
   const float late = event.hypothesis == Hypothesis::cascade
                          ? ray.distance * optics.cascade_slope
@@ -128,8 +125,8 @@ WS_INLINE float geometric_time(const Optics& optics, const Event& event, const R
   return event.start + late;
 }
 
-/// Shape of the gamma law of delays, whose rate is Optics::rho: D. Pandel's, with the effective
-/// distance of J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169.
+/// Shape of the gamma distribution of delays, with rate Optics::rho: D. Pandel's, with the
+/// effective distance of J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169.
 WS_INLINE float delay_shape(const Optics& optics, const Ray& ray) {
   const float angle = math::fma(math::fma(4.636f, ray.up, -3.946f), ray.up, 3.094f);
   return math::fma(0.8395f, ray.distance, angle) * optics.per_lambda;
@@ -143,7 +140,7 @@ WS_INLINE float expected_photons(const Optics& optics, const Event& event, const
   return seen * math::fma(optics.forward, ray.forward, 1.0f) / (d * d);
 }
 
-/// Sets yield and bound from hypothesis and energy (GeV).
+/// Sets yield and log2_bound from hypothesis and energy (GeV).
 WS_INLINE void light_up(const Optics& optics, float energy, Event& event) {
   const bool track = event.hypothesis == Hypothesis::track;
   event.yield = track ? optics.track_light * math::fma(optics.track_gain, energy, 1.0f)
@@ -157,12 +154,11 @@ WS_INLINE float exponent_below(float x) {
   return static_cast<float>(static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(x) >> 23) - 127);
 }
 
-/// Whether a module so far away may expect `least` photons or more. Never wrongly false: it knows
-/// the logarithms of distance and photons by their exponents alone, and angles not at all, so that
-/// most modules are done with without a root or an exponential.
+/// False only if a module at this squared distance certainly expects fewer than `least` photons.
+/// Uses exponents of distance and photons and no angles: most modules need no root or exponential.
 WS_INLINE bool may_expect(const Optics& optics, const Event& event, float squared, float least) {
   constexpr float kLn2 = 0x1.62e430p-1f, kSlack = 1.0001f;
-  const float power = event.hypothesis == Hypothesis::track ? 0.5f : 1.0f;  // of the square
+  const float power = event.hypothesis == Hypothesis::track ? 0.5f : 1.0f;  // exponent of `squared`
   const float distance_bits = exponent_below(math::max(squared, 1));
   const float bits =
       event.log2_bound - exponent_below(math::max(least, kFewest)) - power * distance_bits;
@@ -170,7 +166,7 @@ WS_INLINE bool may_expect(const Optics& optics, const Event& event, float square
   return bits > 0 && squared <= reach * reach * kSlack;
 }
 
-/// A number that is the larger, the earlier the time; never 0.
+/// Decreases with time; never 0.
 WS_INLINE std::uint32_t time_key(float time) {
   const auto bits = std::bit_cast<std::uint32_t>(time);
   return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000u);

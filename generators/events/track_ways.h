@@ -1,10 +1,9 @@
-// Ways of charged particles through a tracking detector, N of one event side by side: from surface
-// to surface, with measurements and multiple scattering. Used by generator `tracks`; host and
-// device.
+// Propagates N charged particles of one event through a tracking detector in SIMD lanes: from
+// surface to surface, with measurements and multiple scattering. Used by generator `tracks`; host
+// and device.
 //
-// Lanes go on together, one surface each at a time, whichever; those at their end wait. What
-// differs from one to the next, which surface it is and whether it is crossed, is seen to one by
-// one.
+// Each step takes every lane to its own next surface; finished lanes wait. Choosing the surface and
+// testing whether it is crossed is scalar.
 #pragma once
 
 #include "generators/events/helix.h"
@@ -22,19 +21,19 @@ namespace wellspring {
 
 inline constexpr int kTrackerSurfaces = kMostCylinders + kMostDiscs;
 
-/// What holds for all particles.
+/// Settings common to all particles.
 struct TrackLaws {
   double field;     ///< T
-  double per_unit;  ///< of lengths in hits, 1 / mm
+  double per_unit;  ///< hit lengths per mm
   float mass;       ///< GeV
   float efficiency;
   bool scatters;
 };
 
-/// As it begins. Lengths in mm, momenta in GeV.
+/// State at production. Lengths in mm, momenta in GeV.
 struct TrackParticle {
   float pt, eta, charge;
-  float cosine, sine;  ///< of the azimuth
+  float cosine, sine;  ///< cosine and sine of the azimuth
   float sinh_eta, p;
   float x, y, z;
 };
@@ -61,7 +60,7 @@ struct TrackParticles {
   }
 };
 
-/// A measurement, and where and how the particle crossed. Lengths in the unit of the features.
+/// A measurement and the true crossing. Lengths in the unit of the features.
 struct TrackHit {
   float x, y, z;
   float true_x, true_y, true_z;
@@ -90,7 +89,7 @@ struct TrackHits {
   }
 };
 
-/// Where particles are.
+/// States of N particles.
 template <int N>
 struct HelixStates {
   alignas(N * sizeof(double)) double x[N], y[N], z[N], ux[N], uy[N], cot[N], k[N];
@@ -107,7 +106,7 @@ struct HelixStates {
   }
 };
 
-/// Particles [first, first + N) of an event, of those below `past`. One object is followed once.
+/// Particles [first, first + N) of an event, as far as they are below `past`. Call follow() once.
 template <int N>
 class TrackWays {
  public:
@@ -124,7 +123,7 @@ class TrackWays {
       p_[i] = from.p;
       const float mass = laws.mass / from.p;
       beta_[i] = 1 / math::sqrt(math::fma(mass, mass, 1));
-      r_[i] = 0;  // or a little more: nothing is missed because of it
+      r_[i] = 0;  // slightly too small, so no surface is skipped wrongly
       side_[i] = cot < 0 ? 0 : 1;
       going_[i] = first + i < past ? 1 : 0;
       cylinder_[i] = disc_[i] = 0;
@@ -132,7 +131,7 @@ class TrackWays {
     });
   }
 
-  /// Calls `take(lane, hit)` for each hit, those of one particle in order.
+  /// Calls `take(lane, hit)` for each hit, a particle's hits in order.
   template <class Take>
   WS_INLINE void follow(const Take& take) {
     while (true) {
@@ -146,14 +145,14 @@ class TrackWays {
   }
 
  private:
-  /// To the next surface, and what is crossed there.
+  /// The next surfaces and their crossing.
   struct Step {
-    alignas(N * sizeof(double)) double radius[N], plane[N];  ///< of the next surfaces
+    alignas(N * sizeof(double)) double radius[N], plane[N];  ///< next surfaces
     HelixStates<N> there;
     alignas(N * sizeof(double)) double outwards[N];
     alignas(N * sizeof(float)) std::int32_t at_cylinder[N], measures[N] = {};
     alignas(N * sizeof(float)) std::int32_t volume[N] = {}, layer[N] = {};
-    alignas(N * sizeof(float)) std::uint32_t kick[N] = {}, measurement[N] = {};  ///< blocks
+    alignas(N * sizeof(float)) std::uint32_t kick[N] = {}, measurement[N] = {};  ///< random blocks
     alignas(N * sizeof(float)) float thickness[N] = {}, along[N] = {}, across[N] = {};
   };
 
@@ -163,7 +162,7 @@ class TrackWays {
     return found != 0;
   }
 
-  /// The next surfaces that may be hit; whether any way goes on.
+  /// Finds the next surfaces that may be hit; false if no particle continues.
   WS_INLINE bool look_ahead(Step& step) {
     for (int i = 0; i < N; ++i) {
       step.radius[i] = step.plane[i] = 0;
@@ -177,7 +176,7 @@ class TrackWays {
     return any(going_);
   }
 
-  /// There, to whichever comes first.
+  /// Moves to the surface that is reached first.
   WS_INLINE void move(Step& step) {
     in_lanes<N>([&](int i) WS_INLINED {
       const helix::State at = at_.of(i);
@@ -193,7 +192,7 @@ class TrackWays {
     });
   }
 
-  /// What is crossed there: whether anything is.
+  /// Tests whether the surface is crossed; false if no particle crosses one.
   WS_INLINE bool cross(Step& step) {
     for (int i = 0; i < N; ++i) {
       crosses_[i] = 0;
@@ -205,7 +204,7 @@ class TrackWays {
       ++(is_out ? cylinder_[i] : disc_[i]);
       const double z = step.there.z[i], reach = is_out ? (z < 0 ? -z : z) : r_[i];
       if (reach < surface.low || reach > surface.high) continue;
-      // Rings of one plane lie beside each other.
+      // Rings at the same z are consecutive.
       while (!is_out && tracker_.disc[disc_[i]].place == surface.place) ++disc_[i];
       crosses_[i] = 1;
       step.kick[i] = static_cast<std::uint32_t>(2 * (kTrackerSurfaces * (first_ + i) + number));
@@ -236,11 +235,11 @@ class TrackWays {
     }
   }
 
-  /// On the surface: off by `along` its circle, and by `across` along the axis or the radius.
+  /// Crossing, displaced by `along` in r phi and by `across` along the axis or the radius.
   WS_INLINE TrackHit measured(int i, bool is_out, double along, double across) const {
     const helix::State at = at_.of(i);
     const double turn = along / r_[i];
-    // On a cylinder along the tangent, then straight back to it.
+    // On a cylinder: along the tangent, then projected back radially.
     const double norm = is_out ? math::sqrt(1 + turn * turn) : 1;
     const double stretch = is_out ? 1 : 1 + across / r_[i];
     TrackHit hit{};
@@ -275,7 +274,7 @@ class TrackWays {
     });
   }
 
-  /// Of the angle to the surface: what grazes it crosses 20 times its thickness at most.
+  /// Limit of the cosine of incidence: grazing particles cross at most 20 times the thickness.
   static constexpr double kLeastCosine = 0.05;
 
   const TrackLaws& laws_;
@@ -287,7 +286,7 @@ class TrackWays {
   alignas(N * sizeof(double)) double bend_[N], r_[N];
   alignas(N * sizeof(float)) float p_[N], beta_[N];
   alignas(N * sizeof(float)) std::int32_t side_[N], going_[N], cylinder_[N], disc_[N];
-  alignas(N * sizeof(float)) std::int32_t crosses_[N];  ///< has come to another place
+  alignas(N * sizeof(float)) std::int32_t crosses_[N];  ///< moved to a new position
 };
 
 }  // namespace wellspring

@@ -18,7 +18,7 @@ struct Part {
   std::vector<double> discs;
   double low, high;  ///< radii of the discs
   double along, across, thickness;
-  int volume;  ///< of the discs at -z; then the barrel, then those at +z
+  int volume;  ///< number of the discs at -z; the barrel and the discs at +z follow
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// A tracking detector of cylinders and discs about the z axis, in the shape of the ACTS generic
-// detector, on which the TrackML challenge was made. Used by generator `tracks` and its tests; the
-// structs by the device as well.
+// A tracking detector of cylinders and discs about the z axis, modelled on the ACTS generic
+// detector of the TrackML challenge. Used by generator `tracks` and its tests; host, the structs
+// also device.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,27 @@ inline constexpr int kMostCylinders = 12, kMostDiscs = 19;
 struct TrackerSurface {
   double place = 0;          ///< radius of a cylinder, |z| of a disc
   double low = 0, high = 0;  ///< |z| of a cylinder, radius of a disc: from, to
-  float thickness = 0;       ///< x / X0, crossed at right angles
+  float thickness = 0;       ///< x / X0 at normal incidence
   float along = 0,
-        across = 0;  ///< width of a measurement: in r phi; in z of a cylinder, r of a disc
-  std::int32_t volume[2] = {};  ///< as TrackML numbers them, at -z and +z; 0: measures nothing
+        across = 0;             ///< measurement errors: r phi; z of a cylinder, r of a disc
+  std::int32_t volume[2] = {};  ///< TrackML's volume numbers at -z and +z; 0: dead material
   std::int32_t layer[2] = {};
 };
 
 struct Tracker {
   std::int32_t cylinders = 0, discs = 0;
-  /// By rising radius, and by rising |z|; behind the last ones endless ones at infinity.
+  /// In order of radius and of |z|, each ended by an infinite sentinel at infinity.
   TrackerSurface cylinder[kMostCylinders + 1] = {};
   TrackerSurface disc[kMostDiscs + 1] = {};
 };
 
-/// What a person may set of it; radians, mm, shares of a radiation length.
+/// Settings: measurement errors in mm, thicknesses in radiation lengths.
 struct TrackerSpec {
   double pixel_along, pixel_across, short_along, short_across, long_along, long_across;
   double pixel_thickness, strip_thickness;
 };
 
-/// The ACTS generic detector: radii, discs and half sizes of modules, whose overlap of 5 mm gives
-/// the half lengths.
+/// The ACTS generic detector. Module sizes and their 5 mm overlap give the half lengths.
 Tracker generic_tracker(const TrackerSpec& spec);
 
 }  // namespace wellspring

@@ -12,10 +12,10 @@
 namespace wellspring {
 namespace {
 
-constexpr const char* kAcs = "as a variant of the ACTS generic detector has it";
-constexpr double kFarthest = 5.78;  ///< math::box_muller reaches no further
+constexpr const char* kAcs = "a variant of the ACTS generic detector";
+constexpr double kFarthest = 5.78;  ///< above the largest number of math::box_muller
 
-/// Of u (ratio^e - 1) + 1, e = 1 - pt_power, single precision keeps about e of the 24 bits of u.
+/// u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the share e of u's 24 bits in f32.
 constexpr double kLeastExponent = 0.01;
 
 double exponent_of(const Tracks::Params& params) {
@@ -23,7 +23,7 @@ double exponent_of(const Tracks::Params& params) {
   return std::abs(exponent) < 1e-6 ? 0 : exponent;
 }
 
-/// mm^2 of all layers that measure.
+/// mm^2 of all measuring layers.
 double area_of(const Tracker& tracker) {
   double area = 0;
   for (int i = 0; i < tracker.cylinders; ++i) {
@@ -37,14 +37,14 @@ double area_of(const Tracker& tracker) {
   return area;
 }
 
-/// A thread for each particle of a usual event, and some for the layers of noise.
+/// About one thread per particle of an average event; some for layers with noise.
 int members_for(const Tracks::Params& params) {
   constexpr int kFewest = 4;
   const auto usual = static_cast<unsigned>(params.tracks_low + params.tracks_high) / 2;
   return std::clamp(static_cast<int>(std::bit_ceil(usual)), kFewest, Tracks::kMostMembers);
 }
 
-/// mm^2 of a cylinder, or of a ring at one side.
+/// mm^2 of a cylinder, or of one side's ring.
 double area_of(const TrackerSurface& surface, bool cylinder) {
   return cylinder ? 4 * std::numbers::pi * surface.place * surface.high
                   : std::numbers::pi * (surface.high - surface.low) * (surface.high + surface.low);
@@ -59,29 +59,29 @@ const ParamTable<Tracks::Params>& Tracks::table() {
           .choice(
               "columns", &Params::columns,
               {{"position", Columns::position}, {"hits", Columns::hits}, {"truth", Columns::truth}},
-              "what is told of a hit. position: x, y, z; hits: volume and layer, too; truth: "
-              "all that TrackML knows, not for training")
+              "columns of a hit. position: x, y, z; hits: also volume and layer; truth: all "
+              "TrackML columns, not for training")
           .integer("tracks_low", &Params::tracks_low, {1, kMostTracks}, "",
-                   "smallest number of particles; each number is a class, equally often")
-          .integer("tracks_high", &Params::tracks_high, {1, kMostTracks}, "", "largest number")
+                   "lowest number of particles; each number is an equally likely class")
+          .integer("tracks_high", &Params::tracks_high, {1, kMostTracks}, "",
+                   "highest number of particles")
           .integer("vertices", &Params::vertices, {1, kMostVertices}, "",
-                   "points that particles come from; each particle from any, equally often")
+                   "number of vertices; each particle comes from a random one")
           .real("vertex_z", &Params::vertex_z, {0, 100}, "mm",
-                "standard deviation of a vertex along the beam", "TrackML: about 55")
+                "standard deviation of vertices along the beam", "TrackML: about 55")
           .real("vertex_xy", &Params::vertex_xy, {0, 1}, "mm",
-                "standard deviation of a vertex in each direction across the beam")
-          .real("pt_low", &Params::pt_low, {0.05, 1000}, "GeV", "smallest momentum across the beam")
-          .real("pt_high", &Params::pt_high, {0.05, 1000}, "GeV", "largest")
+                "standard deviation of vertices in each transverse direction")
+          .real("pt_low", &Params::pt_low, {0.05, 1000}, "GeV", "lowest transverse momentum")
+          .real("pt_high", &Params::pt_high, {0.05, 1000}, "GeV", "highest transverse momentum")
           .real("pt_power", &Params::pt_power, {0, 8}, "",
-                "n of the density pt^-n; 0: flat, 1: flat in the logarithm; not within 0.01 of 1, "
-                "where "
-                "single precision has no digits left")
+                "n in the density pt^-n; 0: uniform, 1: uniform in log pt; other values within "
+                "0.01 of 1 are refused")
           .real("eta_max", &Params::eta_max, {0, 4}, "",
-                "pseudorapidity, flat between -eta_max and eta_max")
+                "pseudorapidity is uniform between -eta_max and eta_max")
           .real("phi_max", &Params::phi_max, {0, std::numbers::pi}, "rad",
-                "azimuth, flat between -phi_max and phi_max")
+                "azimuth is uniform between -phi_max and phi_max")
           .real("mass", &Params::mass, {0, 10}, "GeV",
-                "of every particle, for its scattering; the charge is +-1, equally often",
+                "mass of every particle, used for scattering; charges are +1 or -1, equally likely",
                 "charged pion: Particle Data Group")
           .only_where(kScatters, "scattering: highland")
           .real("field", &Params::field, {0, 4}, "T", "magnetic field, along z everywhere")
@@ -89,29 +89,29 @@ const ParamTable<Tracks::Params>& Tracks::table() {
                   {{"highland", Scattering::highland}, {"off", Scattering::off}},
                   "multiple scattering at every surface", "Particle Data Group 2024, eq. 34.16")
           .real("pixel_thickness", &Params::pixel_thickness, {0, 0.2}, "",
-                "of a pixel layer, in radiation lengths", "1.15 mm of silicon")
+                "thickness of a pixel layer, in radiation lengths", "1.15 mm of silicon")
           .only_where(kScatters, "scattering: highland")
           .real("strip_thickness", &Params::strip_thickness, {0, 0.2}, "",
-                "of a strip layer, in radiation lengths", "1.25 mm of silicon")
+                "thickness of a strip layer, in radiation lengths", "1.25 mm of silicon")
           .only_where(kScatters, "scattering: highland")
           .real("pixel_along", &Params::pixel_along, {0, 50}, "mm",
-                "standard deviation of a pixel measurement in r phi", "50 um / sqrt 12")
+                "resolution of pixels in r phi (standard deviation)", "50 um / sqrt 12")
           .real("pixel_across", &Params::pixel_across, {0, 50}, "mm",
-                "in z of a cylinder, in r of a disc", "56.25 um / sqrt 12")
-          .real("short_along", &Params::short_along, {0, 50}, "mm", "of short strips: in r phi",
-                std::string("80 um / sqrt 12, ") + kAcs)
-          .real("short_across", &Params::short_across, {0, 50}, "mm", "in z, or r",
-                std::string("1.2 mm / sqrt 12, ") + kAcs)
-          .real("long_along", &Params::long_along, {0, 50}, "mm", "of long strips: in r phi",
-                std::string("120 um / sqrt 12, ") + kAcs)
-          .real("long_across", &Params::long_across, {0, 50}, "mm", "in z, or r",
-                std::string("10.8 mm / sqrt 12, ") + kAcs)
+                "resolution of pixels in z (barrel) or r (discs)", "56.25 um / sqrt 12")
+          .real("short_along", &Params::short_along, {0, 50}, "mm",
+                "resolution of short strips in r phi", std::string("80 um / sqrt 12, ") + kAcs)
+          .real("short_across", &Params::short_across, {0, 50}, "mm",
+                "resolution of short strips in z or r", std::string("1.2 mm / sqrt 12, ") + kAcs)
+          .real("long_along", &Params::long_along, {0, 50}, "mm",
+                "resolution of long strips in r phi", std::string("120 um / sqrt 12, ") + kAcs)
+          .real("long_across", &Params::long_across, {0, 50}, "mm",
+                "resolution of long strips in z or r", std::string("10.8 mm / sqrt 12, ") + kAcs)
           .real("efficiency", &Params::efficiency, {0, 1}, "",
-                "chance that a crossing is measured, each by itself")
+                "probability that a crossing is measured, independent for each")
           .real("noise", &Params::noise, {0, 100000}, "",
-                "mean number of hits of no particle, Poisson, even over the area of all layers")
-          .real("unit", &Params::unit, {1e-3, 1e4}, "mm", "what 1 means in positions in x")
-          .integer("items", &Params::items, {1, kMostItems}, "", "most hits kept")
+                "mean number of noise hits: Poisson, uniform over the area of all layers")
+          .real("unit", &Params::unit, {1e-3, 1e4}, "mm", "unit of positions in x")
+          .integer("items", &Params::items, {1, kMostItems}, "", "maximum number of hits")
           .preset("trackml",
                   {{"columns", "truth"},
                    {"tracks_low", "10000"},
@@ -123,16 +123,17 @@ const ParamTable<Tracks::Params>& Tracks::table() {
                    {"eta_max", "3"},
                    {"noise", "15000"},
                    {"items", "131072"}},
-                  "about as many particles and hits as an event of the TrackML challenge")
-          .preset(
-              "coarse", {{"columns", "position"}, {"tracks_low", "1"},    {"tracks_high", "1"},
-                         {"pt_power", "2"},       {"pt_high", "1000"},    {"eta_max", "0.5"},
-                         {"phi_max", "0.25"},     {"vertex_z", "0"},      {"vertex_xy", "0"},
-                         {"scattering", "off"},   {"pixel_along", "10"},  {"pixel_across", "10"},
-                         {"short_along", "10"},   {"short_across", "10"}, {"long_along", "10"},
-                         {"long_across", "10"},   {"efficiency", "1"},    {"noise", "0"},
-                         {"unit", "250"},         {"items", "10"}},
-              "one track in the barrel, measured to 10 mm, of even q / pt: its best fit is known");
+                  "about the numbers of particles and hits of a TrackML challenge event")
+          .preset("coarse",
+                  {{"columns", "position"}, {"tracks_low", "1"},    {"tracks_high", "1"},
+                   {"pt_power", "2"},       {"pt_high", "1000"},    {"eta_max", "0.5"},
+                   {"phi_max", "0.25"},     {"vertex_z", "0"},      {"vertex_xy", "0"},
+                   {"scattering", "off"},   {"pixel_along", "10"},  {"pixel_across", "10"},
+                   {"short_along", "10"},   {"short_across", "10"}, {"long_along", "10"},
+                   {"long_across", "10"},   {"efficiency", "1"},    {"noise", "0"},
+                   {"unit", "250"},         {"items", "10"}},
+                  "one track in the barrel, measured to 10 mm, uniform in q / pt: the optimal fit "
+                  "is known");
   return rows;
 }
 
@@ -145,7 +146,7 @@ Tracker Tracks::tracker_of(const Params& params) {
 SampleInfo Tracks::describe(const Params& params) {
   SampleInfo info;
   info.name = "tracks";
-  info.summary = "Hits of charged particles in a tracking detector; the class is their number";
+  info.summary = "Hits of charged particles in a tracking detector; class: number of particles";
   info.reference =
       "ACTS generic detector and TrackML: S. Amrouche et al., arXiv:1904.06778; V. Highland, Nucl. "
       "Instrum. Meth. 129 (1975) 497";
@@ -183,23 +184,24 @@ SampleInfo Tracks::describe(const Params& params) {
   const double phi = std::min(params.phi_max, std::numbers::pi);
   const auto vertex = static_cast<float>(kFarthest * params.vertex_z);
   const double sine = phi < std::numbers::pi / 2 ? std::sin(phi) : 1;
-  constexpr double kSlack = 1e-6;  // of sines and cosines
+  constexpr double kSlack = 1e-6;  // rounding of sines and cosines
   info.latents = {
       {"tracks", "number of particles", "", static_cast<float>(params.tracks_low),
        static_cast<float>(params.tracks_high)},
-      rarely_reached({"hits", "their number, kept or not", "", 0,
+      rarely_reached({"hits", "number of hits, including those not kept", "", 0,
                       static_cast<float>(kTrackerSurfaces * params.tracks_high + most_noise_hits)}),
-      rarely_reached({"noise_hits", "of them, those of no particle", "", 0,
-                      static_cast<float>(most_noise_hits)}),
-      {"charge_over_pt", "of the first particle, as all that follow", "1/GeV", -1 / low, 1 / low},
-      {"pt", "momentum across the beam", "GeV", low, high},
-      {"eta", "pseudorapidity", "", -eta, eta},
-      {"cos_phi", "of the azimuth at the vertex", "", static_cast<float>(std::cos(phi) - kSlack),
-       1},
+      rarely_reached(
+          {"noise_hits", "number of noise hits", "", 0, static_cast<float>(most_noise_hits)}),
+      {"charge_over_pt", "charge over transverse momentum of the first particle", "1/GeV", -1 / low,
+       1 / low},
+      {"pt", "transverse momentum of the first particle", "GeV", low, high},
+      {"eta", "pseudorapidity of the first particle", "", -eta, eta},
+      {"cos_phi", "cosine of the first particle's azimuth at the vertex", "",
+       static_cast<float>(std::cos(phi) - kSlack), 1},
       {"sin_phi", "", "", static_cast<float>(-sine - kSlack), static_cast<float>(sine + kSlack)},
-      rarely_reached({"vertex_z", "place of its vertex along the beam", "mm", -vertex, vertex}),
+      rarely_reached({"vertex_z", "z of the first particle's vertex", "mm", -vertex, vertex}),
   };
-  info.latents[kSinPhi].help = "of the azimuth at the vertex";
+  info.latents[kSinPhi].help = "sine of the first particle's azimuth at the vertex";
   const double error =
       kFarthest * std::max({params.pixel_along, params.pixel_across, params.short_along,
                             params.short_across, params.long_along, params.long_across});
@@ -211,9 +213,9 @@ SampleInfo Tracks::describe(const Params& params) {
   }
   info.high = static_cast<float>(reach);
   info.low = -info.high;
-  // A way crosses at most every cylinder and one ring of each of 12 planes. A particle's own two
-  // blocks are drawn again for its truth; and the event has one. A team of several makes all hits
-  // twice: to count, and to write them.
+  // A path crosses at most every cylinder and one ring of each of 12 planes. A particle's two own
+  // blocks are drawn again for its truth; the event has one block. A team of several members draws
+  // all hits twice, to count and to write them.
   constexpr int kPlanes = 12, kDead = 2, kMeasure = kPlanes + kMostCylinders - kDead;
   const int own = params.columns == Columns::truth ? 4 : 2;
   const int crossings = params.scattering == Scattering::off ? kMeasure : 2 * kMeasure + kDead;
@@ -245,9 +247,9 @@ Tracks::Tracks(const Params& params)
   const double exponent = exponent_of(params);
   if (exponent != 0 && std::abs(exponent) < kLeastExponent - 1e-9) {
     fail(ErrorKind::config,
-         {"tracks: pt_power " + shortest(params.pt_power) + " is close to 1",
-          "within 0.01 of it, single precision has no digits left",
-          std::string("give 1, or ") + (exponent > 0 ? "0.99 or less" : "1.01 or more")});
+         {"tracks: pt_power " + shortest(params.pt_power) + " is too close to 1",
+          "within 0.01 of 1 single precision loses all digits",
+          std::string("set it to 1, or to ") + (exponent > 0 ? "0.99 or less" : "1.01 or more")});
   }
   const double density = params.noise / area_of(tracker_);
   for (int layer = 0; layer < kNoiseLayers; ++layer) {
@@ -262,7 +264,7 @@ Tracks::Tracks(const Params& params)
     fail(ErrorKind::config,
          {"tracks: " + std::to_string(params.tracks_high - params.tracks_low + 1) +
               " numbers of particles between tracks_low and tracks_high",
-          "each is a class, and there are " + std::to_string(kMostClasses) + " at most",
+          "each is a class; the maximum is " + std::to_string(kMostClasses),
           "raise tracks_low to " + std::to_string(params.tracks_high - kMostClasses + 1) +
               ", or lower tracks_high"});
   }

@@ -1,10 +1,9 @@
 // Generator `tracks`: hits of charged particles in a tracking detector, as sets; the class is the
-// number of particles. Helices from the beam line through cylinders and discs (tracker.h), small
-// kicks by multiple scattering at each, measurements with errors and losses, hits of noise. With
-// the truth of TrackML beside each hit, where it is asked for. Host and device.
+// number of particles. Helices from the beam line through cylinders and discs (tracker.h), with
+// multiple scattering at each, measurement errors, inefficiency and noise hits; optionally with
+// TrackML's truth per hit. Created through the registry; host and device.
 //
-// A particle is followed as long as it moves away from the axis and by less than half a turn: no
-// loopers. It keeps its momentum: no energy is lost.
+// Particles are followed outwards for less than half a turn (no loopers). They lose no energy.
 #pragma once
 
 #include "core/config/params.h"
@@ -30,14 +29,14 @@ struct Tracks {
 
   static constexpr int kMostTracks = 16384, kMostClasses = 256, kMostItems = 131072;
   static constexpr int kMostVertices = 1024;
-  /// Layers that measure: barrels, discs at +z, discs at -z; and dead cylinders, without noise.
+  /// Cylinders (including dead ones, without noise), discs at +z, discs at -z.
   static constexpr int kNoiseLayers = kMostCylinders + 2 * kMostDiscs;
-  static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< of one layer
+  static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< per layer
   static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< block of purpose scene
-  static constexpr int kMostMembers = 256;                 ///< of a team
+  static constexpr int kMostMembers = 256;                 ///< per team
   static constexpr bool kSharesWarps = true;
-  static constexpr int kSideBySide = 8;  ///< particles that a lone member follows at a time
-  /// A particle of fewer hits counts for nothing in `weight`, as in TrackML.
+  static constexpr int kSideBySide = 8;  ///< particles that a single member propagates in SIMD
+  /// In `weight`, particles with fewer hits count as 0, as in TrackML.
   static constexpr std::uint32_t kFewestHits = 4;
 
   struct Params {
@@ -104,7 +103,7 @@ struct Tracks {
 
   SampleLayout layout() const { return SampleLayout::set(items_, features_); }
   int members() const { return members_; }
-  /// Where the hits of each particle, then of the noise of each layer, begin; and their end.
+  /// First hit of each particle, then of each layer's noise; and the total.
   using EventCell = std::uint32_t;
   WS_HD std::int64_t cells() const { return tracks_high_ + kNoiseLayers + 1; }
   std::size_t scratch_bytes() const {
@@ -115,7 +114,7 @@ struct Tracks {
   WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
                   EventCell* cells) const {
     auto& tracker = *team.template scratch<Tracker>(1);
-    copy_together(team, &tracker_, &tracker);  // whole after the barrier below
+    copy_together(team, &tracker_, &tracker);  // complete after the barrier below
     Shared& shared = *team.template scratch<Shared>(1);
     auto* const sums = team.template scratch<std::uint32_t>(kMostMembers);
     if (team.rank() == 0) {
@@ -125,7 +124,7 @@ struct Tracks {
     }
     team.sync();
     const int tracks = shared.tracks, parts = tracks + kNoiseLayers;
-    if constexpr (LoneTeam<Team>) {  // each part begins where the one before ends
+    if constexpr (LoneTeam<Team>) {  // each part starts where the previous one ends
       write_all(key.rng, tracker, tracks, cells, row);
     } else {
       for (int i = team.rank(); i < parts; i += team.size())
@@ -155,7 +154,7 @@ struct Tracks {
       truth.latents[kSinPhi] = first.sine;
       truth.latents[kVertexZ] = first.z;
     }
-    team.sync();  // cells are another event's next
+    team.sync();  // the cells are reused by the next event
   }
 
  private:
@@ -163,7 +162,7 @@ struct Tracks {
     int tracks;
   };
 
-  /// Particles [first, first + N), of which there are those below `past`.
+  /// Particles [first, first + N), as far as they are below `past`.
   template <int N>
   WS_INLINE TrackParticles<N> particles(const SampleRng& rng, int first, int past) const {
     TrackParticles<N> made;
@@ -185,7 +184,7 @@ struct Tracks {
   WS_INLINE TrackParticle particle(const Philox4& random, const Philox4& place) const {
     TrackParticle made;
     const float u = unit_float(random.word[0]);
-    // By the inverse of the distribution function of pt^-n: flat in pt^(1-n), or in log pt.
+    // Inverse distribution function of pt^-n: uniform in pt^(1-n), or in log pt.
     const float ratio = pt_exponent_ == 0 ? math::exp(u * pt_span_)
                                           : math::pow(math::fma(u, pt_span_, 1), 1 / pt_exponent_);
     made.pt = math::clamp(pt_low_ * ratio, pt_low_, pt_high_);
@@ -207,7 +206,7 @@ struct Tracks {
   }
 
   /// Calls `take(hit, particle)` for each hit of particle `i`, or of the noise of layer i - tracks,
-  /// in order; returns how many.
+  /// in order; returns the number of hits.
   template <class Take>
   WS_INLINE std::uint32_t each_hit(const SampleRng& rng, const Tracker& tracker, int tracks, int i,
                                    const Take& take) const {
@@ -228,7 +227,7 @@ struct Tracks {
     return hits;
   }
 
-  /// By one member: all parts, particles side by side.
+  /// By one member: writes all parts, with particles in SIMD lanes.
   template <class Row>
   WS_INLINE void write_all(const SampleRng& rng, const Tracker& tracker, int tracks,
                            EventCell* cells, Row& row) const {
@@ -246,7 +245,7 @@ struct Tracks {
           write(hits[lane][h], first + lane + 1, some.of(lane), item++, row);
       }
     }
-    // Most layers have no noise, which their first gaps say.
+    // The first gap excludes most layers: they have no noise hit.
     for (int first = 0; first < kNoiseLayers; first += N) {
       std::int32_t wanted[N];
       std::uint32_t draw[N];
@@ -270,17 +269,16 @@ struct Tracks {
 
   WS_INLINE float length(double mm) const { return static_cast<float>(mm * laws_.per_unit); }
 
-  /// Number of the first block of a layer's noise.
+  /// First random block of a layer's noise.
   WS_INLINE static std::uint32_t noise_block(int layer) {
     return static_cast<std::uint32_t>(layer) * kMostNoise;
   }
-  /// To the next hit of noise, in mean numbers of them.
+  /// Distance to the next noise hit, in units of the mean distance.
   WS_INLINE static double noise_gap(std::uint32_t word) {
     return double{-math::log(unit_float_open(word))};
   }
 
-  /// A Poisson process in the angle: the gaps between hits are exponential numbers. `random`: the
-  /// first block.
+  /// A Poisson process in the azimuth with exponential gaps. `random`: the first block.
   template <class Take>
   WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer, Philox4 random,
                             const Take& take) const {
@@ -310,7 +308,7 @@ struct Tracks {
     }
   }
 
-  /// `particle`: its number from 1 on, 0 for noise; `from`: it.
+  /// `particle`: its number from 1 on, 0 for noise; `from`: its state at production.
   template <class Row>
   WS_INLINE void write(const TrackHit& hit, int particle, const TrackParticle& from, int item,
                        Row& row) const {
@@ -337,7 +335,7 @@ struct Tracks {
     row.set(item, kCharge, from.charge);
   }
 
-  /// Equal shares of 1 for the hits of all particles that have enough of them.
+  /// Sets `weight`: equal shares of 1 for hits of particles with at least kFewestHits hits.
   template <class Team, class Row>
   WS_INLINE void weigh(Team& team, int tracks, const EventCell* cells, Row& row) const {
     std::uint32_t counted = 0;
@@ -355,7 +353,7 @@ struct Tracks {
 
   Tracker tracker_;
   TrackLaws laws_;
-  double noise_mean_[kNoiseLayers];  ///< hits of each layer; 0 where it measures nothing
+  double noise_mean_[kNoiseLayers];  ///< mean hits per layer; 0 for dead layers
   float pt_low_, pt_high_, pt_exponent_, pt_span_;
   float eta_max_, phi_turns_, vertex_z_, vertex_xy_;
   int tracks_low_, tracks_high_, items_, features_, members_;

@@ -49,8 +49,8 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
   std::atomic<std::int64_t> next{begin}, stop{end};
   std::mutex mutex;
   std::exception_ptr failure;
-  // Numbers are handed out in order, and every one below the lowest failure is tried: which failure
-  // is thrown does not depend on timing.
+  // Rows are handed out in order, and every row below the lowest failure is tried, so the failure
+  // thrown does not depend on timing.
   const auto run = [&](bool tells) {
     try {
       const std::unique_ptr<RowReader> reader = data.reader();
@@ -67,7 +67,7 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
           }
         }
       }
-    } catch (...) {  // no reader: before any row
+    } catch (...) {  // no reader: fails before any row
       const std::lock_guard lock(mutex);
       stop = begin;
       failure = std::current_exception();

@@ -1,5 +1,5 @@
-// A data set as rows: what stands between a file format and all that reads data sets (the ring,
-// resident data, evaluation). A format implements it; see sources/files/format.h. Host only.
+// A data set as labelled rows: the interface between file formats (sources/files/format.h) and the
+// code that reads rows (ring, resident data, evaluation). Host only.
 #pragma once
 
 #include "core/io/element_type.h"
@@ -15,28 +15,27 @@
 
 namespace wellspring {
 
-/// How one row is kept in memory, on the host as on the device.
+/// Storage of one row, in host and device memory alike.
 struct RowLayout {
   SampleLayout sample;
-  ElementType type = ElementType::u8;  ///< u8: pixels of an image, HWC; f32: an event or a set, as
-                                       ///< stored_numbers (sources/datasets/stored_rows.h) has them
+  ElementType type = ElementType::u8;  ///< u8: image, HWC; f32: event or set (stored_numbers)
   friend bool operator==(const RowLayout&, const RowLayout&) = default;
   std::int64_t bytes() const;
 };
 
-/// Reads rows; one a thread, since it keeps buffers and the state of decoders.
+/// Reads rows. One per thread: it keeps buffers and decoder state.
 class RowReader {
  public:
   virtual ~RowReader() = default;
-  /// Finds what is wrong with a row, as far as that can be told without the work of read(): what
-  /// every row of a streamed set goes through before the first step. Errors as read().
+  /// Checks a row as far as possible without the cost of read(). Every row of a streamed set is
+  /// checked before the first step. Errors as read().
   virtual void check(std::int64_t row) = 0;
-  /// Writes a row to `out` [layout().bytes()]. Errors (data), with the row's location.
+  /// Writes a row to `out` [layout().bytes()]. Errors (data) name the row's location.
   virtual void read(std::int64_t row, std::uint8_t* out) = 0;
 };
 
-/// Labelled rows of one layout, numbered from 0. All but the bytes of the rows is known once it is
-/// open, and never changes. Readers refer to it; all functions may be called from any thread.
+/// Labelled rows of one layout, numbered from 0. Everything but the rows' bytes is known after
+/// opening and never changes. Readers refer to the set. All functions are thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -46,40 +45,35 @@ class Dataset {
   /// Label i means classes()[i].
   virtual const std::vector<std::string>& classes() const = 0;
   virtual std::int32_t label(std::int64_t row) const = 0;
-  /// The features of an event or an item, and what a set has as a whole, by name; empty where
-  /// nobody says.
+  /// Names of the features (of an event or item) and of a set's globals; empty if unknown.
   virtual const std::vector<ValueInfo>& features() const;
   virtual const std::vector<ValueInfo>& globals() const;
-  /// What is known of each row beside its label, for regressions: its column of latents. Of events
-  /// and sets.
+  /// Regression targets besides the label (events and sets): the columns of `latents`.
   virtual const std::vector<LatentInfo>& latents() const;
-  /// Writes them to `out` [latents().size()].
+  /// Writes the row's latents to `out` [latents().size()].
   virtual void read_latents(std::int64_t row, float* out) const;
-  /// The columns of `target` by name, and the same of a row.
+  /// The columns of `target`, and a row's values of them.
   virtual const std::vector<ValueInfo>& targets() const;
   virtual void read_targets(std::int64_t row, float* out) const;
-  /// Where a row comes from, for messages: "dir/train/cat/1.jpg", "x.npy: row 17".
+  /// Origin of a row, for messages: "dir/train/cat/1.jpg", "x.npy: row 17".
   virtual std::string location(std::int64_t row) const = 0;
-  /// The same with the file's own path, however it was written: equal for the same row of the same
-  /// file.
+  /// location() with the canonical path: equal for the same row of the same file.
   virtual std::string place(std::int64_t row) const = 0;
-  /// For the head of a run: "5000 images of 10 classes, 32x32, from data/x.npy", and what was left
-  /// out of it.
+  /// For the first lines of a run: "500 images of 10 classes, 32x32, from x.npy", rows left out.
   virtual std::string summary() const = 0;
-  /// What can be done about rows of another size than `size` x `size`, for messages.
+  /// Advice for messages when rows differ in size from `size` x `size`.
   virtual std::string size_advice(int size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
 };
 
-/// Runs `work(reader, i)` for i in [begin, end) on `threads` threads. Of several failures the one
-/// with the lowest i is thrown, whatever the number of threads; Interrupted once a signal has come.
-/// `begun`, where given, is told on the calling thread how many rows are done or at hand.
+/// Runs `work(reader, i)` for i in [begin, end) on `threads` threads. If several rows fail, throws
+/// the failure with the lowest i, for any number of threads; throws Interrupted after a signal.
+/// `begun`, if given, receives on the calling thread the number of rows done or in progress.
 void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int64_t end,
                   const std::function<void(RowReader&, std::int64_t)>& work,
                   const std::function<void(std::int64_t)>& begun = {});
 
-/// The rows that `limit_per_class` leaves: the first ones of each class, in order; all where the
-/// limit is 0.
+/// The first `limit_per_class` rows of each class, in order; 0: all rows.
 std::vector<std::int64_t> first_of_each_class(std::span<const std::int32_t> labels,
                                               std::int64_t limit_per_class);
 

@@ -54,7 +54,7 @@ void RowsAhead::wait_for(std::int64_t entry) {
     end_ = entry;
     work_.notify_all();
   }
-  // All before a failure are waited for, so that the first in order is reported, not in time.
+  // Waits for all entries before a failure, so that the first failure in order is reported.
   progress_.wait(lock, [&] { return done_ >= entry || done_ >= failed_at_; });
   if (done_ < entry) std::rethrow_exception(failure_);
 }
@@ -94,7 +94,7 @@ void RowsAhead::work() {
     lock.lock();
     --busy_;
     if (failure) {
-      // Samples before it are still read, so the one that fails first in order is reported.
+      // Entries before it are still read, so that the first failure in order is reported.
       if (entry < failed_at_) {
         failed_at_ = entry;
         failure_ = failure;
@@ -107,7 +107,7 @@ void RowsAhead::work() {
   }
 }
 
-/// Steps listed ahead of the current one, where a ring reads a part of every batch.
+/// Steps listed ahead of the current one when a ring reads a part of every batch.
 constexpr std::uint64_t kListedBatches = 2;  // times `ahead`
 
 RowRing::RowRing(Device device, const Dataset& data, int threads, Memory memory,
@@ -138,18 +138,18 @@ void RowRing::restart(Stream& stream, std::uint64_t step) {
   first_step_ = next_step_ = copied_to_ = freed_to_ = step;
 }
 
-// The staging rows of a step are free once its copy is done.
+// The staging rows of a step are free after its copy.
 void RowRing::release_oldest() {
   copied(freed_to_).synchronize();
   reading_.release(start(++freed_to_));
 }
 
-/// Whether a step may be listed: its entries must not take the places of those still needed.
+/// True if the entries of one more step fit without replacing entries still needed.
 bool RowRing::room_for_step() const {
   return start(sequence_.end_step()) + assignment_.share.rows <= start(freed_to_) + memory_.rows;
 }
 
-/// Lets the threads know what `step` reads: the next one to be copied.
+/// Tells the worker threads what `step` reads: the next step to copy.
 void RowRing::list_step(std::uint64_t step) {
   while (sequence_.end_step() <= step) {
     while (freed_to_ < copied_to_ && !room_for_step()) release_oldest();
@@ -158,7 +158,7 @@ void RowRing::list_step(std::uint64_t step) {
   }
 }
 
-/// The same for later steps, as far as there is room.
+/// Lists later steps while there is room.
 void RowRing::list_further(std::uint64_t current) {
   const std::uint64_t end = std::min(current + kListedBatches * ahead_, assignment_.steps);
   while (sequence_.end_step() < end && room_for_step()) {
@@ -167,13 +167,13 @@ void RowRing::list_further(std::uint64_t current) {
   }
 }
 
-/// The last step before `current` that reads what the copy of `step` overwrites on the device;
-/// `current` where there is none. Steps before the first one of this pass are done.
+/// The last step before `current` that reads device rows which the copy of `step` overwrites;
+/// `current` if no step does. Steps before the first one of this pass are done.
 std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
-  if (!sequence_.whole()) {  // a step never takes more than its part of rows and places
+  if (!sequence_.whole()) {  // a step uses at most its share of rows and places
     return step >= first_step_ + ahead_ ? step - ahead_ : current;
   }
-  // The device rows held the entries `rows` earlier.
+  // These device rows held the entries `rows` earlier.
   const std::int64_t overwritten = start(step + 1) - memory_.rows;
   if (start(step) == start(step + 1) || first_entry_ >= overwritten) return current;
   std::uint64_t reader = current;
@@ -184,7 +184,7 @@ std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
 }
 
 void RowRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
-  // The event of step - ahead is about to be recorded anew.
+  // The event of step - ahead is about to be recorded again.
   while (freed_to_ + ahead_ <= step) release_oldest();
   const std::uint64_t reader = last_reader(current, step);
   if (reader < current) consumed(reader).wait(copies_);
@@ -202,7 +202,7 @@ void RowRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
   copied_to_ = step + 1;
 }
 
-// Places of other ranks' samples are copied along and never read.
+// The places of other ranks' samples are copied too and never read.
 void RowRing::copy_places(std::uint64_t step) {
   for (std::int64_t n = start(step); n < start(step + 1); ++n) {
     const auto place = static_cast<std::int64_t>(sequence_.ordinal(n)) % memory_.places;
@@ -220,19 +220,19 @@ void RowRing::copy_places(std::uint64_t step) {
 }
 
 void RowRing::before_step(Stream& stream, std::uint64_t step) {
-  const bool again = started_ && step + 1 == next_step_;  // a step that is checked runs twice
+  const bool again = started_ && step + 1 == next_step_;  // a checked step runs twice
   if (!again && (!started_ || step != next_step_)) restart(stream, step);
   while (copied_to_ <= step) {
     list_step(copied_to_);
-    // The threads can only get there once the rows they need are released.
+    // The threads can reach this step only after the rows they need are released.
     while (freed_to_ < copied_to_ && start(copied_to_ + 1) > start(freed_to_) + memory_.rows) {
       release_oldest();
     }
     reading_.wait_for(start(copied_to_ + 1));
     enqueue_copy(step, copied_to_);
   }
-  // Further steps as far as they are read. The ring holds `ahead` whole shares, so the rows they
-  // overwrite belong to steps that were launched before this one.
+  // Copy further steps as far as they are read. The ring holds `ahead` whole shares, so the rows
+  // they overwrite belong to steps launched before this one.
   while (copied_to_ < step + ahead_ && copied_to_ < assignment_.steps &&
          copied_to_ < sequence_.end_step() &&
          (freed_to_ + ahead_ > copied_to_ || copied(freed_to_).done()) &&

@@ -1,10 +1,10 @@
-// Rows of a data set read ahead of the training step, and their way to the device: threads fill
-// rows of page-locked host memory, copies on a stream of their own move them, events keep the two
-// and the step apart. Used by data sets that stream; host only.
+// Reads rows of a data set ahead of the training step and copies them to the device: worker threads
+// fill page-locked rows, a separate stream copies them, events order copies and steps. Used by
+// streaming data sets; host only.
 //
-// Entry n of what the source gives to this share of the batches goes to row n % rows, on the host
-// as on the device. Of whole batches that is the source's n-th sample (its ordinal), and the device
-// needs no word from the host about where a row lies; of a part of them it gets a table of places.
+// Entry n of this rank's share goes to row n % rows, on host and device alike. With whole batches,
+// entry n is the source's n-th sample (its ordinal), so the device can compute the row itself; with
+// a part of every batch, the device reads it from a table.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -22,23 +22,21 @@
 
 namespace wellspring {
 
-/// The host half: threads that keep rows of memory filled, in the order in which they are needed.
+/// The host half: worker threads keep rows of memory filled in the order in which steps need them.
 class RowsAhead {
  public:
-  /// `staging` [rows, bytes of a row]; `sequence` says which sample an entry is. Threads start with
-  /// the first seek().
+  /// `staging`: [rows, row bytes]; `sequence`: entry to sample. seek() starts the threads.
   RowsAhead(const Dataset& data, const SampleOrder& order, const ShareSequence& sequence,
             int threads, std::uint8_t* staging, std::int64_t rows);
   ~RowsAhead();
   RowsAhead(const RowsAhead&) = delete;
   RowsAhead& operator=(const RowsAhead&) = delete;
 
-  /// Begins anew at `entry`; nothing at or after `end` is read. No row may be in use.
+  /// Restarts at `entry` and reads nothing at or after `end`. No row may be in use.
   void seek(std::int64_t entry, std::int64_t end);
-  /// More entries may be read: those before `end`.
+  /// Allows reading entries before `end`.
   void extend(std::int64_t end);
-  /// Waits until everything before `entry` is in its row. Throws what a thread failed with if that
-  /// was one of them.
+  /// Waits until all entries before `entry` are read; rethrows a worker's failure on one of them.
   void wait_for(std::int64_t entry);
   bool ready(std::int64_t entry) const;
   /// Rows of entries before `entry` may be overwritten.
@@ -56,9 +54,9 @@ class RowsAhead {
 
   mutable std::mutex mutex_;
   std::condition_variable work_, progress_;
-  std::vector<std::int64_t> held_;  ///< entry that each row holds, -1: none
+  std::vector<std::int64_t> held_;  ///< entry in each row, -1: empty
   std::int64_t next_ = 0;           ///< next entry to read
-  std::int64_t done_ = 0;           ///< all before it are read
+  std::int64_t done_ = 0;           ///< all entries before it are read
   std::int64_t released_ = 0;       ///< rows of entries before it are free
   std::int64_t end_ = 0;
   std::int64_t failed_at_ = INT64_MAX;
@@ -75,7 +73,7 @@ class RowRing {
     std::uint8_t* host = nullptr;    ///< [rows, row_bytes], page-locked
     std::uint8_t* device = nullptr;  ///< [rows, row_bytes]
     std::int64_t rows = 0;           ///< at least `ahead` shares of a batch
-    // Of a part of every batch, where the source's n-th sample lies: place n % places.
+    // With a part of every batch: row of the source's n-th sample, at n % places.
     std::int32_t* host_places = nullptr;    ///< [places], page-locked
     std::int32_t* device_places = nullptr;  ///< [places]
     std::int64_t places = 0;                ///< `ahead` global batches
@@ -84,8 +82,8 @@ class RowRing {
   RowRing(Device device, const Dataset& data, int threads, Memory memory,
           const SlotAssignment& assignment, std::uint32_t source, int ahead);
 
-  /// Makes `stream` wait until the rows of `step` are on the device, and sends what is ready of
-  /// later steps on its way. Steps come in order; any other step begins anew there.
+  /// Makes `stream` wait until the rows of `step` are on the device, and starts the copies of later
+  /// steps that are ready. Steps come in order; any other step restarts the ring there.
   void before_step(Stream& stream, std::uint64_t step);
   void after_step(Stream& stream, std::uint64_t step);
 
@@ -113,11 +111,11 @@ class RowRing {
   RowsAhead reading_;
 
   bool started_ = false;
-  std::uint64_t first_step_ = 0;  ///< of this pass
-  std::int64_t first_entry_ = 0;  ///< of that step
+  std::uint64_t first_step_ = 0;  ///< first step since the last restart
+  std::int64_t first_entry_ = 0;  ///< first entry of first_step_
   std::uint64_t next_step_ = 0;   ///< expected by before_step
   std::uint64_t copied_to_ = 0;   ///< copies of steps before it are enqueued
-  std::uint64_t freed_to_ = 0;    ///< staging rows of steps before it are released
+  std::uint64_t freed_to_ = 0;    ///< staging rows of steps before it are free
 };
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// Rows of data sets in device memory as what a batch is made from: the whole set, or the rows of a
-// ring that threads keep filled. Used by data sets as sources; host and device.
+// Stored rows in device memory as the source of a batch: the whole set, or the rows of a ring. Used
+// by data sets as sources; host and device.
 #pragma once
 
 #include "kernels/batch/set_count.h"
@@ -9,26 +9,25 @@
 
 namespace wellspring {
 
-/// Numbers of a stored row that is no image, 4 bytes each: x (f32), then globals (f32), then, of a
-/// set, how many items it has (i32), also those that the row has no room for. Items that are not
-/// there are 0.
+/// Numbers per stored row of an event or a set, 4 bytes each: x (f32), globals (f32) and, for a
+/// set, its item count (i32), which includes items beyond the row's capacity. Missing items are 0.
 WS_INLINE constexpr std::int64_t stored_numbers(const SampleLayout& layout) {
   return layout.elements() + layout.globals + (layout.kind == SampleKind::set ? 1 : 0);
 }
 
-/// Where the row of a slot lies.
+/// Finds the stored row of a slot.
 struct StoredRows {
-  const std::uint8_t* bytes = nullptr;   ///< [rows or period, bytes of a row]
-  const std::int32_t* labels = nullptr;  ///< [rows], by sample id in either case
-  const float* latents = nullptr;        ///< [rows, latent_count], likewise
-  const float* targets = nullptr;        ///< [rows, target_count], likewise
+  const std::uint8_t* bytes = nullptr;   ///< [rows or period, row bytes]
+  const std::int32_t* labels = nullptr;  ///< [rows], always by sample id
+  const float* latents = nullptr;        ///< [rows, latent_count], by sample id
+  const float* targets = nullptr;        ///< [rows, target_count], by sample id
   std::int32_t latent_count = 0, target_count = 0;
-  std::uint64_t period = 0;  ///< of a ring; 0: bytes holds every row, by sample id
-  /// [period] Where a rank sees a part of every batch only: the row in which the n-th sample of the
-  /// source lies, at n % period. Null: row n % period.
+  std::uint64_t period = 0;  ///< rows of the ring; 0: bytes holds every row, by sample id
+  /// [period] For a rank's part of every batch: row of n-th sample, at n % period. Null: n %
+  /// period.
   const std::int32_t* places = nullptr;
 
-  /// A recorded step reads nothing from the host to know where its data is.
+  /// Computed on the device, so a recorded step needs no data from the host.
   WS_INLINE std::uint64_t row_of(const Slot& slot) const {
     if (period == 0) return slot.sample;
     const std::uint64_t place = slot.ordinal % period;
@@ -58,7 +57,7 @@ struct StoredImages {
   }
 };
 
-/// Map functor: rows of events and sets, one value an index.
+/// Map functor: rows of events and sets, one value per index.
 template <class T>
 struct EmitStoredFeatures {
   StoredRows rows;
@@ -78,7 +77,7 @@ struct EmitStoredFeatures {
   }
 
  private:
-  /// All columns but x; `row`: what is stored behind x.
+  /// Writes all columns but x; `row`: the stored values after x.
   WS_INLINE void write_rest(std::int64_t b, std::uint64_t sample, const float* row) const {
     const int globals = batch.layout.globals;
     for (int k = 0; k < globals && batch.globals != nullptr; ++k)
@@ -92,7 +91,7 @@ struct EmitStoredFeatures {
     copy_truth(rows.targets, rows.target_count, sample, batch.target, batch.layout.targets, b);
   }
 
-  /// The row of `sample` in a table to the front of row `b` of a column.
+  /// Copies the row of `sample` in a table to the start of row `b` of a column.
   WS_INLINE static void copy_truth(const float* table, std::int32_t count, std::uint64_t sample,
                                    float* column, int width, std::int64_t b) {
     if (column == nullptr) return;

@@ -19,7 +19,7 @@ std::string type_text(const Hdf5Array& array) {
   return fmt::format("{}{}", kind, array.bits());
 }
 
-/// The numbers of an archive's array as those of the type it has.
+/// Calls `use` with the array's numbers in their stored type.
 template <class Use>
 void with_numbers(const NpyArray& array, const Use& use) {
   if (array.spec.type == ElementType::u8) return use(array.as<std::uint8_t>());
@@ -52,8 +52,7 @@ class NpzInput final : public ArrayInput {
   const std::vector<std::string>& names() const override { return names_; }
   NumberArray array(const std::string& name) const override {
     NpyArray array = read_npz(path(), name);
-    if (array.spec.shape.empty())
-      refuse(name, "is a number without dimensions", "an array of rows is wanted", "");
+    if (array.spec.shape.empty()) refuse(name, "is a scalar", "it must be an array of rows", "");
     return {name, std::move(array)};
   }
   std::string text(const std::string& name) const override { return read_npz_text(path(), name); }
@@ -125,8 +124,8 @@ NumberArray ArrayInput::array_of(const std::string& name, const std::vector<std:
                                  const std::string& what) const {
   NumberArray found = array(name);
   if (found.shape() != shape)
-    refuse(found, fmt::format("{}: [{}] is wanted", what, fmt::join(shape, ", ")),
-           "store one for each row");
+    refuse(found, fmt::format("{}: the shape must be [{}]", what, fmt::join(shape, ", ")),
+           "store one value per row");
   return found;
 }
 

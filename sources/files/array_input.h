@@ -1,5 +1,4 @@
-// Files of named arrays as data sets read them, whatever their format: HDF5 files and NumPy's
-// archives. Used by the formats of array files; host only.
+// Named arrays in HDF5 files and NumPy archives. Used by the formats of array files; host only.
 #pragma once
 
 #include "core/io/hdf5.h"
@@ -17,8 +16,7 @@
 
 namespace wellspring {
 
-/// Numbers of any type with at least one dimension. Those of an HDF5 file are read as they are
-/// asked for, those of an archive lie in memory.
+/// Numbers of any type with at least one dimension. HDF5 is read on demand, archives are in memory.
 class NumberArray {
  public:
   explicit NumberArray(Hdf5Array array);
@@ -29,13 +27,13 @@ class NumberArray {
   std::int64_t rows() const { return shape_[0]; }
   bool is_whole() const { return whole_; }
   bool is_bytes() const { return type_text_ == "U8"; }
-  /// "F32 [2, 3]".
+  /// For messages: "F32 [2, 3]".
   std::string text() const;
-  /// Rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float, double)
-  /// to `out`; see Hdf5Array::read. Of whole numbers where T is.
+  /// Reads rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float,
+  /// double) into `out`; see Hdf5Array::read. Integer T: only for whole numbers.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
-  /// The attribute of that name, where the format has attributes and it is a text.
+  /// The text attribute of that name, if the format has attributes and it exists.
   std::optional<std::string> text_attribute(const std::string& name) const;
 
  private:
@@ -56,19 +54,19 @@ class ArrayInput {
   const std::filesystem::path& path() const { return path_; }
   virtual const std::vector<std::string>& names() const = 0;
   bool has(std::string_view name) const;
-  /// Errors (data): it is not there (with the nearest name), no array of numbers, damaged.
+  /// Errors (data): missing (with the nearest name), not an array of numbers, damaged.
   virtual NumberArray array(const std::string& name) const = 0;
-  /// A text without dimensions. Errors (data).
+  /// A scalar text. Errors (data).
   virtual std::string text(const std::string& name) const = 0;
 
-  /// Error (data) about what is called `name` in the file.
+  /// Throws an error (data) about the file's entry `name`.
   [[noreturn]] void refuse(const std::string& name, const std::string& problem,
                            const std::string& why, const std::string& advice) const;
-  /// The same about its type and shape.
+  /// Throws an error (data) that names the array's type and shape.
   [[noreturn]] void refuse(const NumberArray& array, const std::string& why,
                            const std::string& advice) const;
-  /// An array of exactly this shape. Errors (data) as array(), and: another shape; `what`: what has
-  /// as many rows, "'x' has 20 rows".
+  /// An array of exactly this shape. Errors (data): as array(), and another shape; `what` names the
+  /// array with that number of rows: "'x' has 20 rows".
   NumberArray array_of(const std::string& name, const std::vector<std::int64_t>& shape,
                        const std::string& what) const;
 
@@ -79,7 +77,7 @@ class ArrayInput {
   std::filesystem::path path_;
 };
 
-/// Errors (data): missing, of another format, damaged.
+/// Errors (data): missing, not of this format, damaged.
 std::unique_ptr<ArrayInput> open_hdf5_input(const std::filesystem::path& path);
 std::unique_ptr<ArrayInput> open_npz_input(const std::filesystem::path& path);
 

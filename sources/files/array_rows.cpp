@@ -51,18 +51,18 @@ std::string ArrayRows::summary() const {
                                   : sets ? "set"
                                          : "event"),
                   counted(classes_.size(), "class", "classes"), what, path_.string());
-  if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
+  if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
   return text;
 }
 
 std::string ArrayRows::size_advice(int /*size*/) const {
-  return "resize the images before they are stored";
+  return "resize the images and store them again";
 }
 
 BadNumber bad_number(double stored) {
   if (!std::isfinite(stored))
-    return {fmt::format("{}", stored), "a network that has seen it never recovers"};
-  return {fmt::format("{:g}", stored), "numbers are kept as f32, which ends at 3.4e38"};
+    return {fmt::format("{}", stored), "a non-finite value ruins training permanently"};
+  return {fmt::format("{:g}", stored), "values are kept as f32, whose maximum is 3.4e38"};
 }
 
 double ArrayRows::stored_number(std::int64_t /*row*/, std::int64_t /*i*/, float value) const {
@@ -79,7 +79,7 @@ void ArrayRows::require_finite(std::int64_t row, const float* values) const {
       what += fmt::format(" ({})", features()[static_cast<std::size_t>(feature)].name);
     const BadNumber number = bad_number(stored_number(row, i, values[i]));
     fail(ErrorKind::data, {fmt::format("{}: {} is {}", location(row), what, number.text),
-                           number.why, "leave the row out, or replace the value"});
+                           number.why, "remove the row or replace the value"});
   }
 }
 
@@ -92,9 +92,9 @@ void ArrayRows::set_labels(const std::vector<std::int64_t>& labels, const std::s
     if (labels[i] < 0 || labels[i] >= count) {
       fail(ErrorKind::data,
            {fmt::format("{}: row {} has label {}", source, i, labels[i]),
-            count == 1 ? "there is one class, 0"
+            count == 1 ? "the only class is 0"
                        : fmt::format("there are {} classes, 0 to {}", count, count - 1),
-            "correct the labels, or classes: or class_names:"});
+            "correct the labels, classes: or class_names:"});
     }
     labels_.push_back(static_cast<std::int32_t>(labels[i]));
   }
@@ -109,14 +109,15 @@ void ArrayRows::name_classes(const ClassNaming& naming, const std::vector<std::s
     if (naming.classes == 0 || naming.classes == named) return;
     const std::string who = naming.names.empty() ? source : naming.names.string();
     fail(ErrorKind::data,
-         {fmt::format("{}: names {}", who, counted(named, "class", "classes")),
+         {fmt::format("{}: has names for {}", who, counted(named, "class", "classes")),
           fmt::format("classes: says {}", naming.classes), "correct one of the two"});
   }
   constexpr std::int64_t kMostByLabel = std::int64_t{1} << 20;
   if (naming.classes == 0 && largest >= kMostByLabel) {
-    fail(ErrorKind::data, {fmt::format("{}: the largest label is {}", source, largest),
-                           fmt::format("more than {} classes are surely a mistake", kMostByLabel),
-                           "correct the labels, or say how many classes there are with classes:"});
+    fail(ErrorKind::data,
+         {fmt::format("{}: the largest label is {}", source, largest),
+          fmt::format("more than {} classes are not accepted without classes:", kMostByLabel),
+          "correct the labels, or set classes: to the number of classes"});
   }
   const std::int64_t count =
       naming.classes > 0 ? naming.classes : std::max<std::int64_t>(largest, 0) + 1;

@@ -1,4 +1,4 @@
-// Rows and labels that lie in arrays of numbers: what the formats of array files share. Host only.
+// Rows and labels in arrays of numbers: common part of the formats of array files. Host only.
 #pragma once
 
 #include "sources/datasets/dataset.h"
@@ -11,25 +11,25 @@
 
 namespace wellspring {
 
-/// What a row of an array [rows, ...] is: an image of bytes [rows, height, width, 1 or 3] (or
-/// without the last), or an event of real numbers [rows, features]. Nothing where it is neither.
-inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;    ///< of a side
-inline constexpr std::int64_t kMostFeatures = std::int64_t{1} << 17;  ///< of an event
+/// Layout of the rows of an array [rows, ...]: an image of bytes [rows, height, width, 1 or 3] (or
+/// without the last dimension), or an event of real numbers [rows, features]. Otherwise empty.
+inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;    ///< per side
+inline constexpr std::int64_t kMostFeatures = std::int64_t{1} << 17;  ///< per event
 std::optional<RowLayout> row_layout_of(ElementType type, const std::vector<std::int64_t>& shape);
 
-/// What is wrong with a stored number that is not finite as f32, and why: for messages.
+/// Describes a stored number that is not finite as f32, for messages.
 struct BadNumber {
   std::string text, why;
 };
 BadNumber bad_number(double stored);
 
-/// How the classes of an array of labels are called.
+/// Number and names of the classes.
 struct ClassNaming {
-  std::int64_t classes = 0;          ///< 0: as many as there are names, or the largest label + 1
-  std::filesystem::path names = {};  ///< a file of class names; "": none
+  std::int64_t classes = 0;          ///< 0: number of names, or the largest label + 1
+  std::filesystem::path names = {};  ///< text file of class names; "": no file
 };
 
-/// Everything of a data set of arrays but its readers.
+/// A data set of arrays; derived classes supply the readers.
 class ArrayRows : public Dataset {
  public:
   std::int64_t size() const override { return static_cast<std::int64_t>(rows_.size()); }
@@ -47,19 +47,19 @@ class ArrayRows : public Dataset {
   ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class);
 
   void set_layout(const RowLayout& layout) { layout_ = layout; }
-  /// Takes the labels of all rows stored, which lie in `source`. Classes are named by the file of
-  /// `naming`, by `known` where that is not empty, or by their numbers. Errors (data): a label that
-  /// is no class.
+  /// Takes the labels of all stored rows; `source` names their array. Class names come from
+  /// `naming`'s file, else from `known` unless empty, else numbers. Errors (data): a label out of
+  /// range.
   void set_labels(const std::vector<std::int64_t>& labels, const std::string& source,
                   const ClassNaming& naming, const std::vector<std::string>& known = {});
   const std::filesystem::path& path() const { return path_; }
-  /// The row of the array that row `row` of the set is.
+  /// Index in the array of the set's row `row`.
   std::int64_t stored(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)]; }
-  /// Error (data) with row and feature where a number of the row is none, or too large.
+  /// Throws an error (data) with row and feature if a value is not finite.
   void require_finite(std::int64_t row, const float* values) const;
 
  private:
-  /// Number `i` of a row as it is stored, where `value` is what f32 makes of it.
+  /// Number `i` of a row as stored; `value` is its f32 conversion.
   virtual double stored_number(std::int64_t row, std::int64_t i, float value) const;
   void name_classes(const ClassNaming& naming, const std::vector<std::string>& known,
                     const std::string& source, std::int64_t largest);
@@ -68,8 +68,8 @@ class ArrayRows : public Dataset {
   std::int64_t limit_;
   RowLayout layout_;
   std::vector<std::string> classes_;
-  std::vector<std::int32_t> labels_;  ///< of all rows stored
-  std::vector<std::int64_t> rows_;    ///< the ones that are kept
+  std::vector<std::int32_t> labels_;  ///< labels of all stored rows
+  std::vector<std::int64_t> rows_;    ///< indices of the rows kept
 };
 
 }  // namespace wellspring

@@ -21,15 +21,15 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
     begin = end + 1;
     if (name.empty()) continue;
     if (!seen.insert(name).second) {
-      fail(ErrorKind::data, {fmt::format("{}: class '{}' stands there twice", path.string(), name),
-                             "classes are told apart by their names",
-                             "name each class once, in the order of its labels"});
+      fail(ErrorKind::data,
+           {fmt::format("{}: duplicate class '{}'", path.string(), name),
+            "class names must be unique", "list each class once, in the order of the labels"});
     }
     names.push_back(name);
   }
   if (names.empty()) {
-    fail(ErrorKind::data, {path.string() + ": no class names", "the file is empty",
-                           "write one name a line, in the order of the labels"});
+    fail(ErrorKind::data, {path.string() + ": no class names", "the file has no names",
+                           "write one name per line, in the order of the labels"});
   }
   return names;
 }

@@ -1,4 +1,4 @@
-// The names of classes as a text file, one a line in the order of their labels; host only.
+// Class names from a text file, one per line in the order of their labels; host only.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,7 @@
 
 namespace wellspring {
 
-/// Blanks around names and empty lines are passed over. Errors (data): no such file, no names, a
-/// name twice.
+/// Ignores surrounding blanks and empty lines. Errors (data): no file, no names, a duplicate.
 std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
 }  // namespace wellspring

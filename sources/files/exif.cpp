@@ -13,8 +13,8 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr Orientation kUpright = 1, kLast = 8;
 
-/// The block of a TIFF file (Adobe, TIFF 6.0), which is what an Exif segment holds: numbers in the
-/// byte order of its head, places counted from its first byte. Nothing where it is too short.
+/// A TIFF block (Adobe, TIFF 6.0), the content of an Exif segment: numbers in the byte order of its
+/// header, offsets from its first byte. Returns nothing for reads past the end.
 class Tiff {
  public:
   explicit Tiff(Bytes bytes) : bytes_(bytes), little_(!bytes.empty() && bytes.front() == 'I') {}
@@ -63,12 +63,11 @@ Orientation jpeg_orientation(Bytes jpeg) {
   using namespace std::string_view_literals;
   constexpr std::string_view kExif = "Exif\0\0"sv;
   constexpr std::uint8_t kApp1 = 0xe1, kScan = 0xda, kEnd = 0xd9;
-  // Segments follow the start of the image: 0xff, kind, and a length that counts itself (ITU-T
-  // T.81, B.1.1.4).
+  // Segments follow: 0xff, kind, and a length that includes itself (ITU-T T.81, B.1.1.4).
   for (std::size_t at = 2; at + 4 <= jpeg.size();) {
     if (jpeg[at] != 0xff) return kUpright;
     const std::uint8_t kind = jpeg[at + 1];
-    if (kind == 0xff) {  // a fill byte
+    if (kind == 0xff) {  // fill byte
       ++at;
       continue;
     }
@@ -86,8 +85,8 @@ Orientation jpeg_orientation(Bytes jpeg) {
 
 void turn_upright(Orientation orientation, int width, int height, const std::uint8_t* stored,
                   std::uint8_t* upright) {
-  // In the stored picture, where the upright one's first pixel lies and how far it is from there to
-  // the next one to the right and to the next one below.
+  // Offset in the stored image of the upright image's first pixel, and the steps from there to the
+  // next pixel on the right and below.
   const bool exchanged = exchanges_sides(orientation);
   const std::ptrdiff_t columns = exchanged ? height : width, rows = exchanged ? width : height;
   const bool last_column =

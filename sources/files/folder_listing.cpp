@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using Trouble = FolderListing::Trouble;
 
-/// What a folder is, by whichever name.
+/// Identity of a folder, independent of its name.
 struct FolderId {
   dev_t device = 0;
   ino_t number = 0;
@@ -37,7 +37,7 @@ class Lister {
     for (; !error && entry != fs::directory_iterator(); entry.increment(error))
       entries.push_back(*entry);
     if (error) add(folder, Trouble::folder, "the folder cannot be listed", error.message());
-    // The file system's order is not ours: which entry is told of first must not depend on it.
+    // Sorted, because the order of reports must not depend on the file system.
     std::sort(entries.begin(), entries.end(),
               [](const auto& a, const auto& b) { return a.path().native() < b.path().native(); });
     for (const fs::directory_entry& found : entries) {
@@ -56,8 +56,8 @@ class Lister {
     const fs::file_type type = entry.status(error).type();
     if (type == fs::file_type::directory) {
       if (link && leads_upwards(entry.path())) {
-        add(path, Trouble::folder_loop, "a link to a folder that holds it",
-            "the same files would come again without end");
+        add(path, Trouble::folder_loop, "a link to a folder that contains it",
+            "following it would list the same files endlessly");
         return;
       }
       listing_.folders.push_back(path);
@@ -65,14 +65,14 @@ class Lister {
     } else if (type == fs::file_type::regular) {
       listing_.files.push_back(path);
     } else if (const std::string_view kind = special_file(type); !kind.empty()) {
-      add(path, Trouble::special, std::string(kind), "an image is a regular file");
+      add(path, Trouble::special, std::string(kind), "an image must be a regular file");
     } else if (link) {
       std::error_code ignored;
       const std::string target = fs::read_symlink(entry.path(), ignored).string();
-      add(path, Trouble::broken_link, "a link that leads nowhere",
+      add(path, Trouble::broken_link, "a broken link",
           fmt::format("'{}': {}", target, error.message()));
     } else {
-      add(path, Trouble::file, "cannot be looked at", error.message());
+      add(path, Trouble::file, "cannot read its type", error.message());
     }
   }
 
@@ -90,7 +90,7 @@ class Lister {
 
   fs::path root_;
   FolderListing listing_;
-  std::vector<FolderId> above_;  ///< the folders that we are in
+  std::vector<FolderId> above_;  ///< ancestors of the current folder
 };
 
 }  // namespace

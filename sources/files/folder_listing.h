@@ -1,5 +1,4 @@
-// What lies below a folder: its files and folders, and every entry that cannot be used, by name.
-// Called by image sets; host only.
+// Contents of a folder tree: files, folders, unusable entries. Used by image sets; host only.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +10,24 @@ namespace wellspring {
 
 struct FolderListing {
   enum class Trouble : std::uint8_t {
-    broken_link,  ///< leads to nothing, or back to itself
-    folder_loop,  ///< a link to a folder that holds it
+    broken_link,  ///< target is missing, or the link leads to itself
+    folder_loop,  ///< link to a folder that contains it
     folder,       ///< cannot be listed
-    file,         ///< cannot be looked at
-    special,      ///< a named pipe, a socket, a device: nothing to be opened
+    file,         ///< stat failed
+    special,      ///< named pipe, socket or device
   };
   struct Unusable {
     std::string path;
     Trouble trouble = Trouble::file;
-    std::string problem, why;  ///< as an Error has them, without the path
+    std::string problem, why;  ///< as in ErrorText, without the path
   };
-  /// All paths are below the folder that was asked for, in the order of their names' bytes, folders
-  /// before what is in them.
+  /// Paths in the requested folder, sorted by the bytes of their names, folders before contents.
   std::vector<std::string> files, folders;
   std::vector<Unusable> unusable;
 };
 
-/// Lists `root`/`part`, links followed; paths begin with `part`. Opens folders alone. Never throws
-/// for what it finds: a folder that is not there is one unusable entry.
+/// Lists `root`/`part` recursively, following links; paths begin with `part`. Opens only folders.
+/// Reports problems as unusable entries instead of throwing, also a missing root.
 FolderListing list_folder(const std::filesystem::path& root, const std::string& part = "");
 
 }  // namespace wellspring

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <optional>
 
-// Every format: NAME_format() is defined in a file in formats/.
+// All formats. NAME_format() is defined in formats/.
 #define WS_EACH_FORMAT(FORMAT) \
   FORMAT(cifar)                \
   FORMAT(folder)               \
@@ -38,8 +38,8 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-/// The format that a path is of. A folder that no other format knows is one of class folders, and
-/// so is a path that does not exist, whose reader knows where else to look.
+/// Format of a path. Defaults to `folder` for unrecognised folders and for missing paths, because
+/// the folder reader also looks for archives elsewhere.
 const DatasetFormat& detect_format(const DatasetRequest& request) {
   namespace fs = std::filesystem;
   for (const DatasetFormat& format : format_registry()) {
@@ -47,9 +47,9 @@ const DatasetFormat& detect_format(const DatasetRequest& request) {
   }
   if (fs::is_directory(request.path) || !fs::exists(request.path)) return find_format("folder");
   fail(ErrorKind::data,
-       {fmt::format("{}: no data set by its name", request.path.string()),
-        fmt::format("formats are {}", fmt::join(format_names(), ", ")),
-        "correct path:, or say which one it is with format: (see wellspring list formats)"});
+       {fmt::format("{}: cannot tell the format from the file name", request.path.string()),
+        fmt::format("known formats: {}", fmt::join(format_names(), ", ")),
+        "correct path: or set format: (see wellspring list formats)"});
 }
 
 }  // namespace

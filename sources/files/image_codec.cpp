@@ -18,7 +18,7 @@ constexpr const char* kReplace = "replace the file, or set on_error: skip";
 // --- PNG ---------------------------------------------------------------------------------------
 //
 // libpng reports errors by longjmp, which runs no destructors: between setjmp and the return there
-// are plain values only, and the caller owns all memory.
+// are only plain values, and the caller owns all memory.
 
 struct PngJob {
   const std::uint8_t* data = nullptr;
@@ -34,12 +34,12 @@ void png_fail(png_structp png, png_const_charp message) {
   png_longjmp(png, 1);
 }
 
-// Warnings are about profiles, times and text: nothing that is used here.
+// Warnings concern profiles, times and text, none of which are used.
 void png_ignore(png_structp, png_const_charp) {}
 
 void png_feed(png_structp png, png_bytep out, std::size_t count) {
   auto* job = static_cast<PngJob*>(png_get_io_ptr(png));
-  if (count > job->size - job->position) png_error(png, "the file is cut off");
+  if (count > job->size - job->position) png_error(png, "the file is truncated");
   std::memcpy(out, job->data + job->position, count);
   job->position += count;
 }
@@ -50,13 +50,13 @@ ImageColour png_colour(int type, bool transparent) {
   return ImageColour::rgb;
 }
 
-/// True when all went well; otherwise job.message says what did not.
+/// False on error, described in job.message.
 bool run_png(PngJob& job) {
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &job, png_fail, png_ignore);
   png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
   if (info == nullptr) {
     png_destroy_read_struct(&png, nullptr, nullptr);
-    std::strncpy(job.message, "libpng found no memory", sizeof(job.message) - 1);
+    std::strncpy(job.message, "libpng is out of memory", sizeof(job.message) - 1);
     return false;
   }
   if (setjmp(png_jmpbuf(png)) != 0) {
@@ -64,8 +64,8 @@ bool run_png(PngJob& job) {
     return false;
   }
   png_set_read_fn(png, &job, png_feed);
-  // All that is no pixel is passed over: text, profiles, suggested palettes. Read, each would take
-  // the memory that it says it needs, 2 GiB in a file of 40 bytes, where libpng but warns.
+  // Skips all chunks except pixels: text, profiles and suggested palettes would allocate the size
+  // that they claim, 2 GiB in a file of 40 bytes, and libpng would only warn.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   const int type = png_get_color_type(png, info);
@@ -117,7 +117,7 @@ ImageHeader jpeg_header(tjhandle handle, std::span<const std::uint8_t> encoded) 
   const int status = tjDecompressHeader3(handle, encoded.data(), encoded.size(), &header.width,
                                          &header.height, &subsampling, &colours);
   if (status != 0) jpeg_fail(handle);
-  if (header.width <= 0 || header.height <= 0) {  // the library does not mind a missing header
+  if (header.width <= 0 || header.height <= 0) {  // the library accepts a missing header
     throw ImageError("damaged JPEG", "it has no image header", kReplace);
   }
   header.orientation = jpeg_orientation(encoded);
@@ -135,7 +135,7 @@ bool begins_with(std::span<const std::uint8_t> data, std::initializer_list<int> 
 
 void ImageHeader::require_rgb() const {
   if (colour != ImageColour::cmyk) return;
-  throw ImageError("CMYK JPEG", "turning ink into light needs a colour profile",
+  throw ImageError("CMYK JPEG", "converting it to RGB needs a colour profile",
                    "convert the file to RGB with an image editor, or set on_error: skip");
 }
 
@@ -155,7 +155,7 @@ ImageHeader ImageDecoder::header(std::span<const std::uint8_t> encoded) {
   if (begins_with(encoded, {0x89, 'P', 'N', 'G', 0x0d, 0x0a, 0x1a, 0x0a})) {
     return png(encoded, nullptr);
   }
-  throw ImageError("neither JPEG nor PNG", "its first bytes are of no known kind", kReplace);
+  throw ImageError("neither JPEG nor PNG", "its first bytes match no known format", kReplace);
 }
 
 bool ImageDecoder::has_header(std::span<const std::uint8_t> encoded) {
@@ -174,12 +174,12 @@ void ImageDecoder::decode(std::span<const std::uint8_t> encoded, const ImageHead
     return;
   }
   header.require_rgb();
-  int width = header.width, height = header.height;  // as stored
+  int width = header.width, height = header.height;  // stored sides
   if (exchanges_sides(header.orientation)) std::swap(width, height);
   const bool turned = header.orientation != 1;
   if (turned)
     stored_.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
-  // The exact inverse transform and smooth upsampling: the pixels other readers give.
+  // Exact inverse DCT and smooth upsampling: the same pixels as other readers.
   if (tjDecompress2(jpeg_, encoded.data(), encoded.size(), turned ? stored_.data() : rgb, width, 0,
                     height, TJPF_RGB, TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0) {
     jpeg_fail(jpeg_);

@@ -1,4 +1,4 @@
-// JPEG and PNG to 8-bit RGB; host only.
+// Decodes JPEG and PNG to 8-bit RGB; host only.
 #pragma once
 
 #include "sources/files/exif.h"
@@ -12,7 +12,7 @@
 
 namespace wellspring {
 
-/// What is wrong with one image; whoever knows the file's name makes an Error of it.
+/// A problem with one image; callers that know the file's name turn it into an Error.
 class ImageError : public std::runtime_error {
  public:
   ImageError(std::string problem, std::string why, std::string advice)
@@ -27,20 +27,20 @@ class ImageError : public std::runtime_error {
 enum class ImageFormat : std::uint8_t { jpeg, png };
 enum class ImageColour : std::uint8_t { rgb, rgba, grey, cmyk };
 
-/// Read from the first bytes, before any memory is taken for pixels.
+/// Read from the first bytes, before allocating memory for pixels.
 struct ImageHeader {
   ImageFormat format = ImageFormat::jpeg;
   ImageColour colour = ImageColour::rgb;
-  int width = 0, height = 0;    ///< of the upright picture, as decode() gives it
-  int bits = 8;                 ///< of a channel
-  Orientation orientation = 1;  ///< of what is stored
+  int width = 0, height = 0;    ///< upright image, as decode() returns it
+  int bits = 8;                 ///< bits per channel
+  Orientation orientation = 1;  ///< orientation of the stored image
   bool is_rgb8() const { return colour == ImageColour::rgb && bits == 8; }
-  /// Throws ImageError for what has no RGB values without further knowledge: CMYK.
+  /// Throws ImageError for CMYK, which has no RGB values without a colour profile.
   void require_rgb() const;
 };
 
-/// One a thread: keeps the library's state between images. JPEG pictures are turned upright where
-/// their Exif data say how they lie; colour profiles are not applied.
+/// One per thread: keeps library state between images. JPEG images are rotated upright by their
+/// Exif orientation; colour profiles are not applied.
 class ImageDecoder {
  public:
   ImageDecoder();
@@ -50,16 +50,15 @@ class ImageDecoder {
 
   /// Throws ImageError: neither JPEG nor PNG, or no readable header.
   ImageHeader header(std::span<const std::uint8_t> encoded);
-  /// Whether these, perhaps the first bytes of more, are enough for header().
+  /// True if these bytes, possibly a prefix of the file, suffice for header().
   bool has_header(std::span<const std::uint8_t> encoded);
   /// Writes height x width x 3 bytes to `rgb`. Greyscale is repeated over the channels, alpha is
-  /// dropped, 16 bits are scaled to 8. Throws ImageError on any damage, also where the library
-  /// would go on with a warning, and for CMYK.
+  /// dropped, 16 bits are scaled to 8. Throws ImageError for CMYK and any damage, even a warning.
   void decode(std::span<const std::uint8_t> encoded, const ImageHeader& header, std::uint8_t* rgb);
 
  private:
   void* jpeg_;                        ///< tjhandle
-  std::vector<std::uint8_t> stored_;  ///< a picture that is to be turned
+  std::vector<std::uint8_t> stored_;  ///< image before rotation
 };
 
 }  // namespace wellspring

@@ -18,7 +18,7 @@ ImageHeader ImageLoader::open(std::int64_t image) {
   return checked_header(image);
 }
 
-/// What encoded_ says of itself.
+/// Header of the image in encoded_.
 ImageHeader ImageLoader::checked_header(std::int64_t image) {
   ImageHeader header;
   try {
@@ -30,15 +30,15 @@ ImageHeader ImageLoader::checked_header(std::int64_t image) {
   const std::int64_t pixels = std::int64_t{header.width} * header.height;
   if (pixels > rules_.max_pixels) {
     refuse(image, fmt::format("image of {}x{} pixels", header.width, header.height),
-           fmt::format("that is more than max_pixels: {}", rules_.max_pixels),
-           "raise max_pixels if the file is sound, or shrink the image");
+           fmt::format("max_pixels is {}", rules_.max_pixels),
+           "raise max_pixels if the file is intact, or shrink the image");
   }
   if (!rules_.convert && !header.is_rgb8()) {
     std::string kind = "16-bit PNG";
     if (header.bits == 8) {
       kind = header.colour == ImageColour::grey ? "greyscale image" : "image with transparency";
     }
-    refuse(image, kind, "the network takes 8-bit RGB",
+    refuse(image, kind, "images must be 8-bit RGB",
            "set on_convert: convert (greyscale is repeated, transparency dropped, 16 bits scaled "
            "to 8), or convert the file");
   }
@@ -54,10 +54,11 @@ SampleShape ImageLoader::measure(std::int64_t image) {
 void ImageLoader::check_size(std::int64_t image, const ImageHeader& header) const {
   if (header.width == rules_.shape.width && header.height == rules_.shape.height) return;
   refuse(image, fmt::format("image of {}x{} pixels", header.width, header.height),
-         fmt::format("{} has {}x{}, and all images of a set go into one network",
+         fmt::format("{} has {}x{}, and all images of a set must have one size",
                      set_.location(rules_.measured_from), rules_.shape.width, rules_.shape.height),
-         fmt::format("set resize: {} (shorter side, then centre crop), or make the files equal",
-                     std::min(rules_.shape.width, rules_.shape.height)));
+         fmt::format(
+             "set resize: {} (shorter side, then centre crop), or make all files the same size",
+             std::min(rules_.shape.width, rules_.shape.height)));
 }
 
 std::uint8_t* ImageLoader::make_room(const ImageHeader& header) {
@@ -87,7 +88,7 @@ void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
 }
 
 void ImageLoader::check(std::int64_t image) {
-  // Nearly every header ends within these; a large profile or thumbnail may come before it.
+  // Nearly every header ends here; a large profile or thumbnail may come before it.
   constexpr std::uint64_t kFirstBytes = 16 << 10;
   set_.read(image, encoded_, kFirstBytes);
   if (encoded_.size() == kFirstBytes && !decoder_.has_header(encoded_)) set_.read(image, encoded_);

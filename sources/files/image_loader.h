@@ -1,5 +1,5 @@
-// From an image of a set to a row of pixels: reads, checks, decodes, resizes. What rows of image
-// folders and archives are read with; host only.
+// Turns an image of a set into a row of pixels: reads, checks, decodes, resizes. Used by image
+// folders and archives; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -13,31 +13,30 @@
 
 namespace wellspring {
 
-/// What every image of a set is turned into.
+/// Rules for every image of a set.
 struct ImageRules {
-  std::int64_t max_pixels = std::int64_t{1} << 26;  ///< refused from the header, before any memory
-  bool convert = false;                             ///< take images that are not 8-bit RGB
-  int resize = 0;                                   ///< 0: as they are, all of one size
-  SampleShape shape;                                ///< of every row; see measure()
-  std::int64_t measured_from = 0;                   ///< the image whose size that is
+  std::int64_t max_pixels = std::int64_t{1} << 26;  ///< checked in the header
+  bool convert = false;                             ///< accept images that are not 8-bit RGB
+  int resize = 0;                                   ///< 0: off, all images have one size
+  SampleShape shape;                                ///< shape of every row; see measure()
+  std::int64_t measured_from = 0;                   ///< image that `shape` was measured from
 };
 
 class ImageLoader final : public RowReader {
  public:
   ImageLoader(const ImageSet& set, const ImageRules& rules) : set_(set), rules_(rules) {}
 
-  /// The shape that image `image` asks for: what `rules.shape` becomes. Errors as read().
+  /// Shape of image `image` under the rules, for `rules.shape`. Errors as read().
   SampleShape measure(std::int64_t image);
-  /// Decodes into `row` [shape]. Errors (data), with the file's name: unreadable, damaged, too
-  /// large, not RGB, of another size.
+  /// Decodes into `row` [shape]. Errors (data): unreadable, damaged, too large, not RGB, size.
   void read(std::int64_t image, std::uint8_t* row) override;
-  /// Reads the header alone: errors as read(), but for damage behind it.
+  /// Reads only the header: errors as read(), except damage after the header.
   void check(std::int64_t image) override;
-  /// Decodes and forgets, whatever the size: errors as read().
+  /// Decodes and discards, for any size: errors as read().
   void verify(std::int64_t image);
 
  private:
-  /// The checked header of `image`, whose bytes are then in encoded_.
+  /// Reads `image` into encoded_ and returns its checked header.
   ImageHeader open(std::int64_t image);
   ImageHeader checked_header(std::int64_t image);
   std::uint8_t* make_room(const ImageHeader& header);

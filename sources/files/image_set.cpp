@@ -30,7 +30,7 @@ std::vector<std::string> parts_of(const std::string& path) {
   return parts;
 }
 
-/// Names that file systems and packers leave behind.
+/// Names of files that file systems and archivers leave in folders.
 bool is_hidden(const std::vector<std::string>& parts) {
   return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
     return part.starts_with(".") || part == "__MACOSX";
@@ -55,7 +55,7 @@ bool is_tar_name(const fs::path& path) {
 
 constexpr const char* kLayout = "arrange the images as FOLDER/[SPLIT/]CLASS/NAME.jpg (or .png)";
 
-/// The folder or archive that `options` mean, and the split left to look for within it.
+/// Folder or archive of `options`, and the split that remains to be found in it.
 struct Place {
   fs::path root;
   std::string split;
@@ -75,17 +75,17 @@ Place find_folder_split(const ImageSetOptions& options) {
   }
   if (error) {
     refuse(options.path.string() + ": the folder cannot be listed", error.message(),
-           "check that you may read it");
+           "check its permissions");
   }
   std::sort(archives.begin(), archives.end());
   if (archives.size() == 1) return {archives.front(), options.split};
   std::vector<std::string> names;
   for (const fs::path& archive : archives) names.push_back(archive.filename().string());
   refuse(fmt::format("{}: no split '{}'", options.path.string(), options.split),
-         archives.empty() ? fmt::format("there is neither a folder {0} nor an archive {0}.tar or "
-                                        "*-{0}.tar",
-                                        options.split)
-                          : fmt::format("the archives {} all fit", fmt::join(names, ", ")),
+         archives.empty()
+             ? fmt::format("there is neither a folder {0} nor an archive {0}.tar or *-{0}.tar",
+                           options.split)
+             : fmt::format("several archives match: {}", fmt::join(names, ", ")),
          "correct path: or split:");
 }
 
@@ -103,17 +103,17 @@ Place find_place(const ImageSetOptions& options) {
     const std::string stem = unpacked.filename().string();
     if (const std::size_t dash = stem.rfind('-'); dash != std::string::npos) {
       const fs::path folder = unpacked.parent_path() / stem.substr(dash + 1);
-      // It is the split itself: nothing is left to look for.
+      // The folder is the split itself.
       if (fs::is_directory(folder, error)) return {folder, ""};
     }
   }
-  require_file(options.path);  // says what part of the path is missing
+  require_file(options.path);  // names the missing part of the path
   return {options.path, options.split};
 }
 
 }  // namespace
 
-/// What a folder or archive holds, before it is known which folders are classes.
+/// Contents of a folder or archive before class folders are identified.
 struct ImageSet::Listing {
   std::vector<Image> files;
   std::vector<std::string> folders;
@@ -134,18 +134,18 @@ ImageSet::Listing ImageSet::list_root(const std::string& split, OnError on_error
   for (const FolderListing::Unusable& entry : found.unusable) {
     const std::string where = (entry.path.empty() ? root_ : root_ / entry.path).string();
     if (entry.path == split) {
-      refuse(where + ": " + entry.problem, entry.why, "check that you may read it");
+      refuse(where + ": " + entry.problem, entry.why, "check its permissions");
     } else if (is_hidden(parts_of(entry.path))) {
       ++hidden_;
     } else if (entry.trouble == Trouble::special && !is_image_name(entry.path)) {
       ++others_;
     } else if (on_error == OnError::fail) {
       refuse(where + ": " + entry.problem, entry.why,
-             "mend or remove it, or set on_error: skip to leave out what cannot be read");
+             "repair or remove it, or set on_error: skip to leave out unreadable entries");
     } else {
       if (skipped_++ == 0) first_skipped_ = fmt::format("{} ({})", where, entry.problem);
-      // It may have been a class, whose absence would move the labels of all after it: an empty
-      // one is refused.
+      // It may have been a class folder; dropping it would shift the labels of later classes.
+      // Listed as an empty class, it is refused.
       if (entry.trouble == Trouble::broken_link && !fs::path(entry.path).has_extension())
         listing.folders.push_back(entry.path);
     }
@@ -181,7 +181,7 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   return set;
 }
 
-/// The images among the files, of one split where there are any; other files are counted.
+/// The images among the files (of the split, if any); counts other files.
 std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
                                                        const std::string& split) {
   std::vector<Candidate> candidates;
@@ -199,15 +199,15 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
   if (candidates.empty()) {
     refuse(fmt::format("{}: no images{}", root_.string(),
                        split.empty() ? "" : " in split '" + split + "'"),
-           hidden_ + others_ == 0 ? "it holds no file"
-                                  : fmt::format("it holds {}, and no .jpg, .jpeg or .png",
+           hidden_ + others_ == 0 ? "it has no files"
+                                  : fmt::format("it has {} but no .jpg, .jpeg or .png",
                                                 counted(hidden_ + others_, "other file")),
            kLayout);
   }
   return candidates;
 }
 
-/// The one folder around all class folders; "" where there is none.
+/// The single folder around all class folders; "" if there is no such folder.
 std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candidates) const {
   std::set<std::string> tops;
   for (const Candidate& candidate : candidates) {
@@ -215,15 +215,15 @@ std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candid
     tops.insert(candidate.parts.front());
   }
   if (tops.size() > 1) {
-    refuse(fmt::format("{}: images lie two folders deep, as {}", root_.string(),
+    refuse(fmt::format("{}: images are two folders deep, e.g. {}", root_.string(),
                        candidates.front().image.path),
-           fmt::format("the folders {} may be classes or splits", fmt::join(tops, ", ")),
-           "name one of them with split:, or remove a level");
+           fmt::format("the folders {} could be classes or splits", fmt::join(tops, ", ")),
+           "set split: to one of them, or remove a folder level");
   }
   return *tops.begin();
 }
 
-/// Finds the level at which the class folders lie and gives every image its label.
+/// Finds the level of the class folders and labels every image.
 void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   std::vector<Candidate> candidates = pick_images(std::move(listing.files), options.split);
   const std::string passed_over =
@@ -239,9 +239,8 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   for (Candidate& candidate : candidates) {
     const std::vector<std::string>& parts = candidate.parts;
     if (parts.size() != level + 2) {
-      refuse(fmt::format("{}: {} does not lie in a class folder", root_.string(),
-                         candidate.image.path),
-             fmt::format("its path has {} instead of {}", counted(parts.size() - 1, "folder"),
+      refuse(fmt::format("{}: {} is not in a class folder", root_.string(), candidate.image.path),
+             fmt::format("its path has {}, expected {}", counted(parts.size() - 1, "folder"),
                          level + 1),
              kLayout);
     }
@@ -250,11 +249,11 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   for (auto& [name, images] : by_class) add_class(name, std::move(images), options.limit_per_class);
 }
 
-/// The next class, with the first `limit` of its images; 0: all.
+/// Adds a class with the first `limit` of its images; 0: all.
 void ImageSet::add_class(const std::string& name, std::vector<Image> images, std::int64_t limit) {
   if (images.empty()) {
     refuse(
-        fmt::format("{}: class folder '{}' holds no images", root_.string(), name),
+        fmt::format("{}: class folder '{}' has no images", root_.string(), name),
         "every class needs at least one image" +
             (skipped_ > 0 ? fmt::format("; {} skipped, first {}", skipped_, first_skipped_) : ""),
         "fill the folder or remove it");
@@ -262,8 +261,8 @@ void ImageSet::add_class(const std::string& name, std::vector<Image> images, std
   std::ranges::sort(images, {}, &Image::path);
   const auto twice = std::ranges::adjacent_find(images, {}, &Image::path);
   if (twice != images.end()) {
-    refuse(fmt::format("{}: holds {} twice", root_.string(), twice->path),
-           "it is not clear which of the two is meant", "pack the archive again");
+    refuse(fmt::format("{}: duplicate entry {}", root_.string(), twice->path),
+           "names must be unique", "create the archive again");
   }
   if (limit > 0 && images.size() > static_cast<std::size_t>(limit))
     images.resize(static_cast<std::size_t>(limit));

@@ -1,5 +1,5 @@
-// A set of labelled images: a folder with a folder a class, or a tar archive with the same inside.
-// What formats folder and tar read; host only.
+// A set of labelled images: a folder with one subfolder per class, or a tar archive of one. Used by
+// formats folder and tar; host only.
 //
 //     root/[split/]class/name.jpg
 #pragma once
@@ -14,29 +14,29 @@
 
 namespace wellspring {
 
-/// What cannot be used as the image that its name says it is.
+/// Treatment of entries that cannot be used.
 enum class OnError : std::uint8_t {
-  fail,  ///< an error with its name
-  skip,  ///< left out, and counted
+  fail,  ///< error with the entry's name
+  skip,  ///< left out and counted
 };
 
 struct ImageSetOptions {
   std::filesystem::path path;        ///< folder or tar archive; see open()
-  std::string split;                 ///< "": the class folders lie at the top
-  std::int64_t limit_per_class = 0;  ///< keeps the first ones of each class, in order; 0: all
-  OnError on_error = OnError::fail;  ///< of entries of a folder; no image is read here
+  std::string split;                 ///< "": the class folders are at the top
+  std::int64_t limit_per_class = 0;  ///< keeps the first N images of each class, in order; 0: all
+  OnError on_error = OnError::fail;  ///< for entries of a folder; images are not read here
 };
 
-/// Classes are in the order of their names' bytes, images in the order of theirs within each class.
+/// Classes are sorted by the bytes of their names, and so are the images of each class.
 class ImageSet {
  public:
-  /// Lists the files; reads no image. One folder around all class folders is passed over when no
-  /// split is named. Where an archive `dir/a-b.tar` is missing but `dir/a-b` or `dir/b` is a
-  /// folder, that is taken for the unpacked archive; where `path` is a folder without `split` in
-  /// it, `split.tar` or the one `*-split.tar` beside is.
-  /// Errors (data): nothing there, no classes, a class without images, a damaged archive, a name
-  /// twice; with OnError::fail, links that lead nowhere or upwards, folders that cannot be listed
-  /// and pipes, sockets and devices under an image's name.
+  /// Lists the files without reading images. Without a split, a single folder around all class
+  /// folders is skipped. If an archive `dir/a-b.tar` is missing but `dir/a-b` or `dir/b` is a
+  /// folder, that is used instead; if `path` is a folder without a subfolder `split`, `split.tar`
+  /// or the only `*-split.tar` in it is used.
+  /// Errors (data): nothing found, no classes, a class without images, a damaged archive, a
+  /// duplicate name; with OnError::fail also broken links, links to a parent folder, folders that
+  /// cannot be listed, and pipes, sockets and devices with an image's name.
   static ImageSet open(const ImageSetOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
@@ -44,32 +44,31 @@ class ImageSet {
   std::int32_t label(std::int64_t image) const { return at(image).label; }
   /// For messages: "dir/train/cat/1.jpg", "dir/train.tar: train/cat/1.jpg".
   std::string location(std::int64_t image) const;
-  /// The same with the root's own path, however it was written.
+  /// location() with the canonical root.
   std::string place(std::int64_t image) const;
-  /// The encoded bytes, or the first `most` of them; `bytes` is reused. From any thread. Error
-  /// (data) when they cannot be read.
+  /// Reads at most `most` encoded bytes; reuses `bytes`. Thread-safe. Error (data): unreadable.
   void read(std::int64_t image, std::vector<std::uint8_t>& bytes,
             std::uint64_t most = UINT64_MAX) const;
 
-  /// Leaves out images; `drop[i]` for each. Error (data) when a class is left without any.
+  /// Removes the images with `drop[i]`. Error (data) if a class would become empty.
   void remove(const std::vector<bool>& drop);
 
-  /// Where it was found, after the rules of open().
+  /// Folder or archive found by the rules of open().
   const std::filesystem::path& root() const { return root_; }
   bool is_archive() const { return archive_ != nullptr; }
-  /// Files passed over: hidden ones, and those that are no images by their names.
+  /// Ignored files: hidden ones, and those without an image's name.
   std::int64_t hidden_files() const { return hidden_; }
   std::int64_t other_files() const { return others_; }
-  /// Entries of a folder left out by OnError::skip, and the first of them with its trouble.
+  /// Entries of a folder left out by OnError::skip, and the first of them with its problem.
   std::int64_t skipped() const { return skipped_; }
   const std::string& first_skipped() const { return first_skipped_; }
   std::int64_t images_of_class(std::int32_t label) const;
 
  private:
   struct Image {
-    std::string path;  ///< within the root
+    std::string path;  ///< relative to the root
     std::int32_t label = 0;
-    std::uint64_t offset = 0, bytes = 0;  ///< in the archive
+    std::uint64_t offset = 0, bytes = 0;  ///< position in the archive
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   struct Listing;

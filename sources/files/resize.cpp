@@ -5,8 +5,7 @@
 
 namespace wellspring {
 
-// The axis of `input_length` pixels is scaled to `scaled_length`, of which the middle `output_side`
-// are kept.
+// Scales the axis from `input_length` to `scaled_length` pixels and keeps the middle `output_side`.
 void CentreResizer::Axis::fill(int input_length, int scaled_length, int output_side) {
   if (input == input_length && length == scaled_length && side == output_side) return;
   input = input_length;
@@ -47,7 +46,7 @@ void CentreResizer::resize(const std::uint8_t* rgb, int width, int height, int s
   across_.fill(width, scaled(width), side);
   down_.fill(height, scaled(height), side);
 
-  // Only the rows that the crop looks at.
+  // Only the rows needed by the crop.
   const int top = down_.first.front(), bottom = down_.first.back() + down_.count.back();
   const std::size_t row_floats = static_cast<std::size_t>(side) * 3;
   rows_.resize(static_cast<std::size_t>(bottom - top) * row_floats);

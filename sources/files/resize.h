@@ -1,5 +1,4 @@
-// Scaling of 8-bit RGB images: shorter side to a given length, centre cropped to a square;
-// host only.
+// Resizes 8-bit RGB images by the shorter side, then crops. Used by image loaders; host only.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +6,8 @@
 
 namespace wellspring {
 
-/// Antialiased bilinear: each output pixel is a weighted mean under a triangle as wide as the
-/// output's pixel (or the input's, where the image grows), rows after columns, rounded once. One a
+/// Antialiased bilinear filter: each output pixel is a weighted mean under a triangle as wide as an
+/// output pixel (or an input pixel, when enlarging), columns before rows, rounded once. One per
 /// thread: keeps its tables and rows.
 class CentreResizer {
  public:
@@ -26,7 +25,7 @@ class CentreResizer {
   };
 
   Axis across_, down_;
-  std::vector<float> rows_;  ///< input rows, already narrowed to `side` pixels
+  std::vector<float> rows_;  ///< input rows, already resized to `side` columns
 };
 
 }  // namespace wellspring

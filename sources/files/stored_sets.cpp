@@ -18,7 +18,7 @@ bool are_features(std::int64_t count) {
   return count > 0 && count <= kMostFeatures;
 }
 
-/// Numbers as f32 or as they are stored: one function of Sets, `read_as`, for both.
+/// Implements both read() overloads by one template, Sets::read_as.
 template <class Sets>
 class ReadsBoth : public StoredSets {
  public:
@@ -35,10 +35,10 @@ class RaggedSets final : public ReadsBoth<RaggedSets> {
   RaggedSets(const ArrayInput& file, const std::string& items, const std::string& offsets)
       : items_(file.array(items)) {
     if (items_.shape().size() != 2 || !are_features(items_.shape()[1])) {
-      file.refuse(
-          items_,
-          fmt::format("'{}' is there: items are numbers [items of all sets, features]", offsets),
-          "store them so, or name the array of offsets with offsets:");
+      file.refuse(items_,
+                  fmt::format("with '{}' in the file, items must be numbers [all items, features]",
+                              offsets),
+                  "store them so, or set offsets: to the right array");
     }
     read_offsets(file, file.array(offsets));
   }
@@ -59,8 +59,8 @@ class RaggedSets final : public ReadsBoth<RaggedSets> {
  private:
   void read_offsets(const ArrayInput& file, const NumberArray& array) {
     if (array.shape().size() != 1 || array.rows() < 2 || !array.is_whole())
-      file.refuse(array, "offsets are whole numbers [sets + 1], of one set at least",
-                  "store where each set begins, and the number of all items at the end");
+      file.refuse(array, "offsets must be integers [sets + 1], for at least one set",
+                  "store the first item of each set, then the number of all items");
     offsets_.resize(static_cast<std::size_t>(array.rows()));
     array.read(0, array.rows(), offsets_.data());
     const std::int64_t all = items_.rows();
@@ -69,10 +69,11 @@ class RaggedSets final : public ReadsBoth<RaggedSets> {
       const std::int64_t before = k == 0 ? 0 : offsets_[k - 1];
       const std::int64_t least = k == last ? all : before, most = k == 0 ? 0 : all;
       if (offsets_[k] < least || offsets_[k] > most)
-        file.refuse(array.name(), fmt::format("has {} at place {}", offsets_[k], k),
-                    fmt::format("offsets begin with 0, never fall and end with {}: '{}' has {}",
-                                all, items_.name(), counted(all, "item")),
-                    "the file is damaged, or its offsets belong to other items");
+        file.refuse(
+            array.name(), fmt::format("has {} at index {}", offsets_[k], k),
+            fmt::format("offsets must start with 0, never decrease and end with {}: '{}' has {}",
+                        all, items_.name(), counted(all, "item")),
+            "the file is damaged or its offsets belong to other items: write it again");
       most_ = std::max(most_, offsets_[k] - before);
     }
   }
@@ -91,14 +92,14 @@ class MaskedSets final : public ReadsBoth<MaskedSets> {
         !are_features(shape[1]) || !are_features(shape[2]) || !are_features(shape[1] * shape[2])) {
       file.refuse(
           places_,
-          fmt::format("sets are numbers [sets, places, features and a mask], up to {} a set",
+          fmt::format("sets must be numbers [sets, places, features and a mask], up to {} per set",
                       kMostFeatures),
-          "store one set at least, and the mask (1 or 0) as the last feature");
+          "store at least one set, with the mask (1 or 0) as the last feature");
     }
   }
   std::int64_t rows() const override { return places_.rows(); }
   int features() const override { return static_cast<int>(places_.shape()[2]) - 1; }
-  /// Without the mask; files of JetNet do not say that they have these three.
+  /// Without the mask. JetNet files do not name these three columns.
   std::vector<ValueInfo> names() const override {
     std::vector<ValueInfo> names = named_columns(places_, static_cast<std::size_t>(features()) + 1);
     if (!names.empty()) names.pop_back();
@@ -116,9 +117,9 @@ class MaskedSets final : public ReadsBoth<MaskedSets> {
     for (std::size_t i = 0; i < places.size(); i += width) {
       const T mask = places[i + width - 1];
       if (mask != 0 && mask != 1)
-        file_.refuse(places_.name(),
-                     fmt::format("has the mask {} at row {}, item {}", mask, row, i / width),
-                     "1 is an item and 0 is none", "correct the mask, or leave the row out");
+        file_.refuse(
+            places_.name(), fmt::format("has the mask {} at row {}, item {}", mask, row, i / width),
+            "the mask must be 1 (item) or 0 (empty)", "correct the mask or remove the row");
       if (mask == 0) continue;
       if (count < room)
         std::copy_n(places.begin() + static_cast<std::ptrdiff_t>(i), width - 1,
@@ -181,13 +182,14 @@ class PulseSets final : public ReadsBoth<PulseSets> {
     for (std::size_t i = 0; i < count; ++i) {
       const auto pulse = first + static_cast<std::int64_t>(i);
       if (sensor[i] < 0 || sensor[i] >= sensors)
-        file_.refuse(kSensor, fmt::format("of pulse {} of event {} is {}", pulse, row, sensor[i]),
-                     fmt::format("'{}' has {}, from 0 on", kGeometry, counted(sensors, "sensor")),
-                     "store the places of all sensors of these events, or leave the event out");
+        file_.refuse(
+            kSensor, fmt::format("of pulse {} of event {} is {}", pulse, row, sensor[i]),
+            fmt::format("'{}' has {}, numbered from 0", kGeometry, counted(sensors, "sensor")),
+            "store the positions of all sensors, or remove the event");
       if (auxiliary[i] != 0 && auxiliary[i] != 1)
         file_.refuse(kAuxiliary,
                      fmt::format("of pulse {} of event {} is {}", pulse, row, auxiliary[i]),
-                     "1 is an auxiliary pulse and 0 is none", "correct it, or leave the event out");
+                     "it must be 1 (auxiliary) or 0", "correct it or remove the event");
       const float* const place = &places_[3 * static_cast<std::size_t>(sensor[i])];
       out = std::copy_n(place, 3, out);
       *out++ = time[i] * per_time;
@@ -200,7 +202,7 @@ class PulseSets final : public ReadsBoth<PulseSets> {
  private:
   static constexpr int kFeatures = 6;
 
-  /// "m", "100 m".
+  /// For units: "m", "100 m".
   static std::string unit(double size, const char* name) {
     return size == 1 ? name : fmt::format("{} {}", size, name);
   }
@@ -209,39 +211,39 @@ class PulseSets final : public ReadsBoth<PulseSets> {
     if (!file_.has(name)) {
       fail(ErrorKind::data,
            {fmt::format("{}: '{}' is not in the file", file_.path().string(), name),
-            fmt::format("the layout icecube has {}, {}, {} and {} of pulses, {} and {} of events, "
-                        "and {}",
-                        kTime, kSensor, kCharge, kAuxiliary, kFirst, kLast, kGeometry),
-            "store it, or name the layout of the file with layout:"});
+            fmt::format(
+                "the layout icecube needs {}, {}, {} and {} of pulses, {} and {} of events, and {}",
+                kTime, kSensor, kCharge, kAuxiliary, kFirst, kLast, kGeometry),
+            "store it, or set layout: to the file's layout"});
     }
     return file_.array(name);
   }
-  /// One number a pulse; the first of these arrays says how many there are.
+  /// An array with one number per pulse; the first one sets the number of pulses.
   NumberArray pulses_of(const char* name) {
     NumberArray found = array(name);
     if (pulses_ < 0) pulses_ = found.rows();
     if (found.shape() != std::vector<std::int64_t>{pulses_})
       file_.refuse(found,
-                   fmt::format("there is one for each of the pulses of '{}': [{}]", kTime, pulses_),
-                   "store the columns of one table, each as an array");
+                   fmt::format("it must have one value per pulse of '{}': [{}]", kTime, pulses_),
+                   "store each column of one table as an array");
     return found;
   }
   void expect_whole(const NumberArray& numbers) const {
     if (!numbers.is_whole())
-      file_.refuse(numbers, "these are whole numbers", "convert it: x.astype('int64')");
+      file_.refuse(numbers, "it must hold integers", "convert it: x.astype('int64')");
   }
 
   void read_places(float per_length) {
     const NumberArray geometry = array(kGeometry);
     if (geometry.shape().size() != 2 || geometry.shape()[1] != 3)
-      file_.refuse(geometry, "sensors have a place each, m: [sensors, 3]",
+      file_.refuse(geometry, "sensor positions must be [sensors, 3], in m",
                    "store x, y and z in the order of sensor_id");
     places_.resize(static_cast<std::size_t>(geometry.rows()) * 3);
     geometry.read(0, geometry.rows(), places_.data());
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (!std::isfinite(places_[i]))
         file_.refuse(kGeometry, fmt::format("of sensor {} has {}", i / 3, places_[i]),
-                     "a place is three finite numbers", "store it");
+                     "a position must be three finite numbers", "correct it");
       places_[i] *= per_length;
     }
   }
@@ -251,8 +253,8 @@ class PulseSets final : public ReadsBoth<PulseSets> {
     expect_whole(array_of);
     const auto rows = static_cast<std::size_t>(array_of.rows());
     if (array_of.shape().size() != 1 || rows == 0 || (events > 0 && rows != events))
-      file_.refuse(array_of, "there is one index an event, of one event at least",
-                   fmt::format("store {} and {} of the same events", kFirst, kLast));
+      file_.refuse(array_of, "it must have one index per event, for at least one event",
+                   fmt::format("store {} and {} for the same events", kFirst, kLast));
     std::vector<std::int64_t> all(rows);
     array_of.read(0, array_of.rows(), all.data());
     return all;
@@ -265,12 +267,11 @@ class PulseSets final : public ReadsBoth<PulseSets> {
     for (std::size_t k = 0; k < first_.size(); ++k) {
       const std::int64_t last = end_[k];
       if (first_[k] < before || last < first_[k] - 1 || last >= pulses_)
-        file_.refuse(kFirst,
-                     fmt::format("and {} of event {} are {} and {}", kLast, k, first_[k], last),
-                     fmt::format("events lie behind one another within {}, and the one before ends "
-                                 "with {}",
-                                 counted(pulses_, "pulse"), before - 1),
-                     "store the pulses of each event together, in the order of the events");
+        file_.refuse(
+            kFirst, fmt::format("and {} of event {} are {} and {}", kLast, k, first_[k], last),
+            fmt::format("events must be consecutive within {}; the previous one ends with {}",
+                        counted(pulses_, "pulse"), before - 1),
+            "store the pulses of each event together, in the order of the events");
       before = end_[k] = last + 1;
       most_ = std::max(most_, before - first_[k]);
     }
@@ -281,7 +282,7 @@ class PulseSets final : public ReadsBoth<PulseSets> {
   std::int64_t pulses_ = -1;
   NumberArray time_, sensor_, charge_, auxiliary_;
   std::vector<float> places_;              ///< [sensors, 3]
-  std::vector<std::int64_t> first_, end_;  ///< pulses of each event
+  std::vector<std::int64_t> first_, end_;  ///< pulse range of each event
   std::int64_t most_ = 0;
 };
 

@@ -17,12 +17,12 @@ namespace wellspring {
 namespace {
 
 constexpr std::uint64_t kBlock = 512;
-/// Long names and extended headers are small; a larger one is damage.
+/// Long names and extended headers are small; larger ones indicate damage.
 constexpr std::uint64_t kLargestExtension = std::uint64_t{1} << 20;
 
 using Block = std::array<std::uint8_t, kBlock>;
 
-/// Place and width of a header's fields, from the two sources named in the header file.
+/// Offset and width of a header's field, from the two sources named in tar.h.
 struct Field {
   std::size_t offset, width;
 };
@@ -35,7 +35,7 @@ std::string_view text_of(const Block& block, Field field) {
   return {begin, strnlen(begin, field.width)};
 }
 
-/// Octal digits between blanks, or (GNU) a big-endian binary number marked by the top bit.
+/// Octal digits surrounded by blanks, or (GNU) a big-endian binary number marked by the top bit.
 std::optional<std::uint64_t> number_of(const Block& block, Field field) {
   const std::uint8_t* begin = block.data() + field.offset;
   std::uint64_t value = 0;
@@ -57,8 +57,8 @@ std::optional<std::uint64_t> number_of(const Block& block, Field field) {
   return value;
 }
 
-/// The sum of all bytes of the header with the checksum's own taken as blanks. Old writers summed
-/// signed bytes; both are accepted, as the standard advises.
+/// Sum of all bytes of the header with the checksum field as blanks. Old programs summed signed
+/// bytes; the standard advises accepting both.
 bool checksum_holds(const Block& block) {
   const auto stored = number_of(block, kChecksum);
   std::int64_t as_unsigned = 0, as_signed = 0;
@@ -72,7 +72,7 @@ bool checksum_holds(const Block& block) {
                     static_cast<std::int64_t>(*stored) == as_signed);
 }
 
-/// One record of an extended header: "27 path=some/long/name\n", the length counting itself.
+/// One record of an extended header: "27 path=some/long/name\n"; the length includes itself.
 struct PaxValues {
   std::optional<std::string> path, link;
   std::optional<std::uint64_t> size;
@@ -135,8 +135,8 @@ class IndexReader {
       }
       if (type == 'S') {
         fail(ErrorKind::data,
-             {file_.path().string() + ": holds a sparse file (" + name_of(block) + ")",
-              "the reader takes plain files only", "pack the folder again without --sparse"});
+             {file_.path().string() + ": contains a sparse file (" + name_of(block) + ")",
+              "sparse files are not supported", "create the archive again without --sparse"});
       }
       if (size_) bytes = *size_;
       const std::string path = path_ ? *path_ : name_of(block);
@@ -162,7 +162,7 @@ class IndexReader {
   }
   [[noreturn]] void cut_off(const std::string& where) const {
     fail(ErrorKind::data,
-         {fmt::format("{}: the tar archive is cut off {}", file_.path().string(), where),
+         {fmt::format("{}: the tar archive is truncated {}", file_.path().string(), where),
           "the file ends after " + counted(file_.size(), "byte"),
           "copy or download the archive again"});
   }
@@ -186,13 +186,13 @@ class IndexReader {
     };
     if (begins({0x1f, 0x8b}) || begins({'B', 'Z', 'h'}) || begins({0xfd, '7', 'z', 'X', 'Z'}) ||
         begins({0x28, 0xb5, 0x2f, 0xfd})) {
-      fail(ErrorKind::data, {file_.path().string() + ": is compressed",
-                             "members of a compressed archive cannot be read in any order",
+      fail(ErrorKind::data, {file_.path().string() + ": the archive is compressed",
+                             "a compressed archive has no random access",
                              "decompress it first (gunzip, bunzip2, unxz or unzstd)"});
     }
   }
 
-  /// Reads the header at position_. False at the end mark: a block of zeros.
+  /// Reads the header at position_. False at the end mark, a block of zeros.
   bool next_header(Block& block) const {
     if (file_.size() < kBlock) no_archive();
     if (file_.size() < position_ + kBlock) cut_off("before its end mark");
@@ -223,7 +223,7 @@ class IndexReader {
     if (values->size) size_ = values->size;
   }
 
-  /// A hard link is another name of a member before it, and becomes a file with the same bytes.
+  /// A hard link is another name of an earlier member and becomes a file with the same bytes.
   void follow_links(std::vector<TarMember>& members) const {
     if (links_.empty()) return;
     std::unordered_map<std::string_view, std::size_t> files;
@@ -231,7 +231,7 @@ class IndexReader {
       TarMember& member = members[i];
       if (const auto link = links_.find(i); link != links_.end()) {
         const auto target = files.find(link->second);
-        if (target == files.end()) continue;  // not here, or behind it: stays what it is, no file
+        if (target == files.end()) continue;  // unknown or later target: stays `other`
         const TarMember& file = members[target->second];
         member.kind = TarMemberKind::file;
         member.offset = file.offset;
@@ -248,7 +248,7 @@ class IndexReader {
 
   static std::string name_of(const Block& block) {
     const std::string_view prefix = text_of(block, kPrefix), name = text_of(block, kName);
-    // GNU tar writes "ustar " and uses the prefix field for other things.
+    // GNU tar writes "ustar " and uses the prefix field differently.
     const bool posix = text_of(block, {kMagic.offset, 6}) == "ustar";
     return posix && !prefix.empty() ? fmt::format("{}/{}", prefix, name) : std::string(name);
   }
@@ -261,9 +261,9 @@ class IndexReader {
 
   const InputFile& file_;
   std::uint64_t position_ = 0;
-  std::optional<std::string> path_, link_;  ///< of the next member, from an extension
+  std::optional<std::string> path_, link_;  ///< for the next member, from an extension
   std::optional<std::uint64_t> size_;
-  std::unordered_map<std::size_t, std::string> links_;  ///< what a member is a hard link to
+  std::unordered_map<std::size_t, std::string> links_;  ///< member index to hard-link target
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Texts, numbers and lists of JSON that anybody may have written.
+// Reads JSON from untrusted files: wrong types count as missing.
 std::string text_in(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -39,7 +39,7 @@ std::vector<ValueInfo> values_in(const Json& object, const char* key) {
   return values;
 }
 
-/// "a, b, c" as export writes attributes.
+/// Parses "a, b, c", the attribute format of export.
 std::vector<std::string> names_in(const std::optional<std::string>& text) {
   std::vector<std::string> names;
   if (!text) return names;
@@ -51,7 +51,7 @@ std::vector<std::string> names_in(const std::optional<std::string>& text) {
   return names;
 }
 
-/// Columns that files of JetNet have without saying so (Kansal et al. 2021).
+/// Columns of JetNet files, which do not name them (Kansal et al. 2021).
 constexpr const char* kJetFeatures = "jet_features";
 const std::vector<ValueInfo>& jet_columns() {
   static const std::vector<ValueInfo> columns = {
@@ -59,7 +59,7 @@ const std::vector<ValueInfo>& jet_columns() {
   return columns;
 }
 
-/// Of each of `width` columns; "" where nobody says.
+/// Units of `width` columns; "" if unknown.
 std::vector<std::string> units_of(const NumberArray& array, std::size_t width) {
   std::vector<std::string> units = names_in(array.text_attribute("units"));
   if (units.size() == 1) units.resize(width, units[0]);
@@ -74,10 +74,10 @@ std::vector<ValueInfo> names_of(const ArrayInput& file, const NumberArray& array
   if (!columns.empty()) return columns;
   if (array.name() == kJetFeatures) {
     if (width == jet_columns().size()) return jet_columns();
-    file.refuse(array,
-                fmt::format("JetNet has {} columns of it: pt, eta, mass, num_particles",
-                            jet_columns().size()),
-                "store these, or name the columns by an attribute: columns = 'pt, eta, ...'");
+    file.refuse(
+        array,
+        fmt::format("JetNet stores {} columns: pt, eta, mass, num_particles", jet_columns().size()),
+        "store these, or name the columns in an attribute: columns = 'pt, eta, ...'");
   }
   const std::vector<std::string> units = units_of(array, width);
   for (std::size_t k = 0; k < width; ++k)
@@ -113,8 +113,8 @@ ExportedMeaning read_meaning(const ArrayInput& file) {
   const Json data = Json::parse(file.text("metadata"), nullptr, false);
   if (data.is_discarded()) {
     fail(ErrorKind::data,
-         {file.path().string() + ": 'metadata' is no JSON",
-          "it says what the columns of the file are", "remove it, or export the file again"});
+         {file.path().string() + ": 'metadata' is not JSON", "it describes the columns of the file",
+          "remove it, or export the file again"});
   }
   meaning.most_items =
       static_cast<int>(std::clamp(number_in(data, "most_items").value_or(0), 0.f, 0x1p24f));
@@ -146,8 +146,8 @@ void TruthColumns::append(const TruthColumns& more, const ArrayInput& file) {
   const std::size_t left = columns.size(), right = more.columns.size();
   for (const LatentInfo& column : more.columns) {
     if (std::ranges::count(columns, column.name, &LatentInfo::name) > 0)
-      file.refuse(column.name, "is the name of two columns", "a target is known by its name",
-                  "rename one, or leave it out of latents:");
+      file.refuse(column.name, "is the name of two columns", "targets are identified by name",
+                  "rename one, or remove it from latents:");
     columns.push_back(column);
   }
   if (left == 0) {
@@ -180,14 +180,13 @@ TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::
   const NumberArray array = file.array(name);
   const std::vector<std::int64_t>& shape = array.shape();
   if (shape[0] != rows || shape.size() > 2 || (shape.size() == 2 && shape[1] == 0))
-    file.refuse(array, fmt::format("{0}: [{1}] or [{1}, columns] is wanted", what, rows),
-                "store one or more numbers for each row");
+    file.refuse(array, fmt::format("{0}: the shape must be [{1}] or [{1}, columns]", what, rows),
+                "store one or more numbers per row");
   const std::size_t width = shape.size() == 2 ? static_cast<std::size_t>(shape[1]) : 1;
   if (!known.empty() && known.size() != width)
-    file.refuse(
-        array,
-        fmt::format("the metadata of the file name {} of it", counted(known.size(), "column")),
-        "export the file again");
+    file.refuse(array,
+                fmt::format("the file's metadata describes {}", counted(known.size(), "column")),
+                "export the file again");
   TruthColumns truth;
   truth.values.resize(static_cast<std::size_t>(rows) * width);
   array.read(0, rows, truth.values.data());
@@ -200,7 +199,7 @@ TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::
     file.refuse(
         name,
         fmt::format("of row {}: {} is {}", i / width, truth.columns[i % width].name, number.text),
-        number.why, "leave the row out, or replace the value");
+        number.why, "remove the row or replace the value");
   }
   return truth;
 }

@@ -1,5 +1,4 @@
-// Truth that lies beside the rows of an array file: numbers by name, with ranges and units. Used by
-// the formats of array files; host only.
+// Named truth columns of the rows of an array file. Used by the formats of array files; host only.
 #pragma once
 
 #include "generators/sample_info.h"
@@ -11,39 +10,36 @@
 
 namespace wellspring {
 
-/// What the metadata of an export say of its samples, where those have one origin; nothing of a
-/// file that no export wrote.
+/// Contents of an export's metadata if its samples have a single source; empty for other files.
 struct ExportedMeaning {
   std::vector<std::string> classes;
   std::vector<LatentInfo> latents;
   std::vector<ValueInfo> features, globals, targets;
-  int most_items = 0;  ///< room of a set; 0: not said
+  int most_items = 0;  ///< maximum items per set; 0: unknown
 };
-/// Error (data): metadata that are no JSON.
+/// Error (data): the metadata is not JSON.
 ExportedMeaning read_meaning(const ArrayInput& file);
 
-/// Numbers of each row.
+/// Named numbers per row.
 struct TruthColumns {
   std::vector<LatentInfo> columns;
   std::vector<float> values;  ///< [rows, columns]
 
   void read(std::int64_t row, float* out) const;
-  /// Puts the columns of `more`, which have as many rows, behind these. `file`: for the error
-  /// (data) about two of one name.
+  /// Appends the columns of `more`, of as many rows. `file`: for errors (data) on duplicate names.
   void append(const TruthColumns& more, const ArrayInput& file);
 };
 
-/// The names that the attribute `columns` of an array gives its `width` columns, with those of
-/// `units`; empty where there are not as many.
+/// Names from the array's attribute `columns`, units from `units`; empty unless there are `width`.
 std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width);
 
-/// The array `name`, [rows] or [rows, columns], of finite numbers. Columns are called as `known`
-/// has them; where it is empty they have the array's own name, those of its attribute `columns`, or
-/// NAME0, NAME1... (jet_features those of JetNet), and the range of their values. `what`: what has
-/// as many rows. Errors (data): not there, another shape, a number that is none, or too large.
+/// Reads array `name`, [rows] or [rows, columns], of finite numbers. Columns take their names from
+/// `known`; if that is empty, from the attribute `columns`, from the array (one column), or NAME0,
+/// NAME1... (jet_features: JetNet's names), and their ranges from the values. `what` names the
+/// array with that number of rows. Errors (data): missing, wrong shape, a value not finite in f32.
 TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
                           const std::string& what, const std::vector<ValueInfo>& known = {});
-/// The same of columns whose ranges are known.
+/// As above, with known ranges.
 TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
                           const std::string& what, const std::vector<LatentInfo>& known);
 

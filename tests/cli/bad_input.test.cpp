@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadData{"EmptyClassFolder",
                 [](const fs::path& folder) { fs::create_directory(folder / "images/class2"); },
-                {"images: class folder 'class2' holds no images", "fill the folder or remove it"}},
+                {"images: class folder 'class2' has no images", "fill the folder or remove it"}},
         BadData{"TruncatedArchive",
                 [](const fs::path& folder) {
                   TarWriter tar;
@@ -141,12 +141,13 @@ INSTANTIATE_TEST_SUITE_P(
                   tar.add("b/1.jpg", good_jpeg());
                   write_bytes(folder / "set.tar", shortened(tar.body(), 300));
                 },
-                {"set.tar: the tar archive is cut off within b/1.jpg", "download the archive"},
+                {"set.tar: the tar archive is truncated within b/1.jpg", "download the archive"},
                 "set.tar"},
-        BadData{"NoDataSet",
-                [](const fs::path&) {},
-                {"files.yaml: no data set by its name", "wellspring list formats"},
-                "files.yaml"},
+        BadData{
+            "NoDataSet",
+            [](const fs::path&) {},
+            {"files.yaml: cannot tell the format from the file name", "wellspring list formats"},
+            "files.yaml"},
         BadData{"NoArchive",
                 [](const fs::path&) {},
                 {"files.yaml: is not a tar archive", "a folder of class folders"},

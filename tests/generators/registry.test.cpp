@@ -285,7 +285,7 @@ TEST(Registry, BadParametersAreRefused) {
                {"r_min * spread is larger than r_max"});
   expect_parts(refused("ee_mumu", {{"energies", "[]", {}}}), {"energies"});
   expect_parts(refused("ee_mumu", {{"energies", "[30, 80, 30.0]", {}}}),
-               {"energies names 30 GeV twice", "cannot be told apart"});
+               {"energies lists 30 GeV twice", "each energy is a class"});
   expect_parts(refused("noise", {{"law", "cauchy", {}}}), {"law", "cauchy", "gaussian"});
   expect_parts(refused("noise", {}, 0), {"image size 0"});
   expect_parts(refused("noise", {}, 1 << 20), {"image size 1048576"});

@@ -419,9 +419,9 @@ TEST_F(DatasetSources, SkipsWhatCannotBeDecoded) {
   EXPECT_EQ(source.size(), 18u);
   expect_parts(source.summary(), {"18 images", "3 skipped", "class1/000.jpg"});
   fs::create_symlink("/gone", root_ / "class2/link.png");
-  expect_parts(DatasetSource(spec, {}).summary(),
-               {"18 images", "4 skipped, first " + (root_ / "class2/link.png").string(),
-                "a link that leads nowhere"});
+  expect_parts(
+      DatasetSource(spec, {}).summary(),
+      {"18 images", "4 skipped, first " + (root_ / "class2/link.png").string(), "a broken link"});
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false),
             trace(with_storage(spec, Storage::resident), false));
 }
@@ -437,7 +437,7 @@ TEST_F(DatasetSources, RefusesBadImagesWithTheirNames) {
   const Bytes jpeg = encode_jpeg(rgb, kSide, kSide), png = encode_png(rgb, kSide, kSide);
   const Case cases[] = {
       {"1.jpg", Bytes(jpeg.begin(), jpeg.end() - 60), {"damaged JPEG", "on_error: skip"}},
-      {"1.png", Bytes(png.begin(), png.end() - 60), {"damaged PNG", "cut off"}},
+      {"1.png", Bytes(png.begin(), png.end() - 60), {"damaged PNG", "truncated"}},
       {"1.jpg", {}, {"the file is empty"}},
       {"1.jpg", {'B', 'M', 0, 0}, {"neither JPEG nor PNG"}},
       {"1.jpg", encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk), {"CMYK JPEG", "convert the file"}},

@@ -1,5 +1,5 @@
-// Formats `hdf5` and `npz`: rows and truth as arrays of one file, as `export` writes them or as
-// those of the CaloChallenge, of JetNet and of IceCube lie.
+// Formats `hdf5` and `npz`: rows and truth as arrays of one file, in the layout of `export`,
+// CaloChallenge, JetNet or IceCube.
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
@@ -56,45 +56,41 @@ const ParamTable<ArraySettings>& array_table() {
                    {"icecube", Layout::icecube}},
                   "columns: an array of rows, or of the items of sets; calochallenge: "
                   "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
-                  "icecube: pulses, and where those of each event begin and end; auto: one of the "
-                  "last three where its arrays are there, but no x, and no array is named")
-          .text("array", &ArraySettings::array,
-                "of columns: name of the array of rows, or of items")
+                  "icecube: pulses with the first and last index of each event; auto: the first of "
+                  "the last three whose arrays exist, unless array x exists or array: is given")
+          .text("array", &ArraySettings::array, "layout columns: array of rows, or of items")
           .text("offsets", &ArraySettings::offsets,
-                "of columns: array of where each set begins among the items; without it rows are "
-                "events or images")
-          .integer(
-              "items", &ArraySettings::items, {0, 1 << 17}, "",
-              "of sets: most items kept of one, the first; further ones are counted as overflow; "
-              "0: as many as the export or the layout has room for, or as the largest set has")
+                "layout columns: array of the first item of each set; without it rows are events "
+                "or images")
+          .integer("items", &ArraySettings::items, {0, 1 << 17}, "",
+                   "sets: keep at most N items, the first ones; more are counted as overflow; 0: "
+                   "the limit of the export or the layout, or the largest set")
           .text("globals", &ArraySettings::globals,
-                "of sets: array [rows, numbers] of what a set has as a whole, where it is there")
+                "sets: array [rows, numbers] of values of the whole set, if present")
           .text_list(
               "latents", &ArraySettings::latents,
-              "arrays [rows] or [rows, columns] of numbers to learn in a regression, by name; "
-              "[]: latents as exported; without those jet_features of jetnet, azimuth and zenith "
-              "of "
-              "icecube")
+              "names of arrays [rows] or [rows, columns] to use as regression targets; []: the "
+              "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
           .text("labels", &ArraySettings::labels,
-                "array of class indices, one a row; where it is not there all rows have one label")
+                "array of class indices, one per row; without it all rows have the label `label`")
           .integer("label", &ArraySettings::label, {0, kMostClasses}, "",
-                   "that label: of a file of one class among several")
+                   "label of all rows if the file holds a single class")
           .integer("classes", &ArraySettings::classes, {0, kMostClasses}, "",
-                   "how many there are; 0: as many as have names, or the largest label + 1")
+                   "number of classes; 0: number of names, or the largest label + 1")
           .text("class_names", &ArraySettings::class_names,
-                "text file of class names, one a line; a relative path begins where path lies; "
-                "empty: as the export named them, or 0, 1, 2...")
+                "text file of class names, one per line, relative to the folder of path; empty: "
+                "the exported names, or 0, 1, 2...")
           .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
-                  "of calochallenge: unit that rows and the latent energy are brought to")
-          .real(
-              "energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
-              "of calochallenge: least incident energy, as the latent of a generator mixed with it "
-              "has; 0: that of the file")
+                  "calochallenge: unit of rows and of the latent energy")
+          .real("energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
+                "calochallenge: lowest incident energy of the latent's range; set it to that of a "
+                "generator mixed with the file; 0: from the file")
           .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
-                "and the largest; 0: that of the file")
+                "calochallenge: highest incident energy; 0: from the file")
           .real("length_unit", &ArraySettings::length_unit, {1e-3, 1e5}, "m",
-                "of icecube: what 1 means in x, y and z, `unit` of the generator it is mixed with")
-          .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns", "and in times");
+                "icecube: unit of x, y and z, as `unit` of a generator mixed with it")
+          .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns",
+                "icecube: unit of times, as `time_unit` of a generator mixed with it");
   return table;
 }
 
@@ -133,7 +129,7 @@ class ArrayFileRows final : public ArrayRows {
   class Reader final : public RowReader {
    public:
     explicit Reader(const ArrayFileRows& data) : data_(data) {}
-    /// Reads it: what is compressed tells no less.
+    /// Reads the row: compressed rows cannot be checked otherwise.
     void check(std::int64_t row) override {
       buffer_.resize(static_cast<std::size_t>(data_.layout().bytes()) / sizeof(float) + 1);
       read(row, reinterpret_cast<std::uint8_t*>(buffer_.data()));
@@ -150,18 +146,18 @@ class ArrayFileRows final : public ArrayRows {
 
    private:
     const ArrayFileRows& data_;
-    std::vector<float> buffer_;  ///< floats, for their alignment
+    std::vector<float> buffer_;  ///< floats for alignment
   };
 
   bool is_calo() const { return layout_ == Layout::calochallenge; }
   std::string unit_name() const { return per_mev_ == 1 ? "MeV" : "GeV"; }
   std::int64_t stored_rows() const { return sets_ ? sets_->rows() : values_->rows(); }
-  /// "'x' has 20 rows", and what would make them other ones.
+  /// "'x' has 20 rows", and the reason if rows were not grouped into sets.
   std::string rows_text() const {
     std::string text = fmt::format("'{}' has {}", rows_name_, counted(stored_rows(), "row"));
     const bool items = values_ && !is_calo() && layout().type == ElementType::f32;
     if (items && !offsets_name_.empty())
-      text += fmt::format(", each a sample, since there is no array '{}' that makes sets of them",
+      text += fmt::format(", each a sample, since there is no array '{}' of set offsets",
                           offsets_name_);
     return text;
   }
@@ -174,12 +170,12 @@ class ArrayFileRows final : public ArrayRows {
     if (file_->has(kParticles)) return Layout::jetnet;
     if (file_->has(kPulses)) return Layout::icecube;
     fail(ErrorKind::data,
-         {fmt::format("{}: neither an array '{}' nor '{}' and '{}' nor '{}' nor '{}'",
-                      path().string(), settings.array, kEnergies, kShowers, kParticles, kPulses),
+         {fmt::format("{}: no array '{}', no '{}' and '{}', no '{}', no '{}'", path().string(),
+                      settings.array, kEnergies, kShowers, kParticles, kPulses),
           fmt::format("it has {}", file_->names().empty()
                                        ? "nothing"
                                        : fmt::format("'{}'", fmt::join(file_->names(), "', '"))),
-          "name the array of rows with array:; sets are read from files in the layouts columns, "
+          "set array: to the name of the array of rows; sets are read from the layouts columns, "
           "jetnet and icecube"});
   }
 
@@ -210,11 +206,10 @@ class ArrayFileRows final : public ArrayRows {
       features_ = exported.features;
   }
 
-  /// Whether to read the array `name`; error (data) where it is not there, though somebody named
-  /// it.
+  /// True if the array `name` exists; error (data) if it was named in the settings and is missing.
   bool is_there(const std::string& name, const std::string& unless_named) const {
     if (name.empty() || file_->has(name)) return !name.empty();
-    if (name != unless_named) file_->array(name);  // says that it is not there
+    if (name != unless_named) file_->array(name);  // throws: not in the file
     return false;
   }
 
@@ -223,12 +218,11 @@ class ArrayFileRows final : public ArrayRows {
     if (items == 0 && layout_ != Layout::jetnet) items = exported.most_items;
     if (items == 0) items = std::max<std::int64_t>(1, sets_->most_items());
     if (items * sets_->features() > kMostFeatures) {
-      file_->refuse(
-          rows_name_,
-          fmt::format("has sets of up to {} of {}", counted(items, "item"),
-                      counted(sets_->features(), "feature")),
-          fmt::format("a row holds up to {} numbers", kMostFeatures),
-          fmt::format("keep the first {} or fewer with items:", kMostFeatures / sets_->features()));
+      file_->refuse(rows_name_,
+                    fmt::format("has sets of up to {} of {}", counted(items, "item"),
+                                counted(sets_->features(), "feature")),
+                    fmt::format("a row holds up to {} numbers", kMostFeatures),
+                    fmt::format("set items: {} or less", kMostFeatures / sets_->features()));
     }
     RowLayout layout{SampleLayout::set(static_cast<int>(items), sets_->features()),
                      ElementType::f32};
@@ -258,7 +252,7 @@ class ArrayFileRows final : public ArrayRows {
     return numbers[static_cast<std::size_t>(i)];
   }
 
-  /// As stored_numbers has them.
+  /// Layout as described at stored_numbers.
   void read_set(std::int64_t row, float* out) const {
     const SampleLayout sample = layout().sample;
     std::fill_n(out, sample.elements(), 0.f);
@@ -277,12 +271,12 @@ class ArrayFileRows final : public ArrayRows {
     if (!layout) {
       file_->refuse(
           values,
-          fmt::format("rows are images, U8 [rows, height, width, 1 or 3] (or without the last), "
-                      "up to {} pixels wide and high, or events, numbers [rows, features], up "
-                      "to {}; the items of sets are [items of all, features] beside offsets "
-                      "[sets + 1]",
-                      kMostPixels, kMostFeatures),
-          "convert it; images that were exported are real numbers: (255 * x).round() as uint8");
+          fmt::format(
+              "rows are images, U8 [rows, height, width, 1 or 3] (or without the last dimension), "
+              "up to {} pixels wide and high, or events, numbers [rows, features], up to {}; items "
+              "of sets are [all items, features] with offsets [sets + 1]",
+              kMostPixels, kMostFeatures),
+          "convert it; exported images hold real numbers: (255 * x).round().astype('uint8')");
     }
     set_layout(*layout);
   }
@@ -293,7 +287,7 @@ class ArrayFileRows final : public ArrayRows {
     if (is_there(settings.labels, ArraySettings{}.labels)) {
       const NumberArray array = file_->array_of(settings.labels, {stored_rows()}, rows_text());
       if (!array.is_whole())
-        file_->refuse(array, "labels are whole numbers", "convert it: y.astype('int64')");
+        file_->refuse(array, "labels must be integers", "convert it: y.astype('int64')");
       array.read(0, stored_rows(), labels.data());
       known = exported.classes;
     }
@@ -302,7 +296,7 @@ class ArrayFileRows final : public ArrayRows {
     set_labels(labels, fmt::format("{}: '{}'", path().string(), settings.labels), naming, known);
   }
 
-  /// Rows of data sets weigh 1 each.
+  /// Rows of data sets have weight 1.
   void require_weights_of_one() const {
     if (!file_->has("weight")) return;
     std::vector<double> weights(static_cast<std::size_t>(stored_rows()));
@@ -310,15 +304,15 @@ class ArrayFileRows final : public ArrayRows {
     const auto other = std::ranges::find_if(weights, [](double weight) { return weight != 1; });
     if (other == weights.end()) return;
     file_->refuse("weight", fmt::format("of row {} is {}", other - weights.begin(), *other),
-                  "rows of data sets weigh 1 each",
+                  "rows of data sets must have weight 1",
                   "export samples of weight 1, or remove the array");
   }
 
   void read_truth(const ArraySettings& settings, const ExportedMeaning& exported) {
     if (layout().type != ElementType::f32) {
       if (settings.latents.empty()) return;
-      file_->refuse(rows_name_, "are images, and latents: is given",
-                    "numbers to learn are read beside events and sets", "leave latents: out");
+      file_->refuse(rows_name_, "holds images, but latents: is set",
+                    "latents are read for events and sets only", "remove latents:");
     }
     if (is_calo()) latents_ = read_energies(settings);
     for (const std::string& name : latent_arrays(settings, exported)) {
@@ -343,14 +337,15 @@ class ArrayFileRows final : public ArrayRows {
     return names;
   }
 
-  /// Energies in the file are MeV; some files say so.
+  /// Energies in the file are in MeV; some files say so.
   void require_mev(const NumberArray& array) const {
     for (const char* name : {"units", "unit"}) {
       const auto unit = array.text_attribute(name);
       if (!unit || *unit == "MeV") continue;
-      file_->refuse(array.name(),
-                    fmt::format("is in '{}', by its attribute '{}'", printable(*unit), name),
-                    "the layout has energies in MeV", "convert the array and the attribute");
+      file_->refuse(
+          array.name(),
+          fmt::format("is in '{}' according to its attribute '{}'", printable(*unit), name),
+          "this layout stores energies in MeV", "convert the array and the attribute");
     }
   }
 
@@ -359,7 +354,7 @@ class ArrayFileRows final : public ArrayRows {
     const auto layout = row_layout_of(ElementType::f32, values_->shape());
     if (!layout) {
       file_->refuse(*values_,
-                    fmt::format("showers are [rows, voxels], one row or more, up to {} voxels",
+                    fmt::format("showers must be [rows, voxels], at least one row, up to {} voxels",
                                 kMostFeatures),
                     "store them flat: rings fastest, then sectors, then layers");
     }
@@ -380,20 +375,20 @@ class ArrayFileRows final : public ArrayRows {
       const double energy = energies[row];
       if (!(energy > 0) || !std::isfinite(energy)) {
         file_->refuse(kEnergies, fmt::format("of row {} is {} MeV", row, energy),
-                      "a particle has an energy above 0", "leave the row out");
+                      "the energy of a particle must be above 0", "remove the row");
       }
-      // Half a unit in the last place of f32: files may have been rounded.
+      // Allows half a unit in the last place of f32: files may be rounded.
       if (energy * (1 + 0x1p-24) < low || energy * (1 - 0x1p-24) > high) {
         file_->refuse(
             kEnergies, fmt::format("of row {} is {} MeV", row, energy),
-            "energy_low and energy_high say that none is there",
-            "give the range of the file, and the generator that it is mixed with the same");
+            "it is outside energy_low and energy_high",
+            "set the range of the file, and the same range for the generator mixed with it");
       }
       truth.values.push_back(static_cast<float>(energy / per_mev_));
     }
     LatentInfo latent;
     latent.name = "energy";
-    latent.help = "of the particle";
+    latent.help = "energy of the particle";
     latent.unit = unit_name();
     const auto [least, most] = std::ranges::minmax(truth.values);
     const double gev = 1000 / per_mev_;
@@ -408,7 +403,7 @@ class ArrayFileRows final : public ArrayRows {
       if (values[i] < 0) {
         fail(ErrorKind::data,
              {fmt::format("{}: voxel {} has {} MeV", location(row), i, values[i]),
-              "no energy is negative in this layout", "leave the row out, or store 0"});
+              "energies in this layout cannot be negative", "remove the row or store 0"});
       }
       if (per_mev_ != 1) values[i] = static_cast<float>(values[i] / per_mev_);
     }
@@ -416,29 +411,26 @@ class ArrayFileRows final : public ArrayRows {
 
   std::unique_ptr<ArrayInput> file_;
   Layout layout_;
-  std::string rows_name_;     ///< of the array that has a row a sample
-  std::string offsets_name_;  ///< of the one that would make sets of items
+  std::string rows_name_;     ///< array with one row per sample
+  std::string offsets_name_;  ///< array that would group rows into sets
   std::optional<NumberArray> values_;
-  std::unique_ptr<StoredSets> sets_;  ///< in place of values
-  double per_mev_ = 1;                ///< MeV in the unit of the rows
+  std::unique_ptr<StoredSets> sets_;  ///< replaces values_ for sets
+  double per_mev_ = 1;                ///< unit of the rows per MeV
   TruthColumns globals_, latents_, targets_;
   std::vector<ValueInfo> features_, global_names_, target_names_;
 };
 
 constexpr const char* kFiles =
-    "PATH is one file of arrays. columns: x [rows, features] of any numbers (events) or uint8 "
-    "[rows, height, width, 1 or 3] (images), or of sets x [items of all, features] and offsets "
-    "[rows + 1], which begin with 0 and end with the number of items; label [rows] of whole "
-    "numbers "
-    "and target [rows, numbers], where they are there; of what was exported also what it was drawn "
-    "with (latents), of sets globals. calochallenge: incident_energies [rows, 1] and showers "
-    "[rows, "
-    "voxels], MeV; the latent is energy. jetnet: particle_features [rows, places, features and a "
-    "mask], where items with mask 1 are taken in their order and those with 0 left out, and "
-    "jet_features [rows, 4], the latents pt, eta, mass and num_particles. icecube: time, "
-    "sensor_id, charge and auxiliary [pulses], first_pulse_index and last_pulse_index [rows], both "
-    "included, azimuth and zenith [rows], and sensor_geometry [sensors, 3], m; an item is x, y and "
-    "z of the sensor, time, charge and auxiliary.";
+    "PATH is one file of arrays. columns: x [rows, features] of numbers (events), or uint8 [rows, "
+    "height, width, 1 or 3] (images), or for sets x [all items, features] and offsets [rows + 1], "
+    "from 0 to the number of items; optional label [rows], integers, and target [rows, numbers]; "
+    "from an export also latents, and globals of sets. calochallenge: incident_energies [rows, 1] "
+    "and showers [rows, voxels], MeV; the latent is energy. jetnet: particle_features [rows, "
+    "places, features and a mask], of which items with mask 1 are kept in order, and jet_features "
+    "[rows, 4], the latents pt, eta, mass and num_particles. icecube: time, sensor_id, charge and "
+    "auxiliary [pulses], first_pulse_index and last_pulse_index [rows], both inclusive, azimuth "
+    "and zenith [rows], and sensor_geometry [sensors, 3], m; an item is x, y and z of the sensor, "
+    "time, charge and auxiliary.";
 
 DatasetFormat format_of(const char* name, const char* summary, const std::string& more,
                         bool (*matches)(const fs::path&),
@@ -453,8 +445,8 @@ DatasetFormat hdf5_format() {
       "hdf5",
       "HDF5 arrays: images (uint8), events or sets as export writes them, showers (CaloChallenge), "
       "jets (JetNet), pulses (IceCube)",
-      " Compressed arrays are read a chunk at a time: streamed in any order they cost a chunk a "
-      "row.",
+      " Compressed arrays are read chunk by chunk: streamed in random order, each row costs a "
+      "chunk.",
       [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },
       [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
         return std::make_unique<ArrayFileRows>(request, open_hdf5_input(request.path),
@@ -465,7 +457,7 @@ DatasetFormat hdf5_format() {
 DatasetFormat npz_format() {
   return format_of(
       "npz", "NumPy archives: the same arrays as hdf5, as export or numpy.savez writes them",
-      " Arrays are not compressed (numpy.savez, not numpy.savez_compressed) and lie in host "
+      " Arrays must be uncompressed (numpy.savez, not numpy.savez_compressed) and stay in host "
       "memory.",
       [](const fs::path& path) { return path.extension() == ".npz"; },
       [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {

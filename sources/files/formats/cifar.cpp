@@ -1,7 +1,6 @@
-// Format `cifar`: CIFAR-10 and CIFAR-100 in their binary version. Records are labels (CIFAR-10: one
+// Format `cifar`: CIFAR-10 and CIFAR-100, binary version. A record holds labels (CIFAR-10: one
 // byte; CIFAR-100: coarse, then fine) and 32x32 pixels as three planes, red, green, blue. Source:
-// A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009, and the data sets'
-// own page.
+// A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009, and its web page.
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/plural.h"
@@ -36,8 +35,8 @@ const ParamTable<CifarSettings>& cifar_table() {
   static const auto table =
       ParamTable<CifarSettings>("cifar")
           .choice("split", &CifarSettings::split, {{"train", Split::train}, {"test", Split::test}},
-                  "which of the files in a folder: data_batch_*.bin or train.bin, test_batch.bin "
-                  "or test.bin")
+                  "files to read from a folder: data_batch_*.bin or train.bin; test_batch.bin or "
+                  "test.bin")
           .choice("labels", &CifarSettings::labels,
                   {{"fine", Labels::fine}, {"coarse", Labels::coarse}},
                   "CIFAR-100: 100 classes, or their 20 superclasses");
@@ -53,13 +52,13 @@ fs::path batch_name(int number) {
   return fmt::format("data_batch_{}.bin", number);
 }
 
-/// Files of a split in the folder of either data set.
+/// Files of a split in a folder of either data set.
 std::vector<fs::path> split_files(const fs::path& folder, Split split) {
   if (split == Split::test) {
     return {fs::exists(folder / "test.bin") ? folder / "test.bin" : folder / "test_batch.bin"};
   }
   if (fs::exists(folder / "train.bin")) return {folder / "train.bin"};
-  int last = 1;  // a missing one in between is missed by name
+  int last = 1;  // a missing file in between is reported by name
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     for (int number = 1; number <= 9; ++number) {
       if (entry.path().filename() == batch_name(number)) last = std::max(last, number);
@@ -82,8 +81,8 @@ class CifarRows final : public Dataset {
     const bool coarse = settings.labels == Labels::coarse;
     if (coarse && !hundred) {
       refuse(folder, "labels: coarse",
-             "only CIFAR-100 has them, and no " + std::string(kCoarseNames100) + " is there",
-             "leave labels: out");
+             "only CIFAR-100 has coarse labels, and there is no " + std::string(kCoarseNames100),
+             "remove labels:");
     }
     const fs::path names =
         folder / (hundred ? (coarse ? kCoarseNames100 : kFineNames100) : kNames10);
@@ -116,7 +115,7 @@ class CifarRows final : public Dataset {
         fmt::format("{} of {}, {}x{}, from {}", counted(size(), "image"),
                     counted(classes_.size(), "class", "classes"), kSide, kSide, path_.string());
     if (files_.size() > 1) text += fmt::format(" ({} files)", files_.size());
-    if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
+    if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
     return text;
   }
   std::string size_advice(int /*size*/) const override {
@@ -128,7 +127,7 @@ class CifarRows final : public Dataset {
   class Reader final : public RowReader {
    public:
     explicit Reader(const CifarRows& data) : data_(data) {}
-    void check(std::int64_t /*row*/) override {}  // sizes and labels were, when it was opened
+    void check(std::int64_t /*row*/) override {}  // sizes and labels are checked when opening
     void read(std::int64_t row, std::uint8_t* out) override {
       const auto [file, record] = data_.find(row);
       const std::int64_t offset = record * data_.record_bytes() + data_.label_bytes_;
@@ -147,7 +146,7 @@ class CifarRows final : public Dataset {
   struct File {
     InputFile file;
     fs::path canonical;
-    std::int64_t first = 0;  ///< row of its first record
+    std::int64_t first = 0;  ///< row of the file's first record
   };
   struct Record {
     const File* file;
@@ -165,16 +164,16 @@ class CifarRows final : public Dataset {
     return {&file, stored - file.first};
   }
 
-  /// Checks a file and reads its labels, byte `label_at` of every record.
+  /// Checks a file and reads its labels from byte `label_at` of every record.
   void add_file(const fs::path& path, const fs::path& names, std::int64_t label_at) {
     require_file(path);
     const std::vector<std::byte> bytes = read_bytes(path);
     const auto size = static_cast<std::int64_t>(bytes.size());
     if (size == 0 || size % record_bytes() != 0) {
       refuse(path, counted(size, "byte"),
-             fmt::format("records have {} each, {} and {} pixels", record_bytes(),
+             fmt::format("a record has {} bytes: {} and {} pixels", record_bytes(),
                          counted(label_bytes_, "label"), kPixels),
-             "it is cut off or of another kind: copy or unpack it again");
+             "it is truncated or not CIFAR: copy or unpack it again");
     }
     const auto first = static_cast<std::int64_t>(labels_.size());
     for (std::int64_t record = 0; record < size / record_bytes(); ++record) {
@@ -182,9 +181,9 @@ class CifarRows final : public Dataset {
           bytes[static_cast<std::size_t>(record * record_bytes() + label_at)]);
       if (label >= static_cast<std::int32_t>(classes_.size())) {
         refuse(path, fmt::format("record {} has label {}", record, label),
-               fmt::format("{} names {}, 0 to {}", names.string(),
+               fmt::format("{} has {}, 0 to {}", names.string(),
                            counted(classes_.size(), "class", "classes"), classes_.size() - 1),
-               "the file is damaged or of another kind: copy or unpack it again");
+               "the file is damaged or not CIFAR: copy or unpack it again");
       }
       labels_.push_back(label);
     }
@@ -195,8 +194,8 @@ class CifarRows final : public Dataset {
   std::int64_t label_bytes_ = 1;
   std::vector<std::string> classes_;
   std::vector<File> files_;
-  std::vector<std::int32_t> labels_;  ///< of all records
-  std::vector<std::int64_t> rows_;    ///< the ones that are kept
+  std::vector<std::int32_t> labels_;  ///< labels of all records
+  std::vector<std::int64_t> rows_;    ///< indices of the records kept
   std::int64_t limit_ = 0;
 };
 
@@ -213,9 +212,9 @@ bool is_cifar(const fs::path& path) {
 DatasetFormat cifar_format() {
   return {"cifar",
           "CIFAR-10 and CIFAR-100, binary version",
-          "PATH is the folder of data_batch_1.bin to data_batch_5.bin, test_batch.bin and "
-          "batches.meta.txt (CIFAR-10), or of train.bin, test.bin, fine_label_names.txt and "
-          "coarse_label_names.txt (CIFAR-100), or one .bin file beside those names.",
+          "PATH is a folder with data_batch_1.bin to data_batch_5.bin, test_batch.bin and "
+          "batches.meta.txt (CIFAR-10), or train.bin, test.bin, fine_label_names.txt and "
+          "coarse_label_names.txt (CIFAR-100), or one .bin file next to the file of class names.",
           cifar_table().rows(),
           is_cifar,
           [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {

@@ -1,4 +1,4 @@
-// Formats `folder` and `tar`: image files in a folder a class, as they are or in an archive.
+// Formats `folder` and `tar`: image files, one folder per class, on disk or in an archive.
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/files/format.h"
@@ -12,7 +12,7 @@
 namespace wellspring {
 namespace {
 
-/// An image that is not 8-bit RGB.
+/// Treatment of images that are not 8-bit RGB.
 enum class OnConvert : std::uint8_t {
   refuse,   ///< an error
   convert,  ///< greyscale is repeated, alpha dropped, 16 bits scaled to 8
@@ -29,24 +29,24 @@ struct ImageSettings {
 const ParamTable<ImageSettings>& image_table() {
   static const auto table =
       ParamTable<ImageSettings>("images")
-          .text("split", &ImageSettings::split, "folder within path that holds the class folders")
+          .text("split", &ImageSettings::split, "subfolder of path that holds the class folders")
           .integer("resize", &ImageSettings::resize, {0, 16384}, "pixels",
-                   "scales the shorter side, then crops the centre; 0: as they are")
+                   "length of the shorter side before a centre crop; 0: no resizing")
           .choice("on_convert", &ImageSettings::on_convert,
                   {{"refuse", OnConvert::refuse}, {"convert", OnConvert::convert}},
                   "images that are not 8-bit RGB: greyscale, transparency, 16 bits")
           .choice("on_error", &ImageSettings::on_error,
                   {{"fail", OnError::fail}, {"skip", OnError::skip}},
-                  "what cannot be decoded or reached (links to nowhere, folders that may not be "
-                  "read, pipes); skip decodes every file once at the start")
+                  "unreadable entries: damaged images, broken links, folders without permission, "
+                  "pipes; skip decodes every file once at the start")
           .integer("max_pixels", &ImageSettings::max_pixels, {1, 1e9}, "pixels",
-                   "larger images are refused before they take memory");
+                   "larger images are refused before memory is allocated");
   return table;
 }
 
 class ImageRows final : public Dataset {
  public:
-  /// Lists the files and looks at the first; with on_error: skip, decodes every one once.
+  /// Lists the files and reads the first header; with on_error: skip, decodes every file once.
   ImageRows(const DatasetRequest& request, const ImageSettings& settings)
       : set_(ImageSet::open(
             {request.path, settings.split, request.limit_per_class, settings.on_error})),
@@ -73,10 +73,10 @@ class ImageRows final : public Dataset {
                                    counted(set_.classes().size(), "class", "classes"),
                                    rules_.shape.width, rules_.shape.height, set_.root().string());
     if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
-    if (limit_ > 0) text += fmt::format(", first {} a class", limit_);
+    if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
     if (skipped_ > 0) text += fmt::format("; {} skipped, first {}", skipped_, first_skipped_);
     if (set_.hidden_files() + set_.other_files() > 0) {
-      text += fmt::format("; passed over {} and {}", counted(set_.hidden_files(), "hidden file"),
+      text += fmt::format("; ignored {} and {}", counted(set_.hidden_files(), "hidden file"),
                           counted(set_.other_files(), "other file"));
     }
     return text;
@@ -89,7 +89,7 @@ class ImageRows final : public Dataset {
   }
 
  private:
-  // Which sample is which must not change during a run, so what is left out is found before it.
+  // Rows must keep their numbers during a run, so damaged files are found before it.
   void skip_damaged(const DatasetRequest& request) {
     std::vector<std::uint8_t> damaged(static_cast<std::size_t>(set_.size()), 0);
     const auto verify = [&](RowReader& reader, std::int64_t i) {
@@ -126,25 +126,25 @@ std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   if (!request.format.empty() && request.format != found) {
     fail(ErrorKind::data,
          {fmt::format("{}: found {}", request.path.string(), rows->set().root().string()),
-          fmt::format("that is format {}, not format: {}", found, request.format),
-          "correct path: or format:, or leave format: out"});
+          fmt::format("that is format {}, but format: is {}", found, request.format),
+          "correct path: or format:, or remove format:"});
   }
   return rows;
 }
 
 constexpr const char* kFiles =
-    "PATH/[SPLIT/]CLASS/NAME.jpg (or .jpeg, .png). Classes are in the order of their names' bytes, "
-    "images in the order of theirs. Where an archive is missing, the folder that it unpacks to is "
-    "taken, and the other way round.";
+    "PATH/[SPLIT/]CLASS/NAME.jpg (or .jpeg, .png). Classes and images are sorted by the bytes of "
+    "their names. A missing archive is replaced by the folder that it unpacks to, and a missing "
+    "folder by its archive.";
 
 }  // namespace
 
 DatasetFormat folder_format() {
   return {"folder",
-          "image folder: one folder a class, JPEG or PNG",
+          "image folder: one folder per class, JPEG or PNG",
           kFiles,
           image_table().rows(),
-          [](const std::filesystem::path&) { return false; },  // what no other format knows
+          [](const std::filesystem::path&) { return false; },  // the default format
           open_images};
 }
 

@@ -26,13 +26,12 @@ const ParamTable<NpySettings>& npy_table() {
   static const auto table =
       ParamTable<NpySettings>("npy")
           .text("labels", &NpySettings::labels,
-                "array of class indices, one a row; a relative path begins where path lies")
+                "array of class indices, one per row; relative to the folder of path")
           .required()
           .integer("classes", &NpySettings::classes, {0, std::numeric_limits<std::int32_t>::max()},
-                   "",
-                   "how many there are; 0: as many as class_names has, or the largest label + 1")
+                   "", "number of classes; 0: number of class_names, or the largest label + 1")
           .text("class_names", &NpySettings::class_names,
-                "text file of class names, one a line; empty: 0, 1, 2...");
+                "text file of class names, one per line; empty: 0, 1, 2...");
   return table;
 }
 
@@ -50,19 +49,20 @@ RowLayout layout_of(const ArraySpec& spec, const fs::path& path) {
     refuse(path, "array of " + shape_text(spec), "it has no rows", "store [rows, ...]");
   if (const auto layout = row_layout_of(spec.type, spec.shape)) return *layout;
   refuse(path, "array of " + shape_text(spec),
-         fmt::format("rows are images, U8 [rows, height, width, 1 or 3] (or without the last), up "
-                     "to {} pixels wide and high, or events, F32 [rows, features], up to {}",
-                     kMostPixels, kMostFeatures),
+         fmt::format(
+             "rows are images, U8 [rows, height, width, 1 or 3] (or without the last dimension), "
+             "up to {} pixels wide and high, or events, F32 [rows, features], up to {}",
+             kMostPixels, kMostFeatures),
          "convert it in NumPy: x.transpose(0, 2, 3, 1), x.astype('uint8'), x.astype('float32')");
 }
 
-/// Class indices as they are stored: any integer type.
+/// Class indices of any integer type.
 std::vector<std::int64_t> read_labels(const fs::path& path, const ArraySpec& rows,
                                       const fs::path& rows_path) {
   const NpyArray array = read_npy(path);
   if (array.spec.shape != std::vector<std::int64_t>{rows.shape[0]}) {
     refuse(path, "array of " + shape_text(array.spec),
-           fmt::format("{} has {}, each with one label", rows_path.string(),
+           fmt::format("{} has {}, and each needs one label", rows_path.string(),
                        counted(rows.shape[0], "row")),
            "correct path: or labels:, or store the labels of these rows");
   }
@@ -72,7 +72,7 @@ std::vector<std::int64_t> read_labels(const fs::path& path, const ArraySpec& row
   if (array.spec.type == ElementType::u8) return widened(array.as<std::uint8_t>());
   if (array.spec.type == ElementType::i32) return widened(array.as<std::int32_t>());
   if (array.spec.type == ElementType::i64) return widened(array.as<std::int64_t>());
-  refuse(path, "array of " + shape_text(array.spec), "labels are whole numbers",
+  refuse(path, "array of " + shape_text(array.spec), "labels must be integers",
          "convert it in NumPy: y.astype('int64')");
 }
 
@@ -96,7 +96,7 @@ class NpyRows final : public ArrayRows {
   class Reader final : public RowReader {
    public:
     explicit Reader(const NpyRows& data) : data_(data) {}
-    /// Pixels may be any bytes; features must be numbers.
+    /// Pixels may have any value; features must be finite.
     void check(std::int64_t row) override {
       if (data_.layout().type != ElementType::f32) return;
       buffer_.resize(static_cast<std::size_t>(data_.layout().sample.elements()));
@@ -122,18 +122,17 @@ class NpyRows final : public ArrayRows {
 }  // namespace
 
 DatasetFormat npy_format() {
-  return {
-      "npy",
-      "NumPy arrays: images (uint8) or events (float32), and their labels",
-      "PATH is an array of rows as numpy.save writes it, C order: uint8 [rows, height, width, 1 "
-      "or 3] (images, values 0 to 255), uint8 [rows, height, width] or float32 [rows, "
-      "features] (events). labels: is an array of integers [rows].",
-      npy_table().rows(),
-      [](const fs::path& path) { return path.extension() == ".npy"; },
-      [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
-        return std::make_unique<NpyRows>(request,
-                                         npy_table().read(request.settings, request.place));
-      }};
+  return {"npy",
+          "NumPy arrays: images (uint8) or events (float32), and their labels",
+          "PATH is an array of rows, written by numpy.save in C order: uint8 [rows, height, width, "
+          "1 or 3] (images, values 0 to 255), uint8 [rows, height, width] or float32 [rows, "
+          "features] (events). labels: is an array of integers [rows].",
+          npy_table().rows(),
+          [](const fs::path& path) { return path.extension() == ".npy"; },
+          [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
+            return std::make_unique<NpyRows>(request,
+                                             npy_table().read(request.settings, request.place));
+          }};
 }
 
 }  // namespace wellspring

@@ -204,18 +204,18 @@ TEST(DecayChain, WhatCannotDecaySoIsRefused) {
       make_generator("rambo", 1, {{"masses", "[50, 50, 50, 50]", {}}, {"decays", decays, {}}});
     });
   };
-  test::expect_parts(refused("[50: 1 + 2]"), {"rambo: decay", "no ->", "write 172.5"});
+  test::expect_parts(refused("[50: 1 + 2]"), {"rambo: decay", "no ->", "172.5 -> 80.377"});
   test::expect_parts(refused("[x -> 1 + 2]"), {"before ->", "172.5"});
-  test::expect_parts(refused("[50 -> 1 + two]"), {"behind ->"});
-  test::expect_parts(refused("[50 -> 1 + -2]"), {"behind ->"});
+  test::expect_parts(refused("[50 -> 1 + two]"), {"a product is not a mass"});
+  test::expect_parts(refused("[50 -> 1 + -2]"), {"a product is not a mass"});
   test::expect_parts(refused("[50 -> 1]"), {"it has 1 product)"});
   test::expect_parts(refused("[50 -> 1 + 1 + 1 + 1]"), {"4 products"});
-  test::expect_parts(refused("[50 -> 25 + 25]"), {"50 GeV together", "lower the masses"});
-  test::expect_parts(refused("[50 -> 25 + 24.996]"), {"49.996 GeV together"});
+  test::expect_parts(refused("[50 -> 25 + 25]"), {"50 GeV in total", "lower the products' masses"});
+  test::expect_parts(refused("[50 -> 25 + 24.996]"), {"49.996 GeV in total"});
   EXPECT_NO_THROW(make_generator(
       "rambo", 1, {{"masses", "[50, 50]", {}}, {"decays", "[50 -> 25.1 + 24.895]", {}}}));
-  test::expect_parts(refused("[50 -> 1 + 2, 50 -> 3 + 4]"), {"decays already"});
-  test::expect_parts(refused("[40 -> 1 + 2]"), {"nothing has the mass 40"});
+  test::expect_parts(refused("[50 -> 1 + 2, 50 -> 3 + 4]"), {"already has a decay"});
+  test::expect_parts(refused("[40 -> 1 + 2]"), {"no particle has the mass 40"});
   test::expect_parts(refused("[50 -> 12 + 12 + 11, 12 -> 2 + 2 + 2]"), {"end in 28 particles"});
   test::expect_parts(refused("[50 -> 16 + 16 + 16, 16 -> 5 + 5 + 5, 5 -> 1 + 1 + 1]"),
                      {"too many particles"});

@@ -331,7 +331,7 @@ TEST(Ginkgo, ImpossibleParametersAreRefused) {
                          p.output = output;
                          p.frame = Ginkgo::Frame::rest;
                        }),
-                       {"images and features", "frame=lab"});
+                       {"output=image and output=features", "frame=lab"});
     test::expect_parts(refused([&](auto& p) {
                          p.output = output;
                          p.momentum_low = 0;

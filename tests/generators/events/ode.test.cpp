@@ -373,12 +373,12 @@ TEST(Ode, TooManyStepsAreRefused) {
           [] {
             make_generator("ode", 1, {{"duration", "10000", {}}, {"step", "0.001", {}}});
           }),
-      {"10000000 steps", "choose step = "});
+      {"10000000 steps", "set step >= "});
   test::expect_parts(test::message_of(ErrorKind::config,
                                       [] {
                                         make_generator("ode", 1, {{"step", "0.06", {}}});
                                       }),
-                     {"step = 0.06 is too long", "take 0.05 at most"});
+                     {"step = 0.06 is too long", "set step <= 0.05"});
 }
 
 }  // namespace

@@ -247,7 +247,7 @@ TEST(Rambo, ImpossibleParametersAreRefused) {
                      {"550 GeV", "raise energy_low to 555"});
   test::expect_parts(
       refused({{"bodies_low", "2", {}}, {"bodies_high", "2", {}}, {"masses", "[1, 2, 3]", {}}}),
-      {"masses has 3 values", "no more than 2"});
+      {"masses has 3 values", "at most 2"});
   test::expect_parts(refused({{"weights", "unweight", {}}}),
                      {"weights = unweight has no effect in rambo", "masses"});
 }

@@ -121,7 +121,7 @@ TEST_F(Formats, TakeTheFirstOnesOfEachClass) {
       EXPECT_EQ(data->label(i), i / 2);
       EXPECT_EQ(row_of(*data, i), images.rgb[static_cast<std::size_t>(5 * (i / 2) + i % 2)]);
     }
-    expect_parts(data->summary(), {"first 2 a class"});
+    expect_parts(data->summary(), {"first 2 of each class"});
   }
 }
 
@@ -239,10 +239,10 @@ TEST_F(Formats, NamesOfClassesComeFromAFileOrFromTheirNumber) {
   EXPECT_EQ(open("x.npy", {{"labels", "y.npy"}, {"class_names", "names"}})->classes(),
             (Names{"left hand", "right"}));
   expect_parts(refused("x.npy", {{"labels", "y.npy"}, {"class_names", "names"}, {"classes", "3"}}),
-               {"names: names 2 classes", "classes: says 3"});
+               {"names: has names for 2 classes", "classes: says 3"});
   spill(path("names"), "a\nb\na\n");
   expect_parts(refused("x.npy", {{"labels", "y.npy"}, {"class_names", "names"}}),
-               {"class 'a' stands there twice"});
+               {"duplicate class 'a'"});
   spill(path("names"), "\n \n");
   expect_parts(refused("x.npy", {{"labels", "y.npy"}, {"class_names", "names"}}),
                {"names: no class names"});
@@ -366,7 +366,7 @@ TEST_F(Formats, RefuseDamagedCifar) {
   };
   fresh();
   spill(path("cifar/data_batch_3.bin"), slurp(path("cifar/data_batch_3.bin")).substr(0, 5000));
-  expect_parts(refused("cifar"), {"data_batch_3.bin: 5000 bytes", "3073 each", "unpack it again"});
+  expect_parts(refused("cifar"), {"data_batch_3.bin: 5000 bytes", "3073 bytes", "unpack it again"});
   spill(path("cifar/data_batch_3.bin"), "");
   expect_parts(refused("cifar"), {"data_batch_3.bin: 0 bytes"});
   fs::remove(path("cifar/data_batch_2.bin"));
@@ -377,7 +377,7 @@ TEST_F(Formats, RefuseDamagedCifar) {
   bytes[2 * 3073] = 9;
   spill(path("cifar/data_batch_2.bin"), bytes);
   expect_parts(refused("cifar"), {"data_batch_2.bin: record 2 has label 9",
-                                  "batches.meta.txt names 2 classes, 0 to 1"});
+                                  "batches.meta.txt has 2 classes, 0 to 1"});
   fresh();
   fs::remove(path("cifar/batches.meta.txt"));
   expect_parts(refused("cifar"), {"batches.meta.txt: no such file"});
@@ -389,10 +389,10 @@ TEST_F(Formats, AreFoundByThePathOrNamed) {
   const test::LabelledImages images = test::labelled_noise(2, 2, 32);
   write_all(images);
   fs::rename(path("set.tar"), path("set.bundle"));
-  expect_parts(refused("set.bundle"), {"set.bundle: no data set by its name",
+  expect_parts(refused("set.bundle"), {"set.bundle: cannot tell the format from the file name",
                                        "cifar, folder, hdf5, npy, npz, tar", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
-  expect_parts(refused("folder", {}, "tar"), {"that is format folder, not format: tar"});
+  expect_parts(refused("folder", {}, "tar"), {"that is format folder, but format: is tar"});
   expect_parts(refused("cifar", {}, "folder"), {"no images"});
   expect_parts(refused("folder", {}, "cifar"), {"batches.meta.txt: no such file"});
   expect_parts(refused("folder", {{"labels", "y.npy"}}, "npy"), {"folder"});

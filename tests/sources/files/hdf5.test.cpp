@@ -185,8 +185,8 @@ TEST_F(Hdf5Format, ImagesAreBytes) {
   data->reader()->read(1, row.data());
   EXPECT_TRUE(std::ranges::equal(row, std::span(pixels).subspan(60)));
   expect_parts(refused("images.h5", {{"array", "floats"}}),
-               {"'floats' is an array of F32 [2, 4, 5, 3]", "as uint8"});
-  expect_parts(refused("images.h5"), {"neither an array 'x' nor", "'floats', 'kind', 'pictures'"});
+               {"'floats' is an array of F32 [2, 4, 5, 3]", ".astype('uint8')"});
+  expect_parts(refused("images.h5"), {"no array 'x', no", "'floats', 'kind', 'pictures'"});
   expect_parts(refused("images.h5", {{"array", "picture"}}), {"did you mean 'pictures'?"});
   expect_parts(refused("images.h5", {{"array", "pictures"}, {"labels", "knd"}}),
                {"'knd' is not in the file", "did you mean 'kind'?"});
@@ -218,7 +218,8 @@ TEST_F(Hdf5Format, BadNumbersAreNamedByRowAndValue) {
 
 TEST_F(Hdf5Format, ShapesUnitsLabelsAndWeightsThatDoNotFitAreRefused) {
   write_calo("units.h5", {}, "GeV");
-  expect_parts(refused("units.h5"), {"'showers' is in 'GeV'", "the layout has energies in MeV"});
+  expect_parts(refused("units.h5"),
+               {"'showers' is in 'GeV'", "this layout stores energies in MeV"});
   const auto truth = [&](const std::string& name, ElementType type, const auto& values) {
     write("truth.h5", [&](Hdf5Writer& file) {
       add(file, "x", ElementType::f32, {kRows, kVoxels}, showers());
@@ -227,9 +228,9 @@ TEST_F(Hdf5Format, ShapesUnitsLabelsAndWeightsThatDoNotFitAreRefused) {
     return refused("truth.h5");
   };
   expect_parts(truth("label", ElementType::i32, std::vector<std::int32_t>(19, 0)),
-               {"'label' is an array of I32 [19]", "'x' has 20 rows", "[20] is wanted"});
+               {"'label' is an array of I32 [19]", "'x' has 20 rows", "the shape must be [20]"});
   expect_parts(truth("label", ElementType::f32, std::vector<float>(20, 0)),
-               {"'label' is an array of F32 [20]", "whole numbers"});
+               {"'label' is an array of F32 [20]", "must be integers"});
   std::vector<std::int32_t> labels(20, 0);
   labels[4] = -1;
   expect_parts(truth("label", ElementType::i32, labels), {"'label': row 4 has label -1"});
@@ -253,7 +254,7 @@ TEST_F(Hdf5Format, ShapesUnitsLabelsAndWeightsThatDoNotFitAreRefused) {
     add(file, "x", ElementType::f32, {kRows, kVoxels}, showers());
     file.add_text("metadata", "{\"sources\": ");
   });
-  expect_parts(refused("named.h5"), {"named.h5: 'metadata' is no JSON"});
+  expect_parts(refused("named.h5"), {"named.h5: 'metadata' is not JSON"});
   test::spill(path("text.h5"), "x, y\n1, 2\n");
   expect_parts(refused("text.h5"), {"text.h5: not an HDF5 file"});
 }

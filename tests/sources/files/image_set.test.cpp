@@ -122,7 +122,8 @@ TEST_F(ImageSets, TakesAnArchiveOrWhatItWasUnpackedTo) {
   EXPECT_EQ(open("named/cifar10-train.tar").size(), 1);
   EXPECT_EQ(open("unpacked", "train").size(), 1);
   put("packed/other-train.tar", writer.finish());
-  expect_parts(refused("packed", "train"), {"cifar10-train.tar, other-train.tar all fit"});
+  expect_parts(refused("packed", "train"),
+               {"several archives match: cifar10-train.tar, other-train.tar"});
 }
 
 TEST_F(ImageSets, LimitsEveryClass) {
@@ -143,26 +144,26 @@ TEST_F(ImageSets, RefusesFoldersWithoutImagesOrClasses) {
   put("notes.txt");
   expect_parts(refused(), {"no images", "1 other file,", "CLASS"});
   put("loose.jpg");
-  expect_parts(refused(), {"loose.jpg does not lie in a class folder"});
+  expect_parts(refused(), {"loose.jpg is not in a class folder"});
 }
 
 TEST_F(ImageSets, RefusesEmptyClassFolders) {
   put("a/1.jpg");
   fs::create_directories(folder_.path() / "b");
-  expect_parts(refused(), {"class folder 'b' holds no images"});
+  expect_parts(refused(), {"class folder 'b' has no images"});
   put("b/readme.txt");
-  expect_parts(refused(), {"class folder 'b' holds no images"});
+  expect_parts(refused(), {"class folder 'b' has no images"});
   TarWriter writer;
   writer.add("a/1.jpg", {5});
   writer.add("b/", {});
   put("x/x.tar", writer.finish());
-  expect_parts(refused("x/x.tar"), {"class folder 'b' holds no images"});
+  expect_parts(refused("x/x.tar"), {"class folder 'b' has no images"});
 }
 
 TEST_F(ImageSets, RefusesImagesAtMixedDepths) {
   put("a/1.jpg");
   put("b/deep/1.jpg");
-  expect_parts(refused(), {"b/deep/1.jpg", "2 folders instead of 1"});
+  expect_parts(refused(), {"b/deep/1.jpg", "2 folders, expected 1"});
 }
 
 TEST_F(ImageSets, RefusesTheSameMemberTwice) {
@@ -170,7 +171,7 @@ TEST_F(ImageSets, RefusesTheSameMemberTwice) {
   writer.add("a/1.jpg", {5});
   writer.add("./a/1.jpg", {6});
   put("x.tar", writer.finish());
-  expect_parts(refused("x.tar"), {"a/1.jpg twice"});
+  expect_parts(refused("x.tar"), {"duplicate entry a/1.jpg"});
 }
 
 TEST_F(ImageSets, RefusesAClassThatLosesAllItsImages) {
@@ -201,14 +202,14 @@ TEST_F(ImageSets, NamesTheEntryThatLeadsNowhere) {
   link("/gone/2.jpg", "a/2.jpg");
   link("3.jpg", "a/3.jpg");
   link("..", "b/upwards");
-  expect_parts(refused(), {"/a/2.jpg: a link that leads nowhere", "/gone/2.jpg", "on_error: skip"});
+  expect_parts(refused(), {"/a/2.jpg: a broken link", "/gone/2.jpg", "on_error: skip"});
   fs::remove(folder_.path() / "a/2.jpg");
-  expect_parts(refused(), {"/a/3.jpg: a link that leads nowhere", "Too many levels"});
+  expect_parts(refused(), {"/a/3.jpg: a broken link", "Too many levels"});
   fs::remove(folder_.path() / "a/3.jpg");
-  expect_parts(refused(), {"/b/upwards: a link to a folder that holds it"});
+  expect_parts(refused(), {"/b/upwards: a link to a folder that contains it"});
   link("/gone", "notes");  // on the level of the classes
   fs::remove(folder_.path() / "b/upwards");
-  expect_parts(refused(), {"/notes: a link that leads nowhere"});
+  expect_parts(refused(), {"/notes: a broken link"});
 }
 
 TEST_F(ImageSets, SkipsEntriesThatLeadNowhere) {
@@ -220,16 +221,15 @@ TEST_F(ImageSets, SkipsEntriesThatLeadNowhere) {
   const ImageSet set = skipping();
   EXPECT_EQ(set.size(), 2);
   EXPECT_EQ(set.skipped(), 4);
-  expect_parts(set.first_skipped(), {"/a/2.jpg (a link that leads nowhere)"});
+  expect_parts(set.first_skipped(), {"/a/2.jpg (a broken link)"});
 }
 
 // Its absence would move the labels of the classes after it.
 TEST_F(ImageSets, AClassThatCannotBeReachedIsNotSkipped) {
   put_two();
   link("/gone", "aa");
-  expect_parts(
-      message_of(ErrorKind::data, [&] { skipping(); }),
-      {"class folder 'aa' holds no images", "1 skipped", "aa (a link that leads nowhere)"});
+  expect_parts(message_of(ErrorKind::data, [&] { skipping(); }),
+               {"class folder 'aa' has no images", "1 skipped", "aa (a broken link)"});
 }
 
 TEST_F(ImageSets, WhatNobodyAskedForMayBeBroken) {
@@ -288,8 +288,8 @@ TEST_F(ImageSets, NamesTheFolderThatMayNotBeRead) {
   {
     const AsNobody nobody;
     expect_parts(message_of(ErrorKind::data, [&] { skipping(); }),
-                 {"class folder 'a' holds no images", "a (the folder cannot be listed)"});
-    expect_parts(refused("a"), {"/a: the folder cannot be listed", "check that you may read it"});
+                 {"class folder 'a' has no images", "a (the folder cannot be listed)"});
+    expect_parts(refused("a"), {"/a: the folder cannot be listed", "check its permissions"});
     expect_parts(refused("a", "locked"), {"/a: the folder cannot be listed"});
   }
   for (const fs::path& path : {folder_.path() / "a", locked})

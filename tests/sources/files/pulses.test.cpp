@@ -153,7 +153,7 @@ TEST_F(PulseFiles, WhatIsMissingOrDoesNotFitIsRefused) {
     Table table;
     table.without = name;
     expect_parts(refused(table), {fmt::format("'{}' is not in the file", name),
-                                  "the layout icecube has time, sensor_id", "layout:"});
+                                  "the layout icecube needs time, sensor_id", "layout:"});
   }
   const auto message = [&](const std::function<void(Table&)>& change) {
     Table table;
@@ -161,16 +161,16 @@ TEST_F(PulseFiles, WhatIsMissingOrDoesNotFitIsRefused) {
     return refused(table);
   };
   expect_parts(message([](Table& t) { t.charge.pop_back(); }),
-               {"'charge' is an array of F32 [3]", "pulses of 'time': [4]"});
+               {"'charge' is an array of F32 [3]", "pulse of 'time': [4]"});
   expect_parts(message([](Table& t) { t.last.pop_back(); }),
-               {"'last_pulse_index' is an array of I64 [1]", "one index an event"});
+               {"'last_pulse_index' is an array of I64 [1]", "one index per event"});
   const auto events = [&](std::vector<std::int64_t> first, std::vector<std::int64_t> last) {
     return message([&](Table& t) {
       t.first = std::move(first);
       t.last = std::move(last);
     });
   };
-  expect_parts(events({0, 2}, {2, 3}), {"event 1 are 2 and 3", "the one before ends with 2"});
+  expect_parts(events({0, 2}, {2, 3}), {"event 1 are 2 and 3", "the previous one ends with 2"});
   expect_parts(events({0, 3}, {2, 4}), {"event 1 are 3 and 4", "within 4 pulses"});
   expect_parts(events({0, 3}, {2, 1}), {"event 1 are 3 and 1"});
   expect_parts(events({-1, 3}, {2, 3}), {"event 0 are -1 and 2"});
@@ -180,7 +180,7 @@ TEST_F(PulseFiles, WhatIsMissingOrDoesNotFitIsRefused) {
                {"'sensor_id' of pulse 2 of event 0 is 2", "has 2 sensors"});
   expect_parts(message([](Table& t) { t.sensor[0] = -1; }), {"of pulse 0 of event 0 is -1"});
   expect_parts(message([](Table& t) { t.auxiliary[1] = 3; }),
-               {"'auxiliary' of pulse 1 of event 0 is 3", "1 is an auxiliary pulse"});
+               {"'auxiliary' of pulse 1 of event 0 is 3", "it must be 1 (auxiliary) or 0"});
   expect_parts(message([](Table& t) { t.charge[1] = NAN; }),
                {"row 0: item 1, feature 4 (charge) is nan"});
   expect_parts(message([](Table& t) { t.geometry[4] = INFINITY; }),

@@ -224,11 +224,11 @@ TEST_F(StoredSetFiles, OffsetsThatAreNoneAreRefused) {
     write_sets("sets.h5", std::move(offsets));
     return refused("sets.h5");
   };
-  expect_parts(message({0, 3, 2, 5}), {"sets.h5: 'offsets' has 2 at place 2", "never fall"});
-  expect_parts(message({1, 2, 5}), {"has 1 at place 0", "begin with 0"});
-  expect_parts(message({0, 2, 4}), {"has 4 at place 2", "end with 5: 'x' has 5 items"});
-  expect_parts(message({0, 9, 5}), {"has 9 at place 1"});
-  expect_parts(message({0, -1, 5}), {"has -1 at place 1"});
+  expect_parts(message({0, 3, 2, 5}), {"sets.h5: 'offsets' has 2 at index 2", "never decrease"});
+  expect_parts(message({1, 2, 5}), {"has 1 at index 0", "start with 0"});
+  expect_parts(message({0, 2, 4}), {"has 4 at index 2", "end with 5: 'x' has 5 items"});
+  expect_parts(message({0, 9, 5}), {"has 9 at index 1"});
+  expect_parts(message({0, -1, 5}), {"has -1 at index 1"});
   expect_parts(message({0}), {"'offsets' is an array of I64 [1]", "[sets + 1]"});
   write_sets("sets.h5");
   expect_parts(refused("sets.h5", {{"offsets", "ofsets"}}), {"did you mean 'offsets'?"});
@@ -236,13 +236,12 @@ TEST_F(StoredSetFiles, OffsetsThatAreNoneAreRefused) {
     add(file, "x", ElementType::f32, {10}, items_);
     add(file, "offsets", ElementType::i64, {2}, std::vector<std::int64_t>{0, 10});
   });
-  expect_parts(refused("flat.h5"),
-               {"'x' is an array of F32 [10]", "[items of all sets, features]"});
+  expect_parts(refused("flat.h5"), {"'x' is an array of F32 [10]", "[all items, features]"});
   write("real.h5", [&](Hdf5Writer& file) {
     add(file, "x", ElementType::f32, {5, 2}, items_);
     add(file, "offsets", ElementType::f64, {2}, std::vector<double>{0, 5});
   });
-  expect_parts(refused("real.h5"), {"'offsets' is an array of F64 [2]", "whole numbers"});
+  expect_parts(refused("real.h5"), {"'offsets' is an array of F64 [2]", "must be integers"});
 }
 
 TEST_F(StoredSetFiles, BadItemsAndTruthAreNamedByTheirPlace) {
@@ -265,9 +264,10 @@ TEST_F(StoredSetFiles, BadItemsAndTruthAreNamedByTheirPlace) {
     return refused("truth.h5", settings);
   };
   expect_parts(truth("mass", {2}, {1, 2}, {{"latents", "[mass]"}}),
-               {"'mass' is an array of F32 [2]", "'offsets' has 3 rows: [3] or [3, columns]"});
+               {"'mass' is an array of F32 [2]",
+                "'offsets' has 3 rows: the shape must be [3] or [3, columns]"});
   expect_parts(truth("mass", {3}, {1, nan, 2}, {{"latents", "[mass]"}}),
-               {"'mass' of row 1: mass is nan", "never recovers"});
+               {"'mass' of row 1: mass is nan", "ruins training"});
   expect_parts(truth("mass", {3}, {1, 2, 3}, {{"latents", "[mas]"}}),
                {"'mas' is not in the file", "did you mean 'mass'?"});
   expect_parts(truth("mass", {3}, {1, 2, 3}, {{"latents", "[mass, mass]"}}),
@@ -281,7 +281,7 @@ TEST_F(StoredSetFiles, BadItemsAndTruthAreNamedByTheirPlace) {
   });
   EXPECT_NO_THROW(open("wide.h5", {{"items", "131072"}}));
   expect_parts(refused("truth.h5", {{"items", "131072"}, {"globals", ""}}),
-               {"up to 131072 items of 2 features", "keep the first 65536 or fewer with items:"});
+               {"up to 131072 items of 2 features", "set items: 65536 or less"});
 }
 
 // Names of columns come from the metadata or from attributes, and errors and exports have them.
@@ -350,7 +350,7 @@ TEST_F(StoredSetFiles, FeaturesOfJetsAreTheFourOfJetNet) {
     jets("");
     expect_parts(refused("jets.h5"),
                  {fmt::format("'jet_features' is an array of F32 [2, {}]", width),
-                  "pt, eta, mass, num_particles", "by an attribute"});
+                  "pt, eta, mass, num_particles", "in an attribute"});
     jets(width == 3 ? "pt, eta, mass" : "type, pt, eta, mass, num_particles");
     EXPECT_EQ(open("jets.h5")->latents().size(), static_cast<std::size_t>(width));
   }
@@ -363,13 +363,12 @@ TEST_F(StoredSetFiles, RowsThatOughtToBeItemsAreExplained) {
   });
   expect_parts(refused("flat.h5"),
                {"'label' is an array of I32 [3]", "'x' has 5 rows, each a sample",
-                "no array 'offsets' that makes sets of them"});
+                "no array 'offsets' of set offsets"});
   write("padded.h5", [&](Hdf5Writer& file) {
     add(file, "x", ElementType::f32, {1, 5, 2}, items_);
   });
-  expect_parts(refused("padded.h5"),
-               {"'x' is an array of F32 [1, 5, 2]",
-                "sets are [items of all, features] beside offsets [sets + 1]"});
+  expect_parts(refused("padded.h5"), {"'x' is an array of F32 [1, 5, 2]",
+                                      "sets are [all items, features] with offsets [sets + 1]"});
 }
 
 TEST_F(StoredSetFiles, ArchivesThatAreDamagedAreRefused) {

@@ -130,9 +130,9 @@ TEST_F(Tar, RefusesACutOffArchive) {
     return Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
   };
   // Within a member, within a header, and between members, where only the end mark is missing.
-  EXPECT_NE(refused(cut(1000)).find("cut off within a.jpg"), std::string::npos);
-  EXPECT_NE(refused(cut(2560 + 100)).find("cut off before its end mark"), std::string::npos);
-  EXPECT_NE(refused(cut(2560)).find("cut off before its end mark"), std::string::npos);
+  EXPECT_NE(refused(cut(1000)).find("truncated within a.jpg"), std::string::npos);
+  EXPECT_NE(refused(cut(2560 + 100)).find("truncated before its end mark"), std::string::npos);
+  EXPECT_NE(refused(cut(2560)).find("truncated before its end mark"), std::string::npos);
   EXPECT_NE(refused({}).find("is empty"), std::string::npos);
   EXPECT_EQ(index(cut(2 * 2560 + 512)).size(), 2u);  // one block of zeros ends an archive
 }
