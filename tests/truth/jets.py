@@ -1,5 +1,5 @@
-"""Images and features of jets, in double precision, from the description in docs/generators/ginkgo.md, and how samples
-are held against them.
+"""Reference for jet images and features, in double precision, by docs/generators/algorithms/ginkgo.md, and the
+comparison of samples with it.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Showers of docs/generators/calo_gflash.md, made anew in double precision.
+"""Showers rebuilt from docs/generators/algorithms/calo_gflash.md in double precision.
 
 Whole numbers of units, spots and cells come from floats of 24 bits in the program. T, alpha and the incomplete gamma
 function have a few units in the last place there, so that P(alpha, beta t) is off by up to SHARE (the largest seen is

@@ -1,4 +1,4 @@
-"""Images of docs/generators/dead_leaves.md, made anew: which leaf a pixel shows, colours bit by bit.
+"""Images rebuilt from docs/generators/algorithms/dead_leaves.md: visible leaves, and colours bit by bit.
 
 Radii are worked out in f32 as the page says, for what 1 - taper * u loses near 1 would move the edges of large leaves.
 The outlines are in f64 here, 2^-24 of the side times a few from the program's: a pixel whose centre lies that close

@@ -1,4 +1,4 @@
-"""Events of docs/generators/ee_mumu.md, made anew; all of it bit by bit.
+"""Events rebuilt from docs/generators/algorithms/ee_mumu.md, bit by bit.
 
 The shares of forward events come from the cross-section in vector and axial couplings, as textbooks write it (for
 instance the LEP and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the page's helicities. As both are

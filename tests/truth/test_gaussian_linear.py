@@ -1,4 +1,4 @@
-"""Samples of docs/generators/gaussian_linear.md, made anew.
+"""Samples rebuilt from docs/generators/algorithms/gaussian_linear.md.
 
 A normal number is a root of a logarithm times a cosine of the program's own: a few units in the last place, of the
 root, not of the product. The root is at most 5.8, so that 4e-6 (8 of its units) is allowed to each normal number, its

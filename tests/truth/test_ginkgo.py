@@ -1,4 +1,4 @@
-"""Jets of docs/generators/ginkgo.md, made anew in double precision.
+"""Jets rebuilt from docs/generators/algorithms/ginkgo.md in double precision.
 
 The program's f32 lose most where nearly equal numbers are subtracted: m - sqrt(t1) loses m / (m - sqrt(t1)) units of
 2^-24, which the fraction c = 0.999 bounds by 2000. What that does to the masses and densities is carried along from

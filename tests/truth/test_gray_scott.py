@@ -1,4 +1,4 @@
-"""Images of docs/generators/gray_scott.md, made anew; all of it bit by bit, as every operation of a step is rounded."""
+"""Images rebuilt from docs/generators/algorithms/gray_scott.md, bit by bit, since every operation is rounded."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""ifs: labels, latents and images made anew from docs/generators/ifs.md, whose steps round as the program's do.
+"""ifs: labels, latents and images rebuilt from docs/generators/algorithms/ifs.md, with the program's roundings.
 
 Longer than 500 lines: three modes share systems, surveys and walks.
 """

@@ -1,4 +1,4 @@
-"""ifs3d: labels, latents and images made anew from docs/generators/ifs3d.md, whose steps round as the program's do."""
+"""ifs3d: labels, latents and images rebuilt from docs/generators/algorithms/ifs3d.md, with its roundings."""
 
 import functools
 import unittest

@@ -1,4 +1,4 @@
-"""ifs_multi: labels, targets, latents and images made anew from docs/generators/ifs_multi.md and ifs.md."""
+"""ifs_multi: labels, targets, latents and images rebuilt from docs/generators/algorithms/ifs_multi.md and ifs.md."""
 
 import unittest
 

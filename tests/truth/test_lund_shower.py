@@ -1,4 +1,4 @@
-"""Jets of docs/generators/lund_shower.md, made anew in double precision.
+"""Jets rebuilt from docs/generators/algorithms/lund_shower.md in double precision.
 
 Roundings: a parton's pt carries a few of each emission it gave (relative 2^-24), a place some 2^-23 of it, and momenta
 those of an exponential and a sine. An emission that comes about on one side alone would change a jet; with jets of some

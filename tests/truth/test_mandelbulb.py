@@ -1,5 +1,4 @@
-"""Pictures of mandelbulb made anew from docs/generators/mandelbulb.md in double precision, with the angles that the
-program goes without.
+"""Pictures rebuilt from docs/generators/algorithms/mandelbulb.md in double precision, with explicit angles.
 
 A rounding of f32 grows by the power n at every power of an orbit, so that no tolerance holds for all pixels. So each
 picture is made twice, once with the camera farther by SHIFT = 8 * 2^-24 of its distance, what roundings of a point

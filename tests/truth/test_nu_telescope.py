@@ -1,5 +1,5 @@
-"""Pulses of docs/generators/nu_telescope.md made anew, and what is known of such telescopes: Cherenkov geometry, the law
-of delays, and what the best reconstruction of a small array knows.
+"""Pulses rebuilt from docs/generators/algorithms/nu_telescope.md, and known laws of such telescopes: Cherenkov
+geometry, the law of delays, and the best reconstruction with a small array.
 
 Distances, expectations and times are f32 in the program and f64 here: positions of some 1000 m are off by 2^-13 m after
 a few roundings, times by CLOSE ns, delays by SHARE of them (a power of a rounded number). Counts, modules and flags are

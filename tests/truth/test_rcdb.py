@@ -1,5 +1,5 @@
-"""Samples of rcdb, rebuilt from docs/generators/rcdb.md: classes and latents exactly, pictures but for the lines of
-those few vertices that a rounding puts into the next pixel."""
+"""Samples rebuilt from docs/generators/algorithms/rcdb.md: classes and latents exactly, pictures except for the
+lines of the few vertices that a rounding moves into the next pixel."""
 
 import unittest
 

@@ -1,5 +1,5 @@
-"""Samples of shaders, rebuilt from docs/generators/shaders.md in double precision: labels and latents exactly,
-pictures to rounding in f32 but near the jumps between tiles."""
+"""Samples rebuilt from docs/generators/algorithms/shaders.md in double precision: labels and latents exactly,
+pictures up to rounding in f32, except near the jumps between tiles."""
 
 import unittest
 

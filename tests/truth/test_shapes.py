@@ -1,4 +1,4 @@
-"""Images of docs/generators/shapes.md, made anew in double precision from the numbers of the page in f32.
+"""Images rebuilt from docs/generators/algorithms/shapes.md in double precision, from the f32 numbers of the page.
 
 A place in the image is off by up to COVER = 2^-22 of its side: a rounding of the place, of the difference, of the
 turned one and of sine and cosine. So are distances, and the cover by that, times the sharpness and (side / radius). A

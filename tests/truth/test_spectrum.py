@@ -1,4 +1,4 @@
-"""spectrum: labels, latents and images made anew from docs/generators/spectrum.md, in double precision."""
+"""spectrum: labels, latents and images rebuilt from docs/generators/algorithms/spectrum.md in double precision."""
 
 import unittest
 

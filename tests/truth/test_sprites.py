@@ -1,5 +1,5 @@
-"""Samples of sprites, rebuilt from docs/generators/sprites.md: labels and the factors' values exactly, pictures to
-rounding in f32, but where an edge decides."""
+"""Samples rebuilt from docs/generators/algorithms/sprites.md: labels and factor values exactly, pictures up to
+rounding in f32, except where an edge decides."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""textures: labels, latents and images made anew from docs/generators/textures.md, in double precision."""
+"""textures: labels, latents and images rebuilt from docs/generators/algorithms/textures.md in double precision."""
 
 import unittest
 

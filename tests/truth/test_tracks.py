@@ -1,5 +1,5 @@
-"""Hits of docs/generators/tracks.md made anew, hit by hit, and what is known of such detectors: the helix, Highland's
-widths, errors, losses, noise, the spectrum of momenta and Gluckstern's formula.
+"""Hits rebuilt from docs/generators/algorithms/tracks.md one by one, and known laws of such detectors: the helix,
+Highland's widths, errors, losses, noise, the momentum spectrum and Gluckstern's formula.
 
 The program has in f32 what it knows before a way begins (momentum, direction, errors, widths of kicks). Each of four
 functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulp, 4 * 2^-24: they move a

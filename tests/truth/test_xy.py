@@ -1,8 +1,8 @@
 """xy: whole Markov chains, sweep by sweep, in double precision; and the exact energy of 16 spins.
 
-The program works in single precision. A spin is off by some 2^-22 where its field is not small, and sweeps of
-over-relaxation magnify that (docs/generators/xy.md), so the chains that are rebuilt are short. A draw is decided otherwise than here once in
-some 10^6; of those rebuilt, some 2 * 10^4, none is.
+The program works in single precision. A spin is off by some 2^-22 where its field is not small, and over-relaxation
+sweeps magnify that (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided differently
+once in some 10^6; there are some 2 * 10^4 of them here, and all agree.
 """
 
 import itertools

@@ -1,5 +1,5 @@
-"""What every check of a generator's truth needs: its random numbers, made anew from docs/generators/README.md
-alone, and the program's own samples. NumPy, no code of the program.
+"""Common tools of the truth checks: random numbers rebuilt from docs/generators/algorithms/README.md
+alone, and the program's samples. NumPy only, no code of the program.
 """
 
 import json
