@@ -1,4 +1,4 @@
-// Eight bodies under their gravity, from Plummer's sphere (docs/generators/ode.md).
+// Eight bodies under their gravity, from Plummer's sphere (docs/generators/algorithms/ode.md).
 #include "bench/plain/plain.h"
 
 #include <array>

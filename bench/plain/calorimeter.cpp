@@ -1,5 +1,5 @@
 // Showers of electrons in lead tungstate, in twelve layers of three rings
-// (docs/generators/calo_gflash.md, with its defaults).
+// (docs/generators/algorithms/calo_gflash.md, with its defaults).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

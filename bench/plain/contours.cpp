@@ -1,6 +1,6 @@
 // Contours that grow orbit by orbit, each line drawn pixel by pixel
-// (docs/generators/visual_atom.md, docs/generators/rcdb.md). Both generators have the same loop and
-// their own classes.
+// (docs/generators/algorithms/visual_atom.md, docs/generators/algorithms/rcdb.md). Both generators
+// have the same loop and their own classes.
 #include "bench/plain/plain.h"
 #include "generators/images/contour_noise.h"
 

@@ -1,4 +1,4 @@
-// Leaves one behind another until no pixel is open (docs/generators/dead_leaves.md).
+// Leaves one behind another until no pixel is open (docs/generators/algorithms/dead_leaves.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

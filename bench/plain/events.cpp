@@ -1,5 +1,5 @@
-// Events from a handful of random numbers each (docs/generators/ee_mumu.md, gaussian_linear.md,
-// sbi.md, rambo.md).
+// Events from a handful of random numbers each (docs/generators/algorithms/ee_mumu.md,
+// gaussian_linear.md, sbi.md, rambo.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

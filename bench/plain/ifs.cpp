@@ -1,5 +1,5 @@
-// The chaos game, point by point (docs/generators/ifs.md, mode fractaldb): its categories and
-// windows are the generator's own table.
+// The chaos game, point by point (docs/generators/algorithms/ifs.md, mode fractaldb): its
+// categories and windows are the generator's own table.
 #include "bench/plain/plain.h"
 #include "generators/images/ifs_categories.h"
 #include "kernels/runtime/threads.h"

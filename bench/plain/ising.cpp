@@ -1,4 +1,4 @@
-// The Ising model site by site (docs/generators/ising.md).
+// The Ising model site by site (docs/generators/algorithms/ising.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

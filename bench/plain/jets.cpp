@@ -1,4 +1,4 @@
-// Jets of docs/generators/lund_shower.md and ginkgo.md.
+// Jets of docs/generators/algorithms/lund_shower.md and ginkgo.md.
 #include "bench/plain/plain.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Heat, advection and waves cell by cell (docs/generators/pde.md).
+// Heat, advection and waves cell by cell (docs/generators/algorithms/pde.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

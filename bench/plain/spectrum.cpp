@@ -1,5 +1,5 @@
 // Three fields of random phases, each by an inverse Fourier transform of all rows and then all
-// columns (docs/generators/spectrum.md).
+// columns (docs/generators/algorithms/spectrum.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

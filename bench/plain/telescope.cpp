@@ -1,4 +1,4 @@
-// Pulses of a neutrino telescope (docs/generators/nu_telescope.md), with its defaults.
+// Pulses of a neutrino telescope (docs/generators/algorithms/nu_telescope.md), with its defaults.
 #include "bench/plain/plain.h"
 
 #include <algorithm>

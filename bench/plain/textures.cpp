@@ -1,4 +1,5 @@
-// Noise over the plane, pixel by pixel and octave by octave (docs/generators/textures.md).
+// Noise over the plane, pixel by pixel and octave by octave
+// (docs/generators/algorithms/textures.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Hits of charged particles in cylinders and rings (docs/generators/tracks.md, with its defaults).
+// Hits of charged particles in cylinders and rings (docs/generators/algorithms/tracks.md, with its
+// defaults).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

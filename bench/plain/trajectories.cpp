@@ -1,5 +1,5 @@
-// Trajectories by the classical method of Runge and Kutta, step by step (docs/generators/ode.md,
-// sbi.md).
+// Trajectories by the classical method of Runge and Kutta, step by step
+// (docs/generators/algorithms/ode.md, sbi.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The XY model spin by spin (docs/generators/xy.md).
+// The XY model spin by spin (docs/generators/algorithms/xy.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>

@@ -369,7 +369,7 @@ struct Rambo {
   /// Scales the momenta by x so that the energies with masses have the same sum. The weight is
   ///   x^(2n-3) prod (k_i / E_i) w / sum (k_i^2 / E_i)   (Kleiss, Stirling, Ellis).
   /// By Minkowski's inequality x is at most sqrt(1 - (sum m / w)^2), and the weight is at most
-  /// x^(2n-3): docs/generators/rambo.md.
+  /// x^(2n-3): docs/generators/algorithms/rambo.md.
   template <int N>
   WS_INLINE void give_masses(const int* bodies, const float* energies, Momenta<N>& momenta) const {
     const int most = most_of<N>(bodies);

@@ -4,7 +4,7 @@
 // A sample starts from equal spins and is thermalised by rounds of cluster updates, which
 // decorrelate within a few rounds at any temperature, and checkerboard sweeps (ising_lattice.h).
 // Exact results for comparison: L. Onsager, Phys. Rev. 65 (1944) 117; B. Kaufman, Phys. Rev. 76
-// (1949) 1232, for finite lattices; docs/generators/ising.md gives the remaining bias.
+// (1949) 1232, for finite lattices; docs/generators/algorithms/ising.md gives the remaining bias.
 #pragma once
 
 #include "core/config/params.h"

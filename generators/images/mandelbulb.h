@@ -4,7 +4,7 @@
 //
 // After B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
 // Variations", CVPR 2024, pp. 22062-22071: rules, powers, colours, camera;
-// docs/generators/mandelbulb.md lists the differences.
+// docs/generators/algorithms/mandelbulb.md lists the differences.
 #pragma once
 
 #include "core/config/params.h"

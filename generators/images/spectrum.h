@@ -5,7 +5,7 @@
 // Source: M. Baradad, J. Wulff, T. Wang, P. Isola, A. Torralba, "Learning to see by looking at
 // noise", NeurIPS 2021: amplitudes 1 / (|fx|^(s + d) + |fy|^(s - d)), phases of white noise. Phases
 // are drawn here, so that one inverse transform per channel makes the field and its amplitudes are
-// exact. docs/generators/spectrum.md lists the other differences.
+// exact. docs/generators/algorithms/spectrum.md lists the other differences.
 #pragma once
 
 #include "core/config/params.h"

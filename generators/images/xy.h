@@ -3,9 +3,9 @@
 //
 // A sample starts from equal spins in a random direction and is thermalised by rounds of one
 // heat-bath sweep and several over-relaxation sweeps (xy_lattice.h). Their number varies between
-// rounds, so that waves of every length are damped; docs/generators/xy.md gives the remaining bias.
-// Below T_KT = 0.8929 vortices are bound in pairs (V. Berezinskii, Sov. Phys. JETP 32 (1971) 493;
-// J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
+// rounds, so that waves of every length are damped; docs/generators/algorithms/xy.md gives the
+// remaining bias. Below T_KT = 0.8929 vortices are bound in pairs (V. Berezinskii, Sov. Phys. JETP
+// 32 (1971) 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
 #pragma once
 
 #include "core/config/params.h"

@@ -8,8 +8,8 @@
 namespace wellspring {
 namespace {
 
-// What the energy allows, docs/generators/ising.md: no network is right more often. A sixtieth of
-// the run is enough for 94 %; the standard error is 0.7 %.
+// What the energy allows, docs/generators/algorithms/ising.md: no network is right more often. A
+// sixtieth of the run is enough for 94 %; the standard error is 0.7 %.
 TEST(IsingRun, LearnsThePhasesButNoMoreThanTheEnergyAllows) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "a question of accuracy, slow under sanitizers";

@@ -1,5 +1,6 @@
-// Images and substructure of a jet in double precision, step by step as docs/generators/ginkgo.md
-// has them. For the tests of jet_views.h and of the generators that use it.
+// Images and substructure of a jet in double precision, step by step as
+// docs/generators/algorithms/ginkgo.md has them. For the tests of jet_views.h and of the generators
+// that use it.
 #pragma once
 
 #include "generators/events/jet_views.h"

@@ -225,7 +225,8 @@ double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
 
 // Against doubles and a fifth of the step or less. Neighbours part exponentially in Lorenz's system
 // and in a pendulum that turns over, so that few trajectories are far worse than the middle one;
-// the bounds are some four times what these hundred show, which docs/generators/ode.md states.
+// the bounds are some four times what these hundred show, which docs/generators/algorithms/ode.md
+// states.
 TEST(Ode, TrajectoriesAreThoseOfTheirSystems) {
   constexpr std::size_t kCount = 100;
   std::vector<double> lorenz, pendulum, epidemic;

@@ -242,7 +242,7 @@ Cluster state_at(const Trajectories& all, std::size_t i, std::size_t point, int 
 // The beginning is ten steps back from the end of a short trajectory; what follows from it in
 // doubles and a fifth of the step is what the long one shows. Roundings are 6e-8 of places up to 20
 // and velocities up to 2; bodies that meet pull them apart, so that few trajectories are far worse
-// than the middle one: bounds are some four times what docs/generators/ode.md states.
+// than the middle one: bounds are some four times what docs/generators/algorithms/ode.md states.
 TEST(Ode, BodiesMoveAsTheirLatentsSay) {
   constexpr std::size_t kCount = 60;
   for (const int bodies : {2, 8, 16}) {

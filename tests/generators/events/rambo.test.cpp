@@ -74,8 +74,9 @@ TEST(Rambo, FourMomentumIsKept) {
   }
 }
 
-// By the recipe of docs/generators/rambo.md with the functions of the C++ library: theirs and the
-// generator's differ by some 10^-7, the boost makes ten times that of it for several bodies.
+// By the recipe of docs/generators/algorithms/rambo.md with the functions of the C++ library:
+// theirs and the generator's differ by some 10^-7, the boost makes ten times that of it for several
+// bodies.
 TEST(Rambo, EventsAreMadeOfTheirRandomNumbers) {
   for (const int n : {4, 8}) {
     const Events events =

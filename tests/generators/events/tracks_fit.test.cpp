@@ -13,9 +13,9 @@
 namespace wellspring {
 namespace {
 
-// Gluckstern's formula for ten layers and a known vertex, docs/generators/tracks.md. One linear
-// step of least squares from the truth has exactly that error; the next order is 0.5 mm / 32 mm,
-// squared and divided by three, of it. 6000 pulls see a width that is off by 5 %.
+// Gluckstern's formula for ten layers and a known vertex, docs/generators/algorithms/tracks.md. One
+// linear step of least squares from the truth has exactly that error; the next order is 0.5 mm / 32
+// mm, squared and divided by three, of it. 6000 pulls see a width that is off by 5 %.
 TEST(TracksFit, HasTheErrorOfGlucksternsFormula) {
   constexpr double kSigma = 0.5, kTurn = 0.299792458e-3 * 2;
   const double radii[] = {32, 72, 116, 172, 260, 360, 500, 660, 820, 1020};
