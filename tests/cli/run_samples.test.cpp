@@ -255,16 +255,19 @@ std::vector<std::string> exported(std::vector<std::string> more) {
 INSTANTIATE_TEST_SUITE_P(
     Samples, RefusedSamples,
     testing::Values(
-        Refusal{"Seed", exported({"--seed", "3"}), 2, {"--seed does not go", "write seed=3"}},
-        Refusal{"Size", exported({"--size", "8"}), 2, {"--size does not go", "data.size=8"}},
-        Refusal{"First", exported({"--first", "8"}), 2, {"--first does not go", "--step"}},
-        Refusal{"Batch", exported({"--batch", "8"}), 2, {"--batch does not go", "train.batch"}},
+        Refusal{
+            "Seed", exported({"--seed", "3"}), 2, {"--seed cannot be used with", "write seed=3"}},
+        Refusal{
+            "Size", exported({"--size", "8"}), 2, {"--size cannot be used with", "data.size=8"}},
+        Refusal{"First", exported({"--first", "8"}), 2, {"--first cannot be used with", "--step"}},
+        Refusal{
+            "Batch", exported({"--batch", "8"}), 2, {"--batch cannot be used with", "train.batch"}},
         Refusal{"Device", exported({"--device", "auto"}), 2, {"--device", "write device=auto"}},
         Refusal{"Threads", exported({"--threads", "1"}), 2, {"--threads", "write threads=1"}},
         Refusal{"StepOfWhatIsHeldOut",
                 exported({"--split", "eval", "--step", "1"}),
                 2,
-                {"--step does not go with --split eval"}},
+                {"--step cannot be used with --split eval"}},
         Refusal{"UnknownSplit", exported({"--split", "test"}), 2, {"--split", "train", "eval"}},
         Refusal{"SplitThatIsNotThere",
                 exported({"eval.sources=[]", "--split", "eval"}),
