@@ -41,8 +41,7 @@ std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count);
 
 /// Runs `make`, which reports the number of finished samples through its argument. Shows progress
-/// on
-/// standard error and prints the feed's notes. Returns false, with a message, if a signal
+/// on standard error and prints the feed's notes. Returns false, with a message, if a signal
 /// interrupted it; `make` has then undone its work.
 bool watch(const std::string& title, SampleReader& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make);

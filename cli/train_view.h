@@ -55,8 +55,8 @@ class TrainView : public TrainObserver {
 
 /// "81.3 %".
 std::string percent(double fraction);
-/// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss 0.0710,
-/// 4096 samples".
+/// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss
+/// 0.0710, 4096 samples".
 std::string evaluation_text(const EvaluationResult& result);
 
 }  // namespace wellspring::cli

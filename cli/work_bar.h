@@ -1,6 +1,5 @@
 // A progress bar for slow work before or between the steps of a run. Called by the subcommands;
-// host
-// only.
+// host only.
 #pragma once
 
 #include "core/text/progress.h"

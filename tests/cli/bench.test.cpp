@@ -133,7 +133,7 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_GT(row.at("bytes"), row.at("gpu_ceilings").at("bytes"));
   EXPECT_EQ(row.at("gpu_ceilings").at("gpu"), "NVIDIA H200");
   EXPECT_EQ(row.at("gpu_ceilings").at("is_here"), false);
-  EXPECT_NE(outcome.out.find("bytes a sample; NVIDIA H200, estimate from the listing: "),
+  EXPECT_NE(outcome.out.find("bytes per sample; NVIDIA H200, estimate from the listing: "),
             std::string::npos)
       << outcome.out;
   for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),

@@ -221,7 +221,7 @@ TEST_F(OfAConfiguration, SetsThatOverflowSaySo) {
     EXPECT_GT(samples, 0);
     EXPECT_EQ(outcome.err,
               "note: " + std::to_string(items) + " items of " + std::to_string(samples) +
-                  " samples did not fit into rows of 8 items; they are left out, and counted in "
+                  " samples did not fit into rows of 8 items; they are left out and counted in "
                   "the metadata\n");
   }
 }

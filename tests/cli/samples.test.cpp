@@ -348,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"FilterThatIsTooLong",
                 {"bench", "generators", "--filter", std::string(50'000, '(')},
                 2,
-                "--filter: 50000 bytes (it may have 256)"},
+                "--filter: the pattern has 50000 bytes (at most 256)"},
         Refusal{"FilterOfParentheses",
                 {"bench", "generators", "--filter",
                  std::string(120, '(') + "nothing" + std::string(120, ')')},
