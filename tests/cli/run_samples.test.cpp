@@ -166,7 +166,7 @@ TEST_F(OfAConfiguration, APictureSaysWhatItsNumbersStandFor) {
   const Outcome outcome = run({"preview", "mixed.yaml"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err,
-            "note: pictures have Latin letters alone: of photos, #1 is '猫', #2 is 'бык'\n");
+            "note: pictures can only show Latin letters: in photos, #1 is '猫', #2 is 'бык'\n");
 }
 
 // Two generators of events with other classes each, which are numbers in no one's picture.
