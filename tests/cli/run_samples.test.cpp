@@ -318,7 +318,7 @@ TEST_F(OfAConfiguration, AnUnwritableFolderIsRefusedBeforeAnythingIsMade) {
   fs::permissions(folder() / "closed", fs::perms::owner_read | fs::perms::owner_exec);
   const Outcome outcome = run({"export", "mixed.yaml", "--count", "9", "--out", "closed/a.npz"});
   EXPECT_EQ(outcome.exit_code, 1);
-  expect_parts(outcome.err, {"closed/a.npz: cannot create", "a folder that you may write to"});
+  expect_parts(outcome.err, {"closed/a.npz: cannot create", "a folder that you can write to"});
 }
 
 TEST_F(OfAConfiguration, AFullDiskLeavesTheOlderFile) {

@@ -370,7 +370,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"PreviewIntoNoFolder",
                 {"preview", "shapes", "--out", "no/such/a.png"},
                 1,
-                "no/such/a.png: cannot create (no/such is not there)"},
+                "no/such/a.png: cannot create (no/such does not exist)"},
         Refusal{"ParametersThatContradict",
                 {"digest", "shapes", "scale_low=0.29", "--count", "1"},
                 2,

@@ -470,7 +470,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "kind: files\n      path: small.yaml\n      format: npy\n      labels: y.npy",
                 {"eval.sources=[]"},
                 3,
-                {"small.yaml: not a NumPy array"}},
+                {"small.yaml: cannot read the NumPy array"}},
         Refusal{"LossThatIsNotFinite",
                 "  lr: 0.01",
                 "  lr: 1000",
