@@ -52,8 +52,8 @@ TEST(Measure, RowsSayHowSureTheyAre) {
       << bench::to_string(row);
   row.ceiling->share.verdict = Verdict::contradicts;
   row.ceiling->load.machine = {1, 0, 2};
-  EXPECT_NE(bench::to_string(row).find("inconclusive: the machine was busy (other programs took "
-                                       "1.00 of its 2 processors"),
+  EXPECT_NE(bench::to_string(row).find("inconclusive: the machine was busy (other programs used "
+                                       "1.00 of 2 processors"),
             std::string::npos)
       << bench::to_string(row);
 }

@@ -45,11 +45,12 @@ TEST(Ceiling, AShareAboveOneBeyondItsIntervalIsInconclusive) {
             "this one 1.05)");
   EXPECT_EQ(
       to_string(share, load_of(0.05)),
-      "inconclusive: above the ceiling, although the machine was not busy (other programs took "
-      "0.05 of its 2 processors, this one 1.05)");
-  EXPECT_EQ(to_string(share, ProcessorLoad{1.05, std::nullopt}),
-            "inconclusive: above the ceiling (this program took 1.05 processors, others what is "
-            "not told here)");
+      "inconclusive: above the ceiling, although the machine was not busy (other programs used "
+      "0.05 of 2 processors, this one 1.05)");
+  EXPECT_EQ(
+      to_string(share, ProcessorLoad{1.05, std::nullopt}),
+      "inconclusive: above the ceiling (this program used 1.05 processors; the use by others is "
+      "unknown)");
 }
 
 TEST(Ceiling, AShareAboveOneWithinItsIntervalIsAFigure) {
@@ -103,7 +104,7 @@ TEST(Ceiling, TooFewPairsHaveNoInterval) {
   EXPECT_EQ(five.verdict, Verdict::too_few);
   EXPECT_EQ(to_string(five, load_of(0.93)),
             "inconclusive: above the ceiling in 5 pairs of windows, too few for an interval (other "
-            "programs took 0.93 of its 2 processors, this one 1.05)");
+            "programs used 0.93 of 2 processors, this one 1.05)");
 }
 
 }  // namespace
