@@ -28,8 +28,7 @@ function(wellspring_precompile target)
   target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()
 
-# CUDA: an explicit architecture list, so that configuring never needs a GPU. Real code for the
-# data-centre parts from Ampere on, PTX of the newest for what comes after.
+# CUDA: one architecture unless CMAKE_CUDA_ARCHITECTURES or CUDAARCHS says more.
 set(WELLSPRING_HAS_CUDA OFF)
 set(WELLSPRING_HAS_CUDA_TOOLKIT OFF)
 if(WELLSPRING_CUDA_STAND_IN)
@@ -40,13 +39,14 @@ elseif(NOT WELLSPRING_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-    # Ampere (8.0 code runs on 8.6 and 8.9), Hopper, Blackwell of data centres and of desks. The whole
-    # list costs three times the compile time of one; -DCMAKE_CUDA_ARCHITECTURES=90-real while working.
-    execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --version OUTPUT_VARIABLE nvcc_version)
-    if(nvcc_version MATCHES "release ([0-9]+\\.[0-9]+)" AND CMAKE_MATCH_1 VERSION_LESS 12.8)
-      set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # does not know Blackwell
+    # Compile time grows with each architecture: that of this machine's GPU, else Hopper. The preset
+    # `distribution` has them all.
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader --id=0
+                    OUTPUT_VARIABLE capability ERROR_QUIET)
+    if(capability MATCHES "^([0-9]+)\\.([0-9])")
+      set(CMAKE_CUDA_ARCHITECTURES ${CMAKE_MATCH_1}${CMAKE_MATCH_2}-real)
     else()
-      set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 120)
+      set(CMAKE_CUDA_ARCHITECTURES 90-real)
     endif()
   endif()
   if(CMAKE_CUDA_COMPILER)
@@ -75,19 +75,19 @@ target_compile_features(wellspring_flags INTERFACE cxx_std_20)
 target_link_options(wellspring_flags INTERFACE LINKER:--disable-new-dtags)
 
 # Contraction is off on both sides, so + - * / sqrt and explicit fma round alike on host and device.
-set(host_flags -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -ffp-contract=off
-    -fno-math-errno -fno-trapping-math)
+set(host_flags -ffp-contract=off -fno-math-errno -fno-trapping-math)
+set(host_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND WELLSPRING_MARCH)
   list(APPEND host_flags -march=${WELLSPRING_MARCH})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms inside of std::string's operator+ and assignment (GCC bugs 105329, 105651); newer
   # compilers keep these warnings, and sanitizers watch at run time.
-  list(APPEND host_flags -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
+  list(APPEND host_warnings -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
        -Wno-stringop-overread)
 endif()
 if(WELLSPRING_WERROR)
-  list(APPEND host_flags -Werror)
+  list(APPEND host_warnings -Werror)
 endif()
 if(WELLSPRING_SANITIZE)
   # The sanitizers' own code alters the flow that these warnings follow: GCC then warns inside the
@@ -105,7 +105,10 @@ if(WELLSPRING_SANITIZE OR WELLSPRING_CUDA_STAND_IN)
   # Builds for tests alone. With sanitizers -O1 takes nearly three times as long to compile.
   list(APPEND host_flags -Og -g1)
 endif()
-target_compile_options(wellspring_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${host_flags}>")
+# Who links an installed libwellspring needs what decides about results, not our warnings.
+target_compile_options(wellspring_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${host_flags}>"
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${host_warnings}>>")
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-O3>")
 endif()
@@ -125,6 +128,7 @@ elseif(WELLSPRING_HAS_CUDA)
   if(WELLSPRING_KERNEL_REPORT)
     list(APPEND cuda_flags -Xptxas=-v)
   endif()
-  target_compile_options(wellspring_flags INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")
+  target_compile_options(wellspring_flags INTERFACE
+    "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>>")
   target_compile_definitions(wellspring_flags INTERFACE WELLSPRING_CUDA=1)
 endif()

@@ -22,6 +22,27 @@ install(DIRECTORY scripts/gpu_check DESTINATION ${CMAKE_INSTALL_BINDIR} FILES_MA
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs OPTIONAL)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring OPTIONAL)
 
+# The library: `find_package(Wellspring)` finds it and defines Wellspring::libwellspring. Its headers are included by
+# their path in the source tree.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Wellspring)
+install(TARGETS libwellspring wellspring_flags wellspring_dependencies EXPORT WellspringTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library EXCLUDE_FROM_ALL)
+install(EXPORT WellspringTargets NAMESPACE Wellspring:: DESTINATION ${package_dir}
+        COMPONENT library EXCLUDE_FROM_ALL)
+foreach(folder core kernels generators export sources train)
+  install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring COMPONENT library
+          EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
+endforeach()
+install(FILES "${CMAKE_BINARY_DIR}/core/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring/core
+        COMPONENT library EXCLUDE_FROM_ALL)
+configure_file(cmake/WellspringConfig.cmake.in "${CMAKE_BINARY_DIR}/WellspringConfig.cmake" @ONLY)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/WellspringConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/WellspringConfig.cmake" "${CMAKE_BINARY_DIR}/WellspringConfigVersion.cmake"
+              cmake/FindcuDNN.cmake
+        DESTINATION ${package_dir} COMPONENT library EXCLUDE_FROM_ALL)
+
 # The executables of a folder and of all below it.
 function(collect_programs folder result)
   get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)

@@ -94,7 +94,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   targets_ = columns("targets of ", data_->targets().size());
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();
-    stage_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
+    emitter_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
     passes_.plan(plan, "data", share.rows, shape, training_);
   }
   const auto reserve = [&](const std::string& what, std::int64_t rows, MemorySpace space) {
@@ -217,7 +217,7 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
     const SampleShape shape = layout.sample.shape();
     EmitCall call = {slots, index, context_.seed, plan, batch, {}};
     if (plan.goes_on()) call.batch = passes_.target(batch);
-    stage_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
+    emitter_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
     call.batch = batch;
     if (plan.goes_on()) passes_.finish(StreamLauncher{stream}, call);
     return;

@@ -1,0 +1,10 @@
+// Prints the digest of eight samples of `shapes`, through the C++ API alone.
+#include "export/digest.h"
+#include "generators/generator.h"
+
+#include <iostream>
+
+int main() {
+  const auto generator = wellspring::make_generator("shapes", 32);
+  std::cout << wellspring::sample_digest(*generator, {.seed = 7, .first = 0, .count = 8}) << "\n";
+}

@@ -1,0 +1,35 @@
+"""The installed library serves a project of its own, whose samples are those of the program.
+
+usage: installed_library_test.py CMAKE SOURCE_DIR BUILD_DIR PROGRAM
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def output(*command):
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        sys.exit(f"{command} failed:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def main():
+    cmake, source, build, program = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        prefix, consumer = pathlib.Path(folder) / "prefix", pathlib.Path(folder) / "build"
+        output(cmake, "--install", build, "--prefix", prefix, "--component", "library")
+        output(cmake, "-S", pathlib.Path(source) / "tests/scripts/installed_library", "-B", consumer, "-G", "Ninja",
+               f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")  # fmt: skip
+        output(cmake, "--build", consumer)
+        found = output(consumer / "consumer").strip()
+    expected = json.loads(output(program, "digest", "shapes", "--count", 8, "--seed", 7, "--size", 32))["sha256"]
+    if found != expected:
+        sys.exit(f"the installed library's samples have the digest {found}, the program's {expected}")
+
+
+if __name__ == "__main__":
+    main()
