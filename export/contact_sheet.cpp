@@ -17,7 +17,7 @@ namespace {
 constexpr int kGap = 8;
 constexpr int kLabelHeight = 14;
 constexpr int kLeastTile = 96;    // smaller images are enlarged to at least this size
-constexpr int kLeastWidth = 400;  // room for a heading over a single image
+constexpr int kLeastWidth = 400;  // room for the heading above a single image
 
 /// Returns `layout`. Error (config) if a picture of `count` images would be too large for viewers.
 SampleLayout drawable(const SampleLayout& layout, std::uint64_t count) {

@@ -65,7 +65,7 @@ def resnet18() -> nn.Module:
 
 NETWORKS = {"cnn": (cnn, "cnn 3-32-64-128"), "resnet18": (resnet18, "resnet18, cifar stem")}
 NO_DEVICE = 4
-STEPS_ON_A_GPU = 20  # of each measurement: the host does not wait after every one
+STEPS_ON_A_GPU = 20  # per measurement; the host waits only after the last one
 
 
 def make_step(network: str, batch: int, device: str, compiled: bool):

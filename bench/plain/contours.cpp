@@ -25,7 +25,7 @@ struct Contour {
   int wave_1 = 0, wave_2 = 0;
   float wave = 0;        ///< amplitude of both
   float noise_counts;    ///< number of noise values
-  std::uint32_t shades;  ///< an orbit's is below these
+  std::uint32_t shades;  ///< upper bound of the shades of orbits
   float background;
 };
 

@@ -27,7 +27,7 @@ class Session {
     // First of all, no flush at exit, where it could only fail.
     static const bool prepared =
         H5dont_atexit() >= 0 && H5open() >= 0 && H5PLset_loading_state(0) >= 0;  // no plugins
-    if (!prepared) fail(ErrorKind::runtime, {"the HDF5 library does not start"});
+    if (!prepared) fail(ErrorKind::runtime, {"cannot initialise the HDF5 library"});
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread in thread-safe builds
     errno = 0;                                    // later values belong to this session
   }
