@@ -76,7 +76,7 @@ def make_step(network: str, batch: int, device: str, compiled: bool):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=True)
     criterion = nn.CrossEntropyLoss()
 
-    # Without autocast's cache of cast weights: a graph would keep those of the captured step.
+    # Without autocast's cache of cast weights: a graph would keep the weights of the captured step.
     def forward_and_loss():
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda", cache_enabled=False):
             return criterion(model(images), labels)
