@@ -12,7 +12,9 @@
 
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.h>
+#ifndef WELLSPRING_NO_OPENSSL
 #include <openssl/crypto.h>
+#endif
 #include <png.h>
 #include <zlib.h>
 
@@ -90,7 +92,9 @@ void print_libraries() {
   line("cuDNN", ops::cuda::cudnn_version());
   line("cuBLASLt", ops::cuda::cublas_lt_version());
 #endif
+#ifndef WELLSPRING_NO_OPENSSL
   line("OpenSSL", OpenSSL_version(OPENSSL_VERSION));
+#endif
   line("libpng", png_get_libpng_ver(nullptr));
   line("zlib", zlibVersion());
 }
