@@ -10,7 +10,7 @@
 //     explicit F(const Params&);                            derived constants; may fail (config)
 //     double best_accuracy() const;                         optional
 //     std::vector<std::string> notes(SampleShape) const;    optional: what plan() tells the user
-//     static std::unique_ptr<Generator> instead(const Params&, SampleShape);
+//     static std::unique_ptr<Generator> instead(const Params&, SampleShape, const Generators&);
 //                                                           optional: for parameters that another
 //                                                           functor serves, its generator, or null
 //
@@ -41,14 +41,6 @@
 namespace wellspring {
 
 namespace detail {
-/// Errors (runtime) unless `batch` fits what the generator makes.
-void expect_batch(const SampleInfo& info, const BatchView& batch);
-/// Error (config) unless `size` is a sensible side of an image.
-void expect_size(const std::string& name, int size);
-/// Error (config) unless `plan` does nothing.
-void expect_no_augmentation(const std::string& name, const AugmentationPlan& plan);
-/// How latents in this order move with pictures of one shape.
-LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape);
 
 template <class F>
 concept ReadsTables = requires {
@@ -64,54 +56,95 @@ auto tables_of() {
     return std::type_identity<NoTables>{};
   }
 }
+
+/// Error (config): its samples have no plane of truth.
+[[noreturn]] void refuse_plane(const SampleInfo& info, const std::string& advice);
+
+/// What the type of a functor says about its truth.
+struct FunctorTruth {
+  bool is_event = false;
+  int targets = 0, labels = 0;
+};
+
+/// What all generators of functors have in common.
+class FunctorGeneratorBase : public Generator {
+ public:
+  const SampleInfo& info() const final { return info_; }
+  const std::vector<std::string>& notes() const final { return notes_; }
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) final;
+  void emit(Stream& stream, const EmitCall& call) final;
+
+ protected:
+  /// `info`: all but the layout. Errors: config.
+  FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
+
+  /// Reserves what emission needs. `roles`: how the latents move with the picture.
+  virtual void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
+                             const LatentRoles& roles) = 0;
+  /// Enqueues the launches. The seed of `call` is the generator's own key.
+  virtual void enqueue(Stream& stream, const EmitCall& call) const = 0;
+
+  void note(const std::vector<std::string>& more);
+  void know_accuracy(double best) { info_.best.push_back({"accuracy", best}); }
+  std::string plane_name() const { return info_.name + " plane"; }
+
+ private:
+  SampleInfo info_;
+  std::vector<std::string> notes_;
+  bool is_event_ = false;
+};
+
+/// Layout of what a functor makes: `shape` is that of an image.
+template <class F>
+SampleLayout layout_of([[maybe_unused]] const F& functor, [[maybe_unused]] SampleShape shape) {
+  if constexpr (MakesEvents<F>) {
+    return functor.layout();
+  } else {
+    return SampleLayout::image(shape);
+  }
+}
+
 }  // namespace detail
 
 template <class F>
-class FunctorGenerator final : public Generator {
+class FunctorGenerator final : public detail::FunctorGeneratorBase {
   static_assert(std::is_trivially_copyable_v<F>, "a functor is copied to the device");
 
  public:
   /// `shape`: of an image; ignored for events. Errors: config.
   FunctorGenerator(const typename F::Params& params, SampleShape shape)
-      : params_(params), functor_(params), info_(F::describe(params)) {
-    if constexpr (MakesEvents<F>) {
-      info_.layout = functor_.layout();
-    } else {
-      detail::expect_size(info_.name, shape.height);
-      detail::expect_size(info_.name, shape.width);
-      info_.layout = SampleLayout::image(shape);
-    }
-    // Those described: a functor has room for the most that any of its parameters ask for.
-    info_.layout.latents = static_cast<int>(info_.latents.size());
-    info_.layout.targets = detail::targets_of<F>();
-    if constexpr (detail::labels_of<F>() > 0) {
-      for (const std::string& name : info_.classes) info_.targets.push_back({name, ""});
-      info_.layout.targets = static_cast<int>(info_.targets.size());
-    }
-    if constexpr (requires { functor_.best_accuracy(); }) {
-      info_.best.push_back({"accuracy", functor_.best_accuracy()});
-    }
-  }
+      : FunctorGenerator(params, shape, F(params)) {}
 
-  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) {
+  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size,
+                                         [[maybe_unused]] const Generators& others) {
     const typename F::Params params = F::table().read(settings);
     const SampleShape shape = {size, size, 3};
-    if constexpr (requires { F::instead(params, shape); }) {
-      if (std::unique_ptr<Generator> other = F::instead(params, shape)) return other;
+    if constexpr (requires { F::instead(params, shape, others); }) {
+      if (std::unique_ptr<Generator> other = F::instead(params, shape, others)) return other;
     }
     return std::make_unique<FunctorGenerator>(params, shape);
   }
 
-  const SampleInfo& info() const override { return info_; }
   std::string parameters_yaml() const override { return F::table().to_yaml(params_); }
-  const std::vector<std::string>& notes() const override { return notes_; }
 
-  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) override {
-    if (dense == DenseTruth::plane) expect_plane(info_);
-    notes_.clear();
-    const auto note = [&](const std::vector<std::string>& more) {
-      notes_.insert(notes_.end(), more.begin(), more.end());
-    };
+  void load([[maybe_unused]] Stream& stream) override {
+    if constexpr (detail::ReadsTables<F>) {
+      tables_->load(stream);
+      tables_->bind(functor_);
+    }
+  }
+
+ private:
+  FunctorGenerator(const typename F::Params& params, SampleShape shape, const F& functor)
+      : FunctorGeneratorBase(F::describe(params), detail::layout_of(functor, shape),
+                             {MakesEvents<F>, detail::targets_of<F>(), detail::labels_of<F>()}),
+        params_(params),
+        functor_(functor) {
+    if constexpr (requires { functor_.best_accuracy(); }) know_accuracy(functor_.best_accuracy());
+  }
+
+  void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
+                     const LatentRoles& roles) override {
     if constexpr (detail::ReadsTables<F>) {
       if (!tables_) {
         tables_ = std::make_unique<typename F::Tables>(params_);
@@ -122,43 +155,24 @@ class FunctorGenerator final : public Generator {
       note(table_notes_);
       if constexpr (requires { tables_->notes(); }) note(tables_->notes());
     }
-    if constexpr (requires { functor_.notes(SampleShape{}); }) {
-      note(functor_.notes(info_.layout.shape()));
-    }
-    emitter_.plan(memory, info_.name, rows, functor_, info_.layout.shape());
-    if (dense == DenseTruth::plane)
-      plane_.plan(memory, plane_name(), rows, functor_, info_.layout.shape());
+    const SampleShape shape = info().layout.shape();
+    if constexpr (requires { functor_.notes(shape); }) note(functor_.notes(shape));
+    emitter_.plan(memory, info().name, rows, functor_, shape, roles);
+    if (dense == DenseTruth::plane) plane_.plan(memory, plane_name(), rows, functor_, shape);
   }
 
-  void load([[maybe_unused]] Stream& stream) override {
-    if constexpr (detail::ReadsTables<F>) {
-      tables_->load(stream);
-      tables_->bind(functor_);
-    }
+  void enqueue(Stream& stream, const EmitCall& call) const override {
+    const SampleShape shape = info().layout.shape();
+    emitter_.emit(stream, info().name, functor_, shape, call);
+    plane_.emit(StreamLauncher{stream}, plane_name(), functor_, shape, call);
   }
-
-  void emit(Stream& stream, const EmitCall& call) override {
-    detail::expect_batch(info_, call.batch);
-    if constexpr (MakesEvents<F>) {
-      detail::expect_no_augmentation(info_.name, call.augmentation);
-    }
-    EmitCall keyed = call;
-    keyed.seed = named_key(call.seed, info_.name);
-    keyed.roles = detail::latent_roles(info_.latents, info_.layout.shape());
-    emitter_.emit(stream, info_.name, functor_, info_.layout.shape(), keyed);
-    plane_.emit(StreamLauncher{stream}, plane_name(), functor_, info_.layout.shape(), keyed);
-  }
-
- private:
-  std::string plane_name() const { return info_.name + " plane"; }
 
   typename F::Params params_;
   F functor_;
-  SampleInfo info_;
   Emitter<F> emitter_;
   [[no_unique_address]] PlaneEmitter<F> plane_;
   [[no_unique_address]] typename decltype(detail::tables_of<F>())::type tables_;
-  std::vector<std::string> table_notes_, notes_;
+  std::vector<std::string> table_notes_;
 };
 
 /// The registry's row for a functor.

@@ -7,6 +7,7 @@
 #include "generators/sample_info.h"
 #include "kernels/augment/emit_call.h"
 #include "kernels/batch/batch.h"
+#include "kernels/random/philox.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
 
@@ -32,6 +33,8 @@ class Generator {
   virtual std::string parameters_yaml() const = 0;
 
   const SampleLayout& layout() const { return info().layout; }
+  /// What keys its random numbers under `seed`, so that no two generators of a run share any.
+  std::uint64_t key(std::uint64_t seed) const { return named_key(seed, info().name); }
   /// The best accuracy that any classifier of x can reach on average, where it is known.
   std::optional<double> best_accuracy() const { return info().best_result("accuracy"); }
 
@@ -48,12 +51,14 @@ class Generator {
   /// Enqueues, in recordable launches, what fills every slot whose `source` equals `call.source`:
   /// all columns that the batch has, x as `call.augmentation` has it. Bytes are a pure function of
   /// (generator, version, versions of those it uses, parameters, call.seed, slot.sample,
-  /// augmentation, slot.ordinal); all random numbers are keyed by named_key(call.seed,
-  /// info().name). The batch must have the same input as layout() and room for the latents unless
+  /// augmentation, slot.ordinal); all random numbers are keyed by key(call.seed). The batch must have the same input as layout() and room for the latents unless
   /// they are not wanted; events and sets take no augmentation. Latents are those of what is seen:
   /// geometry maps them by their roles.
   virtual void emit(Stream& stream, const EmitCall& call) = 0;
 };
+
+struct GeneratorEntry;
+using Generators = std::vector<GeneratorEntry>;
 
 /// How the registry knows a generator before it has parameters.
 struct GeneratorEntry {
@@ -63,16 +68,23 @@ struct GeneratorEntry {
   bool has_plane;  ///< dense truth in some of its modes
   std::string summary;
   std::vector<ParamRow> parameters;
+  /// `others`: where the generator finds what it uses.
+  std::unique_ptr<Generator> (*maker)(const std::vector<ParamSetting>& settings, int size,
+                                      const Generators& others);
+  const Generators* others = nullptr;  ///< the registry, once the entry stands in it
+
   /// `size`: side of the square image in pixels; ignored for events. Errors (config) as
   /// ParamTable::set.
-  std::unique_ptr<Generator> (*make)(const std::vector<ParamSetting>& settings, int size);
+  std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) const {
+    return maker(settings, size, *others);
+  }
 };
 
 /// Error (config) unless its samples have a plane of truth: whose do.
 void expect_plane(const SampleInfo& info);
 
 /// All generators, by name. The table is built on first use and never changes.
-const std::vector<GeneratorEntry>& generator_registry();
+const Generators& generator_registry();
 /// Error (config) with the nearest known name when there is none called `name`.
 const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place = {});
 std::unique_ptr<Generator> make_generator(const std::string& name, int size,

@@ -1,5 +1,8 @@
 // What is known of the samples of a generator or of a data set before any is made: names, units,
 // ranges and widths. Used by sources, commands, reports and tests; host only.
+//
+// Copies and constructors of what generators list are in sample_info.cpp: inlined into each
+// generator they would take a large part of its compile time.
 #pragma once
 
 #include "kernels/augment/latent_map.h"
@@ -27,6 +30,16 @@ struct LatentInfo {
                                         ///< position_x, a thing's length both, a wave's angle and
                                         ///< phase its period; "image side": a unit of fractions
   LatentEnds ends = LatentEnds::reached;
+
+  LatentInfo();
+  LatentInfo(std::string_view name, std::string_view help, std::string_view unit, float low = 0,
+             float high = 1, LatentRole role = LatentRole::fixed,
+             LatentEnds ends = LatentEnds::reached);
+  LatentInfo(const LatentInfo& other);
+  LatentInfo(LatentInfo&& other) noexcept;
+  LatentInfo& operator=(const LatentInfo& other);
+  LatentInfo& operator=(LatentInfo&& other) noexcept;
+  ~LatentInfo();
 };
 inline LatentInfo rarely_reached(LatentInfo latent) {
   latent.ends = LatentEnds::rare;
@@ -37,6 +50,14 @@ inline LatentInfo rarely_reached(LatentInfo latent) {
 struct ValueInfo {
   std::string name;
   std::string unit;  ///< "" where dimensionless
+
+  ValueInfo();
+  ValueInfo(std::string_view name, std::string_view unit);
+  ValueInfo(const ValueInfo& other);
+  ValueInfo(ValueInfo&& other) noexcept;
+  ValueInfo& operator=(const ValueInfo& other);
+  ValueInfo& operator=(ValueInfo&& other) noexcept;
+  ~ValueInfo();
 };
 
 /// What the plane of an image says of each pixel; 0 is nothing.
@@ -93,12 +114,14 @@ struct SampleInfo {
   std::vector<BestResult> best;
   std::vector<UsedGenerator> uses;
 
-  std::optional<double> best_result(std::string_view metric) const {
-    for (const BestResult& result : best) {
-      if (result.metric == metric) return result.value;
-    }
-    return std::nullopt;
-  }
+  SampleInfo();
+  SampleInfo(const SampleInfo& other);
+  SampleInfo(SampleInfo&& other) noexcept;
+  SampleInfo& operator=(const SampleInfo& other);
+  SampleInfo& operator=(SampleInfo&& other) noexcept;
+  ~SampleInfo();
+
+  std::optional<double> best_result(std::string_view metric) const;
 };
 
 }  // namespace wellspring

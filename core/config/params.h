@@ -5,12 +5,14 @@
 
 #include "core/error.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -87,13 +89,99 @@ namespace detail {
 using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
                                 std::vector<std::int64_t>, std::vector<std::string>>;
 
-/// A row and how to reach its member; the pointer is to the table's struct.
+/// Type of a struct's member. An enumeration counts as its underlying integer.
+enum class MemberType : std::uint8_t {
+  f32,
+  f64,
+  flag,
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  text,
+  reals,         ///< std::vector<double>
+  texts,         ///< std::vector<std::string>
+  integers_i32,  ///< std::vector<std::int32_t>
+  integers_i64,  ///< std::vector<std::int64_t>
+};
+
+template <class Member>
+constexpr MemberType member_type() {
+  if constexpr (std::is_same_v<Member, float>) {
+    return MemberType::f32;
+  } else if constexpr (std::is_same_v<Member, double>) {
+    return MemberType::f64;
+  } else if constexpr (std::is_same_v<Member, bool>) {
+    return MemberType::flag;
+  } else if constexpr (std::is_same_v<Member, std::string>) {
+    return MemberType::text;
+  } else if constexpr (std::is_same_v<Member, std::vector<double>>) {
+    return MemberType::reals;
+  } else if constexpr (std::is_same_v<Member, std::vector<std::string>>) {
+    return MemberType::texts;
+  } else if constexpr (std::is_same_v<Member, std::vector<std::int32_t>>) {
+    return MemberType::integers_i32;
+  } else if constexpr (std::is_same_v<Member, std::vector<std::int64_t>>) {
+    return MemberType::integers_i64;
+  } else if constexpr (std::is_enum_v<Member>) {
+    return member_type<std::underlying_type_t<Member>>();
+  } else {
+    static_assert(std::is_integral_v<Member>, "a parameter cannot have this type");
+    constexpr bool kSigned = std::is_signed_v<Member>;
+    if constexpr (sizeof(Member) == 1) return kSigned ? MemberType::i8 : MemberType::u8;
+    if constexpr (sizeof(Member) == 2) return kSigned ? MemberType::i16 : MemberType::u16;
+    if constexpr (sizeof(Member) == 4) return kSigned ? MemberType::i32 : MemberType::u32;
+    return kSigned ? MemberType::i64 : MemberType::u64;
+  }
+}
+
+/// Where a member lies in its struct.
+struct MemberPlace {
+  std::size_t offset = 0;  ///< bytes
+  MemberType type = MemberType::f64;
+};
+template <class Struct, class Member>
+MemberPlace place_of(const Struct& values, const Member& member) {
+  return {static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&member) -
+                                   reinterpret_cast<const std::byte*>(&values)),
+          member_type<Member>()};
+}
+
+/// A condition on a struct, without its type.
+struct Condition {
+  void (*matters)() = nullptr;  ///< a bool (*)(const Struct&)
+  bool (*call)(void (*matters)(), const void* values) = nullptr;
+
+  explicit operator bool() const { return call != nullptr; }
+  bool operator()(const void* values) const { return call(matters, values); }
+};
+template <class Struct>
+Condition condition_of(bool (*matters)(const Struct&)) {
+  return {reinterpret_cast<void (*)()>(matters), [](void (*erased)(), const void* values) {
+            return reinterpret_cast<bool (*)(const Struct&)>(erased)(
+                *static_cast<const Struct*>(values));
+          }};
+}
+
+/// A row and its member. `values` below points to the table's struct.
 struct BoundRow {
   ParamRow row;
-  std::function<void(void*, const ParamValue&)> put;
-  std::function<ParamValue(const void*)> get;
-  std::function<void(void*)> reset;               ///< to its default
-  std::function<bool(const void*)> matters = {};  ///< whether it has an effect; empty: always
+  MemberPlace member;
+  std::vector<std::int64_t> enumerators;  ///< of a choice: the value that each name stands for
+  ParamValue initial;                     ///< the default
+  Condition matters;                      ///< whether the row has an effect; empty: always
+
+  void put(void* values, const ParamValue& value) const;
+  ParamValue get(const void* values) const;
+};
+
+/// The texts of a row.
+struct RowText {
+  std::string_view name, unit, help, source;
 };
 
 /// Text to value, with every check. Errors (config).
@@ -107,13 +195,33 @@ struct BoundTable {
   std::vector<BoundRow> rows;
   std::vector<ParamPreset> presets;
 
+  explicit BoundTable(std::string_view name);
+  BoundTable(const BoundTable& other);
+  BoundTable(BoundTable&& other) noexcept;
+  BoundTable& operator=(const BoundTable& other);
+  BoundTable& operator=(BoundTable&& other) noexcept;
+  ~BoundTable();
+
   /// Rows as ParamTable::rows().
   std::vector<ParamRow> described() const;
+  /// Adds a row. `defaults`: a struct with its defaults. Throws std::logic_error where the name is
+  /// taken or the range is empty.
+  void add(ParamType type, const RowText& text, MemberPlace member, Bounds bounds,
+           const void* defaults);
+  void add_choice(const RowText& text, MemberPlace member,
+                  std::span<const std::pair<std::string_view, std::int64_t>> choices,
+                  const void* defaults);
+  /// The three marks of ParamTable, on the last row.
+  void require();
+  void restrict(Condition matters, std::string_view effect);
+  void allow_change();
+  /// Names settings. `scratch`: a struct with its defaults, which takes them as a test.
+  void add_preset(std::string_view name,
+                  std::span<const std::pair<std::string_view, std::string_view>> settings,
+                  std::string_view help, void* scratch);
 };
 const BoundRow& find_row(const BoundTable& table, const std::string& name,
                          const ConfigLocation& place);
-/// Names settings; std::logic_error for a name that is taken.
-void add_preset(BoundTable& table, ParamPreset preset);
 /// As ParamTable::expect_ordered, of one range.
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
 /// Sets one parameter of `target`, or all of a preset.
@@ -130,6 +238,13 @@ void read_settings(const BoundTable& table, void* target, std::span<const ParamS
 
 }  // namespace detail
 
+/// A name of a choice, and the enumerator that it stands for.
+template <class Enum>
+struct ParamChoice {
+  std::string_view name;
+  Enum value;
+};
+
 /// The table of a plain struct. The struct's member initialisers are the defaults, so that a value
 /// stands in one place only.
 ///
@@ -143,39 +258,89 @@ void read_settings(const BoundTable& table, void* target, std::span<const ParamS
 template <class Struct>
 class ParamTable {
  public:
-  explicit ParamTable(std::string section) { table_.section = std::move(section); }
+  explicit ParamTable(std::string_view section) : table_(section) {}
 
   template <class Real>  // float or double
-  ParamTable& real(std::string name, Real Struct::*member, Bounds bounds, std::string unit,
-                   std::string help, std::string source = "");
+  ParamTable& real(std::string_view name, Real Struct::*member, Bounds bounds,
+                   std::string_view unit, std::string_view help, std::string_view source = "") {
+    static_assert(std::is_floating_point_v<Real>);
+    return add(ParamType::real, {name, unit, help, source}, member, bounds);
+  }
   template <class Integer>  // values from -2^63 to 2^63 - 1, within the member's own range
-  ParamTable& integer(std::string name, Integer Struct::*member, Bounds bounds, std::string unit,
-                      std::string help, std::string source = "");
-  ParamTable& flag(std::string name, bool Struct::*member, std::string help,
-                   std::string source = "");
-  ParamTable& text(std::string name, std::string Struct::*member, std::string help);
-  ParamTable& real_list(std::string name, std::vector<double> Struct::*member, Bounds bounds,
-                        std::string unit, std::string help, std::string source = "");
+  ParamTable& integer(std::string_view name, Integer Struct::*member, Bounds bounds,
+                      std::string_view unit, std::string_view help, std::string_view source = "") {
+    static_assert(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>);
+    return add(ParamType::integer, {name, unit, help, source}, member, bounds);
+  }
+  ParamTable& flag(std::string_view name, bool Struct::*member, std::string_view help,
+                   std::string_view source = "") {
+    return add(ParamType::flag, {name, "", help, source}, member);
+  }
+  ParamTable& text(std::string_view name, std::string Struct::*member, std::string_view help) {
+    return add(ParamType::text, {name, "", help, ""}, member);
+  }
+  ParamTable& real_list(std::string_view name, std::vector<double> Struct::*member, Bounds bounds,
+                        std::string_view unit, std::string_view help,
+                        std::string_view source = "") {
+    return add(ParamType::real_list, {name, unit, help, source}, member, bounds);
+  }
   template <class Integer>
-  ParamTable& integer_list(std::string name, std::vector<Integer> Struct::*member, Bounds bounds,
-                           std::string unit, std::string help, std::string source = "");
-  ParamTable& text_list(std::string name, std::vector<std::string> Struct::*member,
-                        std::string help);
+  ParamTable& integer_list(std::string_view name, std::vector<Integer> Struct::*member,
+                           Bounds bounds, std::string_view unit, std::string_view help,
+                           std::string_view source = "") {
+    return add(ParamType::integer_list, {name, unit, help, source}, member, bounds);
+  }
+  ParamTable& text_list(std::string_view name, std::vector<std::string> Struct::*member,
+                        std::string_view help) {
+    return add(ParamType::text_list, {name, "", help, ""}, member);
+  }
   template <class Enum>
-  ParamTable& choice(std::string name, Enum Struct::*member,
-                     std::vector<std::pair<std::string, Enum>> choices, std::string help,
-                     std::string source = "");
+  ParamTable& choice(std::string_view name, Enum Struct::*member,
+                     std::initializer_list<ParamChoice<std::type_identity_t<Enum>>> choices,
+                     std::string_view help, std::string_view source = "") {
+    return add_choice({name, "", help, source}, member, choices);
+  }
+  template <class Enum>
+  ParamTable& choice(std::string_view name, Enum Struct::*member,
+                     const std::vector<std::pair<std::string, Enum>>& choices,
+                     std::string_view help, std::string_view source = "") {
+    return add_choice({name, "", help, source}, member, choices);
+  }
   /// Marks the last row as one that has no default and must be given.
-  ParamTable& required();
+  ParamTable& required() {
+    table_.require();
+    return *this;
+  }
   /// Says where the last row has an effect, and that in words, as somebody would set it: "label:
   /// temperature". A mode counts, not a number that happens to be 0: a scan may reach that.
-  ParamTable& only_where(bool (*matters)(const Struct&), std::string effect);
+  ParamTable& only_where(bool (*matters)(const Struct&), std::string_view effect) {
+    table_.restrict(detail::condition_of(matters), effect);
+    return *this;
+  }
   /// Marks the last row as one that neither samples nor weights depend on.
-  ParamTable& may_change();
+  ParamTable& may_change() {
+    table_.allow_change();
+    return *this;
+  }
   /// Names settings, each as somebody would write it, of rows that stand above. `help` says where
   /// they come from.
-  ParamTable& preset(std::string name, std::vector<std::pair<std::string, std::string>> settings,
-                     std::string help);
+  ParamTable& preset(std::string_view name,
+                     std::initializer_list<std::pair<std::string_view, std::string_view>> settings,
+                     std::string_view help) {
+    Struct scratch{};
+    table_.add_preset(name, {settings.begin(), settings.size()}, help, &scratch);
+    return *this;
+  }
+  ParamTable& preset(std::string_view name,
+                     const std::vector<std::pair<std::string, std::string>>& settings,
+                     std::string_view help) {
+    Struct scratch{};
+    table_.add_preset(name,
+                      std::vector<std::pair<std::string_view, std::string_view>>(settings.begin(),
+                                                                                 settings.end()),
+                      help, &scratch);
+    return *this;
+  }
 
   const std::string& section() const { return table_.section; }
   std::vector<ParamRow> rows() const { return table_.described(); }
@@ -205,14 +370,26 @@ class ParamTable {
   const detail::BoundTable& bound() const { return table_; }
 
  private:
-  /// Adds a row for `member`; Value is the type in ParamValue that stands for it.
-  template <class Value, class Member>
-  ParamTable& add(ParamRow row, Member Struct::*member);
-  ParamTable& add_bound(detail::BoundRow bound);
+  template <class Member>
+  ParamTable& add(ParamType type, const detail::RowText& text, Member Struct::*member,
+                  Bounds bounds = {}) {
+    const Struct defaults{};
+    table_.add(type, text, detail::place_of(defaults, defaults.*member), bounds, &defaults);
+    return *this;
+  }
+  template <class Enum, class Choices>
+  ParamTable& add_choice(const detail::RowText& text, Enum Struct::*member,
+                         const Choices& choices) {
+    static_assert(std::is_enum_v<Enum>);
+    std::vector<std::pair<std::string_view, std::int64_t>> values;
+    for (const auto& [label, value] : choices)
+      values.emplace_back(label, static_cast<std::int64_t>(value));
+    const Struct defaults{};
+    table_.add_choice(text, detail::place_of(defaults, defaults.*member), values, &defaults);
+    return *this;
+  }
 
   detail::BoundTable table_;
 };
 
 }  // namespace wellspring
-
-#include "core/config/params_impl.h"

@@ -30,6 +30,8 @@
 namespace wellspring {
 
 class Generator;
+struct GeneratorEntry;
+using Generators = std::vector<GeneratorEntry>;
 
 struct DeadLeaves {
   using Kind = LeafKind;
@@ -49,6 +51,7 @@ struct DeadLeaves {
     int fill_side = 64;
     std::uint64_t fill_seed = 0;
     float fill_scale_low = 0.5f, fill_scale_high = 2;
+    const Generators* others = nullptr;  ///< one of which makes the fills
   };
   static const ParamTable<Params>& table();
 
@@ -81,7 +84,8 @@ struct DeadLeaves {
   /// Errors (config): a smallest radius above the largest.
   explicit DeadLeaves(const Params& params);
   /// Where leaves have fills: the generator that has them (textured_leaves.h), otherwise none.
-  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
+  static std::unique_ptr<Generator> instead(Params params, SampleShape shape,
+                                            const Generators& others);
 
   /// What is to be said of samples of this shape: that `max_leaves` may leave pixels open.
   std::vector<std::string> notes(SampleShape shape) const;

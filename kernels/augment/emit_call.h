@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/augment/augmentation.h"
-#include "kernels/augment/latent_map.h"
 #include "kernels/batch/batch.h"
 
 #include <cstdint>
@@ -17,7 +16,6 @@ struct EmitCall {
   AugmentationPlan augmentation;  ///< of images; the default for events and sets. Where passes
                                   ///< follow, x gets what they begin with: augmentation_passes.h
   BatchView batch;
-  LatentRoles roles;  ///< how the latents move with the picture; set by the generator itself
 };
 
 }  // namespace wellspring

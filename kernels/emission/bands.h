@@ -80,6 +80,7 @@ struct PaintPicture {
   BatchView batch;
   Band whole;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   /// Of row b, for threads of a host.
@@ -164,8 +165,9 @@ class BandEmitter {
   /// `most_scratch`: bytes that a team may have for texels and all else. `most_bands`: a picture
   /// that had to be cut into more is painted in the plan's memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape source_shape, std::size_t most_scratch, std::int32_t most_bands) {
-    drawn_.plan(memory, group, rows);
+            SampleShape source_shape, std::size_t most_scratch, std::int32_t most_bands,
+            const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
     pitch_ = Band::pitch_of(source_shape.width);
     rest_ =
         image.band_scratch(source_shape) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
@@ -193,7 +195,7 @@ class BandEmitter {
     const TeamShape team = {kSampleTeam.threads, texels + rest_};
     if (bands_ == 1) {
       const Band whole = {0, source_shape.height, pitch_};
-      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
         const PaintPicture<F, T> picture{image, call.slots, call.source, drawn, call.batch, whole};
         if (in_place_) {
           launch.league(name, rows, team, PaintBandInMemory<F, T>{picture, pictures_.data()});

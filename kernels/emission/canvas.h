@@ -78,6 +78,7 @@ struct PaintCanvasInScratch {
   BatchView batch;
   std::int64_t cells;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>
@@ -157,8 +158,8 @@ class CanvasEmitter {
  public:
   /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape source_shape, std::size_t most_scratch) {
-    drawn_.plan(memory, group, rows);
+            SampleShape source_shape, std::size_t most_scratch, const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
     cells_ = image.cells(source_shape);
     place_ = scratch_bytes() <= most_scratch ? CanvasPlace::scratch : CanvasPlace::memory;
     canvas_ = {};
@@ -174,7 +175,7 @@ class CanvasEmitter {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const std::int64_t rows = call.batch.size;
     if (place_ == CanvasPlace::scratch) {
-      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
         launch.league(
             name, rows, TeamShape{kSampleTeam.threads, scratch_bytes()},
             PaintCanvasInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, cells_});

@@ -27,25 +27,28 @@ EmissionKernels image_kernels() {
   } else if constexpr (MakesEvents<F>) {
     return {{&map_kernel<MakeEvents<F, T>>}};
   } else if constexpr (SettlesCanvas<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
-             &league_kernel<ScatterCanvas<F>>, &league_kernel<SettleCanvas<F>>,
-             &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<PaintCanvasInScratch<F, T>>, &league_kernel<ScatterCanvas<F>>,
+             &league_kernel<SettleCanvas<F>>, &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
   } else if constexpr (PaintsCanvas<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
-             &league_kernel<ScatterCanvas<F>>,
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<PaintCanvasInScratch<F, T>>, &league_kernel<ScatterCanvas<F>>,
              &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
   } else if constexpr (PaintsBands<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintBandInScratch<F, T>>,
-             &league_kernel<PaintBandInMemory<F, T>>, &league_kernel<PaintBands<F>>,
-             &league_kernel<ShadeStored<F, T, typename F::Texel>>}};
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<PaintBandInScratch<F, T>>, &league_kernel<PaintBandInMemory<F, T>>,
+             &league_kernel<PaintBands<F>>, &league_kernel<ShadeStored<F, T, typename F::Texel>>}};
   } else if constexpr (EvolvesField<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<EvolveFields<typename F::Field>>,
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<EvolveFields<typename F::Field>>,
              &league_kernel<ShadeStored<F, T, float>>}};
   } else if constexpr (RelaxesLattice<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<RelaxInScratch<F, T>>,
-             &league_kernel<RelaxInMemory<F>>, &league_kernel<ShadeStored<F, T, std::uint32_t>>}};
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<RelaxInScratch<F, T>>, &league_kernel<RelaxInMemory<F>>,
+             &league_kernel<ShadeStored<F, T, std::uint32_t>>}};
   } else {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintImages<F, T>>}};
+    return {
+        {&map_kernel<DrawImages<typename DrawnBy<F>::type>>, &league_kernel<PaintImages<F, T>>}};
   }
 }
 

@@ -24,21 +24,23 @@ template <class F>
 class Emitter {
  public:
   /// `source_shape`: shape of what the functor describes; that of the layout, but for stored images.
+  /// `roles`: how the latents move with the picture.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
-            SampleShape source_shape) {
+            SampleShape source_shape, [[maybe_unused]] const LatentRoles& roles = {}) {
     if constexpr (MakesEvents<F>) {
       emitter_.plan(memory, group, rows, functor, scratch_limit(memory.device()));
     } else if constexpr (PaintsCanvas<F> || RelaxesLattice<F>) {
-      emitter_.plan(memory, group, rows, functor, source_shape, scratch_limit(memory.device()));
+      emitter_.plan(memory, group, rows, functor, source_shape, scratch_limit(memory.device()),
+                    roles);
     } else if constexpr (PaintsBands<F>) {
       const bool on_host = memory.device().is_cpu();
       emitter_.plan(memory, group, rows, functor, source_shape,
                     on_host ? kHostScratchBytes : scratch_limit(memory.device()),
-                    on_host ? 1 : source_shape.height);
+                    on_host ? 1 : source_shape.height, roles);
     } else if constexpr (EvolvesField<F>) {
-      emitter_.plan(memory, group, rows, functor);
+      emitter_.plan(memory, group, rows, functor, roles);
     } else {
-      emitter_.plan(memory, group, rows);
+      emitter_.plan(memory, group, rows, roles);
     }
   }
 

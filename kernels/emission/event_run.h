@@ -5,6 +5,7 @@
 #include "kernels/batch/batch.h"
 #include "kernels/batch/sample.h"
 #include "kernels/batch/set_count.h"
+#include "kernels/emission/host_float.h"
 #include "kernels/random/philox.h"
 #include "kernels/random/philox_run.h"
 #include "kernels/runtime/dtype.h"
@@ -33,11 +34,11 @@ class RowWriter {
   WS_INLINE int items() const { return batch_->layout.items; }
   WS_INLINE int features() const { return batch_->layout.features; }
 
-  WS_INLINE void set(int feature, float value) { x()[feature] = static_cast<T>(value); }
+  WS_INLINE void set(int feature, float value) { x().set(feature, value); }
   /// Items beyond the row's room are left out; set_count says how many there are.
   WS_INLINE void set(int item, int feature, float value) {
     if (item >= items()) return;
-    x()[item * features() + feature] = static_cast<T>(value);
+    x().set(item * features() + feature, value);
   }
   WS_INLINE void set_global(int index, float value) {
     if (batch_->globals != nullptr) batch_->globals[b_ * batch_->layout.globals + index] = value;
@@ -48,9 +49,9 @@ class RowWriter {
   /// Has the memory of the row on its way to a host's cache, for who writes it soon.
   WS_INLINE void fetch() const {
 #if !WS_DEVICE_CODE
-    constexpr std::int64_t kLine = 64 / sizeof(T);
-    for (std::int64_t k = 0; k < batch_->layout.elements(); k += kLine) {
-      __builtin_prefetch(x() + k, 1);
+    const auto line = static_cast<std::int64_t>(64 / size_of(batch_->dtype));
+    for (std::int64_t k = 0; k < batch_->layout.elements(); k += line) {
+      __builtin_prefetch(x().at(k), 1);
     }
 #endif
   }
@@ -60,16 +61,14 @@ class RowWriter {
   WS_INLINE void finish(int rank, int size) {
     if (batch_->layout.kind != SampleKind::set) return;
     const int kept = count_ < items() ? count_ : items();
-    T* const row = x();
-    for (int i = kept * features() + rank; i < items() * features(); i += size) {
-      row[i] = static_cast<T>(0.f);
-    }
+    const auto row = x();
+    for (int i = kept * features() + rank; i < items() * features(); i += size) row.set(i, 0);
     if (rank == 0) detail::write_count(*batch_, b_, count_);
   }
 
  private:
-  WS_INLINE T* x() const {
-    return static_cast<T*>(batch_->x) + b_ * batch_->layout.elements();
+  WS_INLINE detail::Elements<T> x() const {
+    return {batch_->x, batch_->dtype, b_ * batch_->layout.elements()};
   }
 
   const BatchView* batch_ = nullptr;

@@ -86,6 +86,7 @@ constexpr LaunchBound event_bound() {
 /// row t.
 template <class F, class T>
 struct MakeEvents {
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
   F event;
   const Slot* slots;
@@ -132,6 +133,7 @@ struct MakeEventsInTeams {
   BatchView batch;
   typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or none
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
   static constexpr bool kSharesWarps = shares_warps<F>();
 
@@ -179,7 +181,7 @@ class EventEmitter {
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& event,
             const EmitCall& call) const {
-    visit_float(call.batch.dtype, [&]<class T>(T) {
+    detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
       if constexpr (MakesEventsInTeams<F>) {
         launch.league(name, call.batch.size, TeamShape{event.members(), scratch_bytes(event, call)},
                       MakeEventsInTeams<F, T>{event, call.slots, call.source, call.seed, call.batch,

@@ -31,11 +31,12 @@ class FieldEmitter {
   using Field = typename F::Field;
 
  public:
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image) {
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
+            const LatentRoles& roles = {}) {
     side_ = image.field_side();
     const auto places = 2 * static_cast<std::size_t>(image.schedule().lanes);
     const auto cells = static_cast<std::size_t>(side_) * static_cast<std::size_t>(side_);
-    drawn_.plan(memory, group, rows);
+    drawn_.plan(memory, group, rows, roles);
     heads_ = memory.reserve<FieldHead>(group, "resident chains", places);
     cells_ = memory.reserve<float>(group, "resident fields",
                                    places * 2 * static_cast<std::size_t>(Field::kPlanes) * cells);

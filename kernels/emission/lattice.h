@@ -62,6 +62,7 @@ struct RelaxInScratch {
   BatchView batch;
   std::int64_t words;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>
@@ -111,8 +112,8 @@ class LatticeEmitter {
  public:
   /// `most_scratch`: bytes that a team may have; work that needs more lies in the plan.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape source_shape, std::size_t most_scratch) {
-    drawn_.plan(memory, group, rows);
+            SampleShape source_shape, std::size_t most_scratch, const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
     words_ = image.lattice_words(source_shape);
     in_scratch_ = scratch_bytes() <= most_scratch;
     work_ = {};
@@ -130,7 +131,7 @@ class LatticeEmitter {
     const std::int64_t rows = call.batch.size;
     const int members = image.lattice_members(source_shape);
     if (in_scratch_) {
-      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
         launch.league(
             name, rows, TeamShape{members, scratch_bytes()},
             RelaxInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, words_});

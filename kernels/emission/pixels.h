@@ -52,6 +52,7 @@ struct PaintImages {
   BatchView batch;
   Tiling tiling;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
   /// Of a tile, for threads of a host.
@@ -84,8 +85,9 @@ struct PaintImages {
 template <class F>
 class PixelEmitter {
  public:
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
-    drawn_.plan(memory, group, rows);
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+            const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
   }
 
   /// `source_shape`: shape of what the functor describes; the layout's for formulas.
@@ -95,7 +97,7 @@ class PixelEmitter {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
     const TeamShape team{detail::members_of(tiling), scratch_bytes(image, launch.device())};
-    detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+    detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
       launch.league(name, call.batch.size * tiling.count(), team,
                     PaintImages<F, T>{image, call.slots, call.source, drawn, call.batch, tiling});
     });

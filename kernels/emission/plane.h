@@ -14,6 +14,7 @@
 #include "kernels/augment/emit_call.h"
 #include "kernels/batch/pixel_run.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/scene_buffer.h"
 #include "kernels/runtime/macros.h"
 
 namespace wellspring {
@@ -44,6 +45,12 @@ struct PlaneOf : F {
     F::plane(scene, context, run, colour.r);
     colour.grey = true;
   }
+};
+
+/// The plane shows what the image shows: F draws both.
+template <class F>
+struct DrawnBy<PlaneOf<F>> {
+  using type = F;
 };
 
 /// What is done to places, and nothing that is done to colours.

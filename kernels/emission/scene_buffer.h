@@ -21,6 +21,8 @@
 #include "kernels/augment/emit_call.h"
 #include "kernels/augment/latent_map.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/host_float.h"
+#include "kernels/emission/host_paint.h"
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/launcher.h"
 #include "kernels/runtime/memory_plan.h"
@@ -60,10 +62,18 @@ concept TellsCost = requires(const F& image, const typename F::Scene& scene) {
 };
 
 /// What was drawn for one sample.
-template <class F>
-struct DrawnImage {
-  typename F::Scene scene;
+template <class Scene>
+struct DrawnScene {
+  Scene scene;
   Augmentation view;
+};
+template <class F>
+using DrawnImage = DrawnScene<typename F::Scene>;
+
+/// The functor that draws for F: F itself, but for planes of truth.
+template <class F>
+struct DrawnBy {
+  using type = F;
 };
 
 /// Map functor: draws one row's scene and augmentation, and writes its truth.
@@ -85,7 +95,11 @@ struct DrawImages {
     const Slot slot = slots[b];
     if (slot.source != source) return;
     TruthOf<F> truth;
+#if WS_DEVICE_CODE
     const Augmentation view = draw_augmentation(plan, {seed, slot.ordinal});
+#else
+    const Augmentation view = host::draw_augmentation(plan, {seed, slot.ordinal});
+#endif
     drawn[b].view = view;
     const SampleKey key{{seed, slot.sample}, slot, source_shape};
     if constexpr (DrawsInPlace<F>) {
@@ -98,22 +112,16 @@ struct DrawImages {
     } else {
       drawn[b].scene = image.draw(key, truth);
     }
+#if WS_DEVICE_CODE
     if (plan.geometry_count > 0) map_latents(view, roles, truth.latents);
+#else
+    if (plan.geometry_count > 0) host::map_latents(view, roles, truth.latents);
+#endif
     detail::write_truth(batch, b, truth);
   }
 };
 
 namespace detail {
-
-/// visit_float for the type of x of a functor: of planes f32 alone, since depths need it.
-template <class F, class Visit>
-void visit_x(DType dtype, const Visit& visit) {
-  if constexpr (requires { F::kOnlyF32; }) {
-    visit(float{});
-  } else {
-    visit_float(dtype, visit);
-  }
-}
 
 /// The plan with the sizes of its images, where it does not name them. Throws std::logic_error
 /// where it names others.
@@ -138,7 +146,10 @@ class DrawnImages {
   static_assert(std::is_trivially_copyable_v<DrawnImage<F>>);
 
  public:
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
+  /// `roles`: how the latents move with the picture.
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+            const LatentRoles& roles) {
+    roles_ = roles;
     drawn_ = memory.reserve<DrawnImage<F>>(group, "scenes", static_cast<std::size_t>(rows));
   }
 
@@ -150,14 +161,16 @@ class DrawnImages {
       throw std::logic_error(std::string(name) + ": a batch of more rows than were planned");
     }
     launch.map(name, call.batch.size,
-               DrawImages<F>{image, call.slots, call.source, call.seed,
-                             detail::fitted(call.augmentation, source_shape, call.batch, name),
-                             call.roles, source_shape, call.batch, drawn_.data()});
+               DrawImages<typename DrawnBy<F>::type>{
+                   image, call.slots, call.source, call.seed,
+                   detail::fitted(call.augmentation, source_shape, call.batch, name), roles_,
+                   source_shape, call.batch, drawn_.data()});
     return drawn_.data();
   }
 
  private:
   Planned<DrawnImage<F>> drawn_;
+  LatentRoles roles_;
 };
 
 namespace detail {

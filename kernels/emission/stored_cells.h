@@ -23,6 +23,7 @@ struct ShadeStored {
   const Value* planes;
   std::int64_t stride;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
   template <class Team>
@@ -46,7 +47,7 @@ void shade_stored(const Launcher& launch, std::string_view name, const F& image,
                   std::int64_t stride) {
   const SampleShape shape = call.batch.layout.shape();
   const Tiling tiling = detail::bands_for(launch.device(), shape);
-  detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+  detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
     launch.league(name, call.batch.size * tiling.count(),
                   TeamShape{detail::members_of(tiling), detail::drawn_scratch<F>()},
                   ShadeStored<F, T, Value>{image, call.slots, call.source, drawn, call.batch,

@@ -48,8 +48,8 @@ std::vector<float> emit(const std::string& yaml, SampleShape shape, std::int64_t
   memory.commit();
   const test::TeamLauncher launch{members};
   stage.emit(launch, "test", Speckle{}, shape,
-             {slots.data(), 0, kSeed, plan, passes.target(batch.view()), {}});
-  passes.finish(launch, {slots.data(), 0, kSeed, plan, batch.view(), {}});
+             {slots.data(), 0, kSeed, plan, passes.target(batch.view())});
+  passes.finish(launch, {slots.data(), 0, kSeed, plan, batch.view()});
   return {batch.x().begin(), batch.x().end()};
 }
 
