@@ -1,5 +1,7 @@
 #include "generators/functor_generator.h"
 
+#include "kernels/batch/batch_columns.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

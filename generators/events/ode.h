@@ -18,6 +18,8 @@
 namespace wellspring {
 
 class Generator;
+struct GeneratorEntry;
+using Generators = std::vector<GeneratorEntry>;
 
 struct Ode {
   static constexpr int kLatents = 15;  ///< three bodies: masses, places, velocities
@@ -46,7 +48,8 @@ struct Ode {
   /// softening of n_body, or a spread of n_body.
   explicit Ode(const Params& params);
   /// Where the system is n_body: the generator that has it (n_body.h), otherwise none.
-  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
+  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape,
+                                            const Generators& others);
   SampleLayout layout() const;
 
   /// Longest trajectory, steps: a float's time would be off, and a sample take seconds.
