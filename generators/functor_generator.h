@@ -1,28 +1,29 @@
 // What makes a Generator of a functor: parameters, checks, tables and launches, the same for all of
 // them. Used by the registry's rows and by tests of single generators; host only.
 //
-// Besides what its form of emission asks of it (kernels/emission: pixels.h, tiles.h, canvas.h,
-// field_stage.h, events.h), a generator's functor F has
+// Besides what its form of emission asks of it (kernels/emission/forms.h), a generator's functor F
+// has
 //
 //     struct Params;                                        plain, defaults as initialisers
 //     static const ParamTable<Params>& table();
 //     static SampleInfo describe(const Params&);            but for the layout of an image
 //     explicit F(const Params&);                            derived constants; may fail (config)
-//     double best_accuracy() const;                         optional
-//     std::vector<std::string> notes(SampleShape) const;    optional: what plan() tells the user
+//
+// and, where it names them in kHooks (sample_info.h),
+//
+//     double best_accuracy() const;
+//     std::vector<std::string> notes(SampleShape) const;    what plan() tells the user
 //     static std::unique_ptr<Generator> instead(const Params&, SampleShape, const Generators&);
-//                                                           optional: for parameters that another
-//                                                           functor serves, its generator, or null
-//
-// and, where it reads tables in device memory,
-//
-//     class Tables;  explicit Tables(const Params&);        host object
-//     std::vector<std::string> Tables::prepare(TableCache&) computes or fetches; returns notes
-//     void Tables::plan(MemoryPlan&);
-//     void Tables::load(Stream&);
-//     void Tables::bind(F&) const;                          sets F's pointers, after load
-//     const std::vector<std::string>& Tables::notes();      optional: after plan, as those of
-//     prepare
+//                                                           for parameters that another functor
+//                                                           serves, its generator, or null
+//     class Tables;                                         those it reads in device memory:
+//         explicit Tables(const Params&);                     host object
+//         std::vector<std::string> prepare(TableCache&);      computes or fetches; returns notes
+//         void plan(MemoryPlan&);
+//         void load(Stream&);
+//         void bind(F&) const;                                sets F's pointers, after load
+//         const std::vector<std::string>& notes();            with table_notes: after plan, as
+//                                                             those of prepare
 #pragma once
 
 #include "core/config/params.h"
@@ -43,9 +44,43 @@ namespace wellspring {
 namespace detail {
 
 template <class F>
-concept ReadsTables = requires {
-  typename F::Tables;
-};
+constexpr GeneratorHooks hooks_of() {
+  if constexpr (requires { F::kHooks; }) {
+    return F::kHooks;
+  } else {
+    return {};
+  }
+}
+
+template <class F>
+concept ReadsTables = (hooks_of<F>().tables);
+
+/// The hook is there if and only if kHooks names it.
+#define WS_HOOK(named, member, ...)              \
+  static_assert((named) == requires __VA_ARGS__, \
+                "the hook " member " has to be in the functor and named in kHooks, or neither")
+
+template <class F>
+constexpr bool check_hooks() {
+  constexpr GeneratorHooks kHooks = hooks_of<F>();
+  WS_HOOK(
+      kHooks.best_accuracy, "best_accuracy()", (const F& f) { f.best_accuracy(); });
+  WS_HOOK(
+      kHooks.notes, "notes(SampleShape)", (const F& f, SampleShape shape) { f.notes(shape); });
+  WS_HOOK(
+      kHooks.instead, "instead(const Params&, SampleShape, const Generators&)",
+      (const typename F::Params& params, SampleShape shape, const Generators& others) {
+        F::instead(params, shape, others);
+      });
+  WS_HOOK(kHooks.tables, "Tables", { typename F::Tables; });
+  if constexpr (kHooks.tables) {
+    WS_HOOK(
+        kHooks.table_notes, "Tables::notes()", (typename F::Tables & tables) { tables.notes(); });
+  }
+  return true;
+}
+
+#undef WS_HOOK
 
 struct NoTables {};
 template <class F>
@@ -109,6 +144,8 @@ SampleLayout layout_of([[maybe_unused]] const F& functor, [[maybe_unused]] Sampl
 template <class F>
 class FunctorGenerator final : public detail::FunctorGeneratorBase {
   static_assert(std::is_trivially_copyable_v<F>, "a functor is copied to the device");
+  static_assert(detail::check_hooks<F>());
+  static constexpr GeneratorHooks kHooks = detail::hooks_of<F>();
 
  public:
   /// `shape`: of an image; ignored for events. Errors: config.
@@ -119,7 +156,7 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
                                          [[maybe_unused]] const Generators& others) {
     const typename F::Params params = F::table().read(settings);
     const SampleShape shape = {size, size, 3};
-    if constexpr (requires { F::instead(params, shape, others); }) {
+    if constexpr (kHooks.instead) {
       if (std::unique_ptr<Generator> other = F::instead(params, shape, others)) return other;
     }
     return std::make_unique<FunctorGenerator>(params, shape);
@@ -128,7 +165,7 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
   std::string parameters_yaml() const override { return F::table().to_yaml(params_); }
 
   void load([[maybe_unused]] Stream& stream) override {
-    if constexpr (detail::ReadsTables<F>) {
+    if constexpr (kHooks.tables) {
       tables_->load(stream);
       tables_->bind(functor_);
     }
@@ -140,12 +177,12 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
                              {MakesEvents<F>, detail::targets_of<F>(), detail::labels_of<F>()}),
         params_(params),
         functor_(functor) {
-    if constexpr (requires { functor_.best_accuracy(); }) know_accuracy(functor_.best_accuracy());
+    if constexpr (kHooks.best_accuracy) know_accuracy(functor_.best_accuracy());
   }
 
   void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
                      const LatentRoles& roles) override {
-    if constexpr (detail::ReadsTables<F>) {
+    if constexpr (kHooks.tables) {
       if (!tables_) {
         tables_ = std::make_unique<typename F::Tables>(params_);
         TableCache cache;
@@ -153,10 +190,10 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
       }
       tables_->plan(memory);
       note(table_notes_);
-      if constexpr (requires { tables_->notes(); }) note(tables_->notes());
+      if constexpr (kHooks.table_notes) note(tables_->notes());
     }
     const SampleShape shape = info().layout.shape();
-    if constexpr (requires { functor_.notes(shape); }) note(functor_.notes(shape));
+    if constexpr (kHooks.notes) note(functor_.notes(shape));
     emitter_.plan(memory, info().name, rows, functor_, shape, roles);
     if (dense == DenseTruth::plane) plane_.plan(memory, plane_name(), rows, functor_, shape);
   }

@@ -95,6 +95,17 @@ struct UsedGenerator {
   int version = 1;
 };
 
+/// Optional members of a functor that its generator calls (functor_generator.h), named by
+///
+///     static constexpr GeneratorHooks kHooks = {.notes = true};
+struct GeneratorHooks {
+  bool best_accuracy = false;
+  bool notes = false;
+  bool instead = false;
+  bool tables = false;       ///< Tables
+  bool table_notes = false;  ///< Tables::notes
+};
+
 struct SampleInfo {
   std::string name;
   /// Counts the changes of a generator's bytes: samples of two versions are different samples.

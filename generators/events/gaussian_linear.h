@@ -23,6 +23,7 @@ namespace wellspring {
 struct GaussianLinear {
   static constexpr int kParameters = 4, kFeatures = kParameters;
   static constexpr int kLatents = 2 * kParameters;
+  static constexpr forms::Events kForm = {};
   /// math::box_muller reaches no further.
   static constexpr float kLargest = 5.78f;
 

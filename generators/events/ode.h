@@ -24,6 +24,8 @@ using Generators = std::vector<GeneratorEntry>;
 
 struct Ode {
   static constexpr int kLatents = 15;  ///< three bodies: masses, places, velocities
+  static constexpr forms::Events kForm = {};
+  static constexpr GeneratorHooks kHooks = {.instead = true};
   enum class System : std::uint8_t {
     lorenz,
     double_pendulum,

@@ -29,7 +29,7 @@ namespace wellspring {
 struct Rambo {
   static constexpr int kFeatures = 4, kLatents = 3;
   static constexpr int kMostBodies = 8;
-  static constexpr LaunchBound kEventBound = {128, 3};  ///< momenta lie in registers
+  static constexpr forms::Events kForm = {.bound = {128, 3}};  ///< momenta lie in registers
   static constexpr int kMostTries = 10000;
   /// Newton's steps from the largest possible scale; the function is convex, so they come down to
   /// the root from above.

@@ -88,6 +88,8 @@ WS_INLINE double unit_double(std::uint32_t high, std::uint32_t low) {
 struct Sbi {
   static constexpr int kLatents = 10;    ///< of the tasks with most parameters
   static constexpr int kFeatures = 100;  ///< of those with most numbers
+  static constexpr forms::Events kForm = {};
+  static constexpr GeneratorHooks kHooks = {.tables = true};
   /// Of either parameter of two_moons, see docs/generators/sbi.md; its test computes it anew.
   static constexpr double kTwoMoonsRmse = 0.41102;
   enum class Task : std::uint8_t {

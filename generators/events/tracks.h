@@ -13,6 +13,7 @@
 #include "generators/events/tracker.h"
 #include "generators/sample_info.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/forms.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 #include "kernels/random/philox_run.h"
@@ -35,7 +36,7 @@ struct Tracks {
   static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< of one layer
   static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< block of purpose scene
   static constexpr int kMostMembers = 256;                 ///< of a team
-  static constexpr bool kSharesWarps = true;
+  static constexpr forms::EventTeams kForm = {.cells = true, .shares_warps = true};
   static constexpr int kSideBySide = 8;  ///< particles that a lone member follows at a time
   /// A particle of fewer hits counts for nothing in `weight`, as in TrackML.
   static constexpr std::uint32_t kFewestHits = 4;

@@ -56,6 +56,8 @@ struct DeadLeaves {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
+  static constexpr forms::Pixels kForm = {.tiles = true, .host_tiles = true, .plane = true};
+  static constexpr GeneratorHooks kHooks = {.notes = true, .instead = true};
   static SampleInfo describe(const Params& params);
 
   struct Scene {
@@ -161,7 +163,6 @@ struct DeadLeaves {
     }
   }
 
-  static constexpr bool kHasPlane = true;
   template <int N>
   WS_INLINE void plane(const Scene&, const Prepared& prepared, const PixelRun<N>& run,
                        float (&value)[N]) const {

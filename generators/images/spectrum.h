@@ -34,7 +34,9 @@ struct Spectrum {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
-  static constexpr int kPixelBlocks = 0;  // the compiler's choice, which spills nothing
+  static constexpr forms::Canvas kForm = {
+      .draw = forms::Draw::seen, .blocks = 0};  // the compiler's choice, which spills nothing
+  static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params);
 
   /// Sides of the periodic grid that an image is cut from: powers of two between these.

@@ -29,7 +29,10 @@ namespace wellspring {
 
 struct TexturedLeaves : DeadLeaves {
   class Tables;
-  static constexpr int kPixelBlocks = 2;  // 128 registers
+  static constexpr forms::Pixels kForm = {
+      .tiles = true, .host_tiles = true, .plane = true, .blocks = 2};  // 128 registers
+  static constexpr GeneratorHooks kHooks = {
+      .notes = true, .instead = true, .tables = true, .table_notes = true};
 
   /// Errors (config): what makes fills is no generator of images, refuses its parameters or has
   /// leaves with fills itself; more pixels of fills than are kept; limits in the wrong order.

@@ -45,6 +45,7 @@ struct Xy {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 5, kMeasured = 4;
+  static constexpr forms::Lattice kForm = {};
   static SampleInfo describe(const Params& params);
   /// Errors (config): a side, temperatures or a label that cannot be.
   explicit Xy(const Params& params);

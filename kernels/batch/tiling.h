@@ -1,4 +1,4 @@
-// How an image is divided among teams: bands of rows, and the launch bound of kernels that paint them. Host
+// How an image is divided among teams: bands of rows. Host
 // and device.
 #pragma once
 
@@ -10,17 +10,6 @@ namespace wellspring::detail {
 
 /// Teams that share a multiprocessor while they paint pixels: leaves a thread 80 registers.
 inline constexpr int kPixelBlocks = 3;
-
-/// Of kernels that paint the pixels of functor F, which has a kPixelBlocks of its own where they
-/// take more registers, or fewer.
-template <class F>
-constexpr LaunchBound pixel_bound() {
-  if constexpr (requires { F::kPixelBlocks; }) {
-    return {kPixelMembers, F::kPixelBlocks};
-  } else {
-    return {kPixelMembers, kPixelBlocks};
-  }
-}
 
 /// Bands of whole rows for a device; on a CPU, a team a sample.
 inline Tiling bands_for(Device device, SampleShape shape) {

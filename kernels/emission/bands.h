@@ -2,8 +2,9 @@
 // the strokes of a sample with barriers between those whose order matters, and stores bytes. Host
 // and device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
+//     static constexpr forms::Bands kForm;               with the hooks that it has
 //     using Texel = std::uint8_t;                        what a pixel holds before it is coloured
 //     Texel background() const;                          of what no stroke covers
 //     std::size_t band_scratch(SampleShape) const;       bytes that paint_band takes; may fail
@@ -43,11 +44,6 @@ struct Band {
   WS_INLINE static constexpr std::int32_t pitch_of(std::int32_t width) {
     return (width + 15) / 16 * 16;
   }
-};
-
-template <class F>
-concept PaintsBands = requires {
-  typename F::Texel;
 };
 
 namespace detail {

@@ -31,6 +31,7 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
 /// with antialias=True), and values that leave [0, 1] are clamped.
 struct ByteImages {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {.draw = forms::Draw::seen};
 
   const std::uint8_t* pixels = nullptr;
   const std::int32_t* labels = nullptr;  ///< one an image

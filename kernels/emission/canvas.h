@@ -1,8 +1,9 @@
 // Emission of images that are scattered: points, walks and strokes fall into integer cells, once a
 // sample, and the cells are then read like a picture. Host and device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
+//     static constexpr forms::Canvas kForm;              with the hooks that it has
 //     using Cell = std::uint32_t;                        32-bit or 64-bit integer; begins as 0
 //     std::int64_t cells(SampleShape source_shape) const;   how many a sample has
 //     int painters() const;                              teams that scatter one sample at once
@@ -19,8 +20,8 @@
 // the sample, never the size of a team. No barriers.
 //
 // What depends on all that was scattered (the largest count), or is made in several steps beside
-// it, is done between paint and shade, by one team a sample and with barriers, where the functor
-// has
+// it, is done between paint and shade, by one team a sample and with barriers. Where the form says
+// `.settles = true`:
 //
 //     WS_INLINE bool settles() const;                    whether there is anything to do
 //     template <class Team>
@@ -52,20 +53,10 @@ struct ScatterWork {
   std::int64_t first = 0, stride = 1;
 };
 
-template <class F>
-concept PaintsCanvas = requires {
-  typename F::Cell;
-};
-
 /// Where the cells of a sample lie while it is made.
 enum class CanvasPlace : std::uint8_t {
   scratch,  ///< of the one team that paints and shades it
   memory,   ///< of the plan: several teams paint, several shade
-};
-
-template <class F>
-concept SettlesCanvas = PaintsCanvas<F> && requires(const F& image) {
-  image.settles();
 };
 
 /// Team functor, cells in scratch: one team makes a sample.

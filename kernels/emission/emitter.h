@@ -6,6 +6,7 @@
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
 #include "kernels/emission/field_emitter.h"
+#include "kernels/emission/form_checks.h"
 #include "kernels/emission/lattice.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/emission/plane.h"
@@ -22,6 +23,8 @@ namespace wellspring {
 
 template <class F>
 class Emitter {
+  static_assert(detail::check_functor<F>());
+
  public:
   /// `source_shape`: shape of what the functor describes; that of the layout, but for stored images.
   /// `roles`: how the latents move with the picture.

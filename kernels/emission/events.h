@@ -1,34 +1,38 @@
 // Emission of events and sets of items: features that are written into a row. Host and device.
 //
-// A functor of this form has
+// A functor has
 //
+//     static constexpr forms::Events kForm;             with the launch bound of a kernel that
+//                                                       takes many registers
 //     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
 //     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals,
 //                                                       or ::image, which is a row of values, too
 //     template <class Run>
 //     void make(Run&) const;                            a run of them by one thread (event_run.h)
 //
-// or, where a team of `members` makes one,
+// or, where a team makes one, kForm is a forms::EventTeams, and it has
 //
-//     int members() const;                              fewer than 32 where F::kSharesWarps
+//     int members() const;                              of a team; fewer than 32 where the form
+//                                                       says `.shares_warps = true`
+//     std::size_t scratch_bytes() const;                that make takes
 //     template <class Team, class Row>
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
-// or, where it needs integer cells to scatter into, which lie in the team's scratch where they fit
-// and in planned memory otherwise, and hold anything at the beginning:
+// or, where the form says `.cells = true`, integer cells to scatter into, which lie in the team's
+// scratch where they fit and in planned memory otherwise, and hold anything at the beginning:
 //
 //     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
-// A functor of many registers may state what its kernel is compiled for (launch_bound.h),
-// kEventBound. `Row` is a RowWriter. Where a team makes a row, its members write different
-// features, and all of them call set_count with the same number; rank 0's truth counts.
+// `Row` is a RowWriter. Where a team makes a row, its members write different features, and all of
+// them call set_count with the same number; rank 0's truth counts.
 #pragma once
 
 #include "kernels/augment/emit_call.h"
 #include "kernels/batch/sample.h"
 #include "kernels/batch/set_count.h"
 #include "kernels/emission/event_run.h"
+#include "kernels/emission/forms.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/launcher.h"
@@ -44,22 +48,6 @@
 
 namespace wellspring {
 
-template <class F>
-concept MakesEvents = requires(const F& event) {
-  event.layout();
-};
-/// Events that a team makes.
-template <class F>
-concept MakesEventsInTeams = MakesEvents<F> && requires(const F& event) {
-  event.members();
-};
-
-/// And that scatter into cells.
-template <class F>
-concept ScattersEvents = MakesEventsInTeams<F> && requires {
-  typename F::EventCell;
-};
-
 namespace detail {
 struct NoCell {};
 template <class F>
@@ -70,16 +58,6 @@ template <ScattersEvents F>
 struct EventCellOf<F> {
   using type = typename F::EventCell;
 };
-
-/// The usual one, or F::kEventBound.
-template <class F>
-constexpr LaunchBound event_bound() {
-  if constexpr (requires { F::kEventBound; }) {
-    return F::kEventBound;
-  } else {
-    return kUsualBound;
-  }
-}
 }  // namespace detail
 
 /// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device,
@@ -87,7 +65,7 @@ constexpr LaunchBound event_bound() {
 template <class F, class T>
 struct MakeEvents {
   static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
-  static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
+  static constexpr LaunchBound kLaunchBound = F::kForm.bound;
   F event;
   const Slot* slots;
   std::uint32_t source;
@@ -134,8 +112,8 @@ struct MakeEventsInTeams {
   typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or none
 
   static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
-  static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
-  static constexpr bool kSharesWarps = shares_warps<F>();
+  static constexpr LaunchBound kLaunchBound = F::kForm.bound;
+  static constexpr bool kSharesWarps = F::kForm.shares_warps;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {

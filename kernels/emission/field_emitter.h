@@ -1,8 +1,9 @@
 // Emission of fields that evolve (fields.h): the resident chains and the frames of a batch in
 // planned memory, and the launches that draw, evolve and shade. Host and device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
+//     static constexpr forms::Field kForm;
 //     using Field = ...;                                a field functor, see fields.h, and
 //     Field field() const;  ChainSchedule schedule() const;  int field_side() const;
 //     Scene draw(const SampleKey& chain, ChainSchedule::Position, TruthOf<F>&) const;

@@ -53,13 +53,17 @@ struct Elements<HostFloat> {
 template <class T>
 inline constexpr bool kOnlyOnDevice = !std::is_same_v<T, HostFloat>;
 
+/// Whether functor F makes the plane of truth of another (plane.h).
+template <class F>
+inline constexpr bool kIsPlane = false;
+
 /// visit(T{}) with the type that x has in the launches of functor F: on a host HostFloat, on a
 /// device f32 or bf16. Planes are f32 alone, since depths need it.
 template <class F, class Visit>
 void visit_x([[maybe_unused]] Device device, [[maybe_unused]] DType dtype, const Visit& visit) {
 #if WELLSPRING_CUDA
   if (device.is_cuda()) {
-    if constexpr (requires { F::kOnlyF32; }) {
+    if constexpr (kIsPlane<F>) {
       visit(float{});
     } else {
       visit_float(dtype, visit);

@@ -2,8 +2,9 @@
 // scratch, or in memory where it is too much for that, then the lattice is read like a picture.
 // What is measured of the lattice becomes truth. Host and device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
+//     static constexpr forms::Lattice kForm;             with the hooks that it has
 //     static constexpr int kMeasured;                    the last so many of its kLatents, which do
 //                                                        not move with the picture
 //     std::int64_t lattice_words(SampleShape) const;     of work, 32 bits each
@@ -29,11 +30,6 @@
 #include <string_view>
 
 namespace wellspring {
-
-template <class F>
-concept RelaxesLattice = requires(const F& image) {
-  image.lattice_words(SampleShape{});
-};
 
 namespace detail {
 

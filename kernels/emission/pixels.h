@@ -1,8 +1,9 @@
 // Emission of images as a formula per pixel, in one pass from coordinates to stored values: place,
 // evaluate, colour, normalise, cast, NHWC write; no intermediate image in memory. Host and device.
 //
-// Besides what drawn.h asks of it, a functor says what is seen where:
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
+//     static constexpr forms::Pixels kForm;              with the hooks that it has
 //     Rgb at(const Scene&, PixelCoordinate) const;                          a colour per pixel, or
 //     template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const;
 //

@@ -1,11 +1,10 @@
 // Dense truth: a number a pixel beside the image, for functors that know more of a pixel than its
-// colour. Where one has
+// colour. Where the form of one says `.plane = true`, it has
 //
-//     static constexpr bool kHasPlane = true;
 //     template <int N>
 //     void plane(const Scene&, [what shade is given,] const PixelRun<N>&, float (&value)[N]) const;
 //
-// the plane is made by the launches of its form a second time, with `plane` in place of `shade`.
+// and the plane is made by the launches of its form a second time, with `plane` in place of `shade`.
 // What is looked up where is therefore what the image shows, whatever the augmentation; colours,
 // passes, normalisation and the erased box are left out. Host and device.
 #pragma once
@@ -13,23 +12,27 @@
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/emit_call.h"
 #include "kernels/batch/pixel_run.h"
+#include "kernels/emission/forms.h"
 #include "kernels/emission/paint.h"
 #include "kernels/emission/scene_buffer.h"
 #include "kernels/runtime/macros.h"
 
 namespace wellspring {
 
-template <class F>
-concept HasPlane = requires {
-  requires F::kHasPlane;
-};
+namespace detail {
+/// F's own blocks are for its colours.
+template <class Form>
+constexpr Form plane_form(Form form) {
+  form.plane = false;
+  form.blocks = kPixelBlocks;
+  return form;
+}
+}  // namespace detail
 
 /// A functor whose image is the plane of F.
 template <class F>
 struct PlaneOf : F {
-  static constexpr bool kHasPlane = false;
-  static constexpr bool kOnlyF32 = true;
-  static constexpr int kPixelBlocks = detail::kPixelBlocks;  // F's own is for its colours
+  static constexpr auto kForm = detail::plane_form(F::kForm);
 
   explicit PlaneOf(const F& image) : F(image) {}
 
@@ -46,6 +49,9 @@ struct PlaneOf : F {
     colour.grey = true;
   }
 };
+
+template <class F>
+inline constexpr bool detail::kIsPlane<PlaneOf<F>> = true;
 
 /// The plane shows what the image shows: F draws both.
 template <class F>
@@ -64,7 +70,7 @@ inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   return geometry;
 }
 
-/// The call that makes the plane of a batch with Stage<PlaneOf<F>>.
+/// The call that makes the plane of a batch with Emitter<PlaneOf<F>>.
 inline EmitCall plane_call(const EmitCall& call) {
   EmitCall plane = call;
   plane.augmentation = geometry_of(call.augmentation);

@@ -7,13 +7,14 @@
 //     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
-// or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth),
-// or, where a scene is larger than a thread's registers, void draw(key, scene, truth), which writes
-// it in the plan's memory as it goes. One whose samples differ in what they cost may say so,
+// or one of the other ways of forms::Draw: where what is seen depends on how it is looked at
+// (stored images), draw(key, augmentation, truth); where a scene is larger than a thread's
+// registers, void draw(key, scene, truth), which writes it in the plan's memory as it goes. One
+// whose samples differ in what they cost says `.tells_cost = true` and has
 //
 //     float cost(const Scene&) const;                   beside the others, in any unit
 //
-// and a host begins with the costliest (kernels/runtime/launch.h).
+// A host then begins with the costliest (kernels/runtime/launch.h).
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -21,6 +22,7 @@
 #include "kernels/augment/emit_call.h"
 #include "kernels/augment/latent_map.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/forms.h"
 #include "kernels/emission/host_float.h"
 #include "kernels/emission/host_paint.h"
 #include "kernels/runtime/launch_bound.h"
@@ -36,30 +38,6 @@
 #include <type_traits>
 
 namespace wellspring {
-
-/// Stored images: what their scene is depends on how it is looked at.
-template <class F>
-concept DrawsAugmented = requires(const F& image, const SampleKey& key, const Augmentation& view,
-                                  TruthOf<F>& truth) {
-  image.draw(key, view, truth);
-};
-/// Scenes of hundreds of bytes.
-template <class F>
-concept DrawsInPlace = requires(const F& image, const SampleKey& key, typename F::Scene& scene,
-                                TruthOf<F>& truth) {
-  image.draw(key, scene, truth);
-};
-/// Frames of a field: their scene is that of the chain which they belong to.
-template <class F>
-concept EvolvesField = requires {
-  typename F::Field;
-};
-
-/// Whose samples' costs are known once they are drawn.
-template <class F>
-concept TellsCost = requires(const F& image, const typename F::Scene& scene) {
-  image.cost(scene);
-};
 
 /// What was drawn for one sample.
 template <class Scene>

@@ -1,13 +1,14 @@
 // Images whose pixels need common work first, a list of the objects that a tile shows, say. What a
-// functor of pixels.h adds for it:
+// functor of pixels.h adds for it, where its form says `.tiles = true`:
 //
+//     struct Prepared;
 //     TileNeeds tile_needs() const;
 //     template <class Team>                                              all members of the team
 //     Prepared prepare(Team&, const Scene&, const Augmentation&, PixelTile) const;
 //     template <int N>
 //     void shade(const Scene&, const Prepared&, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// and where a thread alone does better with larger tiles than a team
+// and, with `.host_tiles = true`, where a thread alone does better with larger tiles than a team
 //
 //     TileNeeds host_tile_needs() const;
 //
@@ -25,13 +26,8 @@ struct TileNeeds {
 };
 
 template <class F>
-concept PreparesTiles = requires(const F& image) {
-  image.tile_needs();
-};
-
-template <class F>
 TileNeeds tile_needs_of(const F& image, bool on_host) {
-  if constexpr (requires { image.host_tile_needs(); }) {
+  if constexpr (F::kForm.host_tiles) {
     if (on_host) return image.host_tile_needs();
   }
   return image.tile_needs();

@@ -174,6 +174,7 @@ TEST(Emission, Bf16IsRoundedOnce) {
 template <bool kOne>
 struct Greys {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {};
   struct Scene {
     float across;
   };

@@ -21,6 +21,7 @@ namespace {
 /// Seeded values in [0, 1] at every pixel.
 struct Speckle {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {};
   struct Scene {
     SampleRng rng;
   };
