@@ -16,7 +16,7 @@ void expect_size(const std::string& name, int size) {
                            fmt::format("give a side between 1 and {} pixels", kLargestImageSide)});
 }
 
-/// Throws std::logic_error unless `batch` fits what the generator makes.
+/// Throws std::logic_error unless `batch` fits the samples of the generator.
 void expect_batch(const SampleInfo& info, const BatchView& batch) {
   const SampleLayout& layout = info.layout;
   if (!batch.layout.same_input(layout)) {
@@ -40,7 +40,7 @@ void expect_no_augmentation(const std::string& name, const AugmentationPlan& pla
         "flips, crops and colour operations are defined for images", "leave out `augment`"});
 }
 
-/// How latents in this order move with pictures of one shape.
+/// Roles of the latents, in this order, for images of one shape.
 LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape) {
   LatentRoles roles;
   if (latents.size() > static_cast<std::size_t>(kMostLatents))
@@ -78,7 +78,7 @@ FunctorGeneratorBase::FunctorGeneratorBase(SampleInfo info, const SampleLayout& 
     expect_size(info_.name, layout.height);
     expect_size(info_.name, layout.width);
   }
-  // Those described: a functor has room for the most that any of its parameters ask for.
+  // Only the latents described: a functor has room for those of any parameters.
   info_.layout.latents = static_cast<int>(info_.latents.size());
   info_.layout.targets = truth.targets;
   if (truth.labels > 0) {
@@ -93,7 +93,7 @@ void FunctorGeneratorBase::plan(MemoryPlan& memory, std::int64_t rows, DenseTrut
     refuse_plane(info_, "leave the plane out");
   }
   notes_.clear();
-  // Events take no augmentation: nothing moves.
+  // Events take no augmentation.
   const LatentRoles roles =
       is_event_ ? LatentRoles{} : latent_roles(info_.latents, info_.layout.shape());
   plan_emission(memory, rows, dense, roles);

@@ -1,29 +1,29 @@
-// What makes a Generator of a functor: parameters, checks, tables and launches, the same for all of
-// them. Used by the registry's rows and by tests of single generators; host only.
+// Generator made from a functor: parameters, checks, tables and launches, the same for all functors.
+// Used by the rows of the registry and by tests of single generators; host only.
 //
-// Besides what its form of emission asks of it (kernels/emission/forms.h), a generator's functor F
-// has
+// In addition to the members of its form of emission (kernels/emission/forms.h), the functor F of a
+// generator has
 //
 //     struct Params;                                        plain, defaults as initialisers
 //     static const ParamTable<Params>& table();
-//     static SampleInfo describe(const Params&);            but for the layout of an image
+//     static SampleInfo describe(const Params&);            without the layout of an image
 //     explicit F(const Params&);                            derived constants; may fail (config)
 //
-// and, where it names them in kHooks (sample_info.h),
+// and these hooks, if it names them in kHooks (sample_info.h):
 //
 //     double best_accuracy() const;
-//     std::vector<std::string> notes(SampleShape) const;    what plan() tells the user
+//     std::vector<std::string> notes(SampleShape) const;    notes of plan() to the user
 //     static std::unique_ptr<Generator> instead(const Params&, SampleShape, const Generators&);
-//                                                           for parameters that another functor
-//                                                           serves, its generator, or null
-//     class Tables;                                         those it reads in device memory:
+//                                                           the generator of another functor that
+//                                                           serves these parameters, or null
+//     class Tables;                                         tables in device memory:
 //         explicit Tables(const Params&);                     host object
 //         std::vector<std::string> prepare(TableCache&);      computes or fetches; returns notes
 //         void plan(MemoryPlan&);
 //         void load(Stream&);
-//         void bind(F&) const;                                sets F's pointers, after load
-//         const std::vector<std::string>& notes();            with table_notes: after plan, as
-//                                                             those of prepare
+//         void bind(F&) const;                                sets the pointers of F, after load
+//         const std::vector<std::string>& notes();            with `.table_notes = true`: further
+//                                                             notes, after plan
 #pragma once
 
 #include "core/config/params.h"
@@ -55,10 +55,10 @@ constexpr GeneratorHooks hooks_of() {
 template <class F>
 concept ReadsTables = (hooks_of<F>().tables);
 
-/// The hook is there if and only if kHooks names it.
+/// Requires a hook if kHooks names it, and only then.
 #define WS_HOOK(named, member, ...)              \
   static_assert((named) == requires __VA_ARGS__, \
-                "the hook " member " has to be in the functor and named in kHooks, or neither")
+                "the hook " member " must be both in the functor and in kHooks")
 
 template <class F>
 constexpr bool check_hooks() {
@@ -92,16 +92,16 @@ auto tables_of() {
   }
 }
 
-/// Error (config): its samples have no plane of truth.
+/// Error (config): samples of `info` have no dense labels.
 [[noreturn]] void refuse_plane(const SampleInfo& info, const std::string& advice);
 
-/// What the type of a functor says about its truth.
+/// Truth columns of a functor type.
 struct FunctorTruth {
   bool is_event = false;
   int targets = 0, labels = 0;
 };
 
-/// What all generators of functors have in common.
+/// The part of a functor's generator that does not depend on the functor.
 class FunctorGeneratorBase : public Generator {
  public:
   const SampleInfo& info() const final { return info_; }
@@ -110,13 +110,13 @@ class FunctorGeneratorBase : public Generator {
   void emit(Stream& stream, const EmitCall& call) final;
 
  protected:
-  /// `info`: all but the layout. Errors: config.
+  /// `info`: without the layout. Errors: config.
   FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
 
-  /// Reserves what emission needs. `roles`: how the latents move with the picture.
+  /// Reserves the memory of emission. `roles`: how augmentation maps the latents.
   virtual void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
                              const LatentRoles& roles) = 0;
-  /// Enqueues the launches. The seed of `call` is the generator's own key.
+  /// Enqueues the launches. `call.seed` is the key of the generator.
   virtual void enqueue(Stream& stream, const EmitCall& call) const = 0;
 
   void note(const std::vector<std::string>& more);
@@ -129,7 +129,7 @@ class FunctorGeneratorBase : public Generator {
   bool is_event_ = false;
 };
 
-/// Layout of what a functor makes: `shape` is that of an image.
+/// Layout of the samples of a functor. `shape`: of an image.
 template <class F>
 SampleLayout layout_of([[maybe_unused]] const F& functor, [[maybe_unused]] SampleShape shape) {
   if constexpr (MakesEvents<F>) {
@@ -148,7 +148,7 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
   static constexpr GeneratorHooks kHooks = detail::hooks_of<F>();
 
  public:
-  /// `shape`: of an image; ignored for events. Errors: config.
+  /// `shape`: shape of an image; ignored for events. Errors: config.
   FunctorGenerator(const typename F::Params& params, SampleShape shape)
       : FunctorGenerator(params, shape, F(params)) {}
 

@@ -10,8 +10,7 @@
 
 namespace wellspring {
 
-// Each row is made in a file of its own, which the build writes beside this list:
-// WS_GENERATOR(shapes).
+// The build writes one file per row and this list of them: WS_GENERATOR(shapes).
 namespace rows {
 #define WS_GENERATOR(name) GeneratorEntry name();
 #include "generators/generators.inc"
@@ -36,7 +35,7 @@ Generators build_registry() {
   return entries;
 }
 
-/// The entries, each of which knows where the others are.
+/// The entries. Each of them knows the others.
 struct Registry {
   Generators entries = build_registry();
 

@@ -56,7 +56,7 @@ bool counts_in_integers(const ParamRow& row) {
   return row.type == ParamType::integer || row.type == ParamType::integer_list;
 }
 
-/// An end of a range that only says what the type can hold is not worth printing.
+/// True for an end of a range that is only the limit of the type.
 bool is_open(const ParamRow& row, double end) {
   const double limit = counts_in_integers(row)
                            ? kExactIntegers
@@ -66,7 +66,7 @@ bool is_open(const ParamRow& row, double end) {
 
 std::string number_text(const ParamRow& row, double value) {
   if (!counts_in_integers(row)) return shortest(value);
-  // What is beyond int64 stands for its end, which no double is.
+  // 2^63 stands for the largest int64, which no double equals.
   if (value >= 0x1p63) return std::to_string(std::numeric_limits<std::int64_t>::max());
   return fmt::format("{:.0f}", value);
 }
@@ -81,8 +81,7 @@ std::string number_text(const ParamRow& row, double value) {
   fail(ErrorKind::config, message);
 }
 
-/// Refuses a value beyond `end` of its range. A type's own limit is printed only where it is the
-/// reason.
+/// Rejects a value beyond `end` of its range. Prints the limit of a type only if it is the reason.
 [[noreturn]] void fail_range(const ParamRow& row, double end, const std::string& text,
                              const ConfigLocation& place) {
   std::string range = row.range_text();
@@ -300,7 +299,7 @@ auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
   throw std::logic_error("a member has no type");
 }
 
-/// The type in ParamValue that stands for a member's.
+/// The type in ParamValue that holds a member.
 template <class Member>
 struct ValueOf {
   using type = Member;  // as it is
@@ -524,7 +523,7 @@ void BoundTable::add_preset(std::string_view name,
     }
   }
   presets.push_back(std::move(preset));
-  // Every setting is one that can be made.
+  // Test every setting.
   set_param(*this, scratch, {kPresetKey, presets.back().name, {}});
 }
 
@@ -586,7 +585,7 @@ void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> setti
 
 namespace {
 
-/// `given`: the settings that set the row itself, by row.
+/// `given`: the explicit setting of each row, or null.
 void expect_effect(const BoundTable& table, void* target,
                    std::span<const ParamSetting* const> given) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -604,7 +603,7 @@ void expect_effect(const BoundTable& table, void* target,
   }
 }
 
-/// `before`: the setting of this name so far, or none.
+/// `before`: an earlier setting of this name, or null.
 void expect_first(const ParamSetting* before, const ParamSetting& setting) {
   if (before != nullptr)
     fail_given_twice(setting.place, setting.name, before->value, setting.value);

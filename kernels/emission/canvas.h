@@ -1,36 +1,32 @@
-// Emission of images that are scattered: points, walks and strokes fall into integer cells, once a
-// sample, and the cells are then read like a picture. Host and device.
+// Emission of scattered images: points, walks and strokes are added to integer cells, once per
+// sample, and pixels are then read from the cells. Called by the emitters; host and device.
 //
 // A functor of this form has, besides what scene_buffer.h asks of it,
 //
 //     static constexpr forms::Canvas kForm;              with the hooks that it has
 //     using Cell = std::uint32_t;                        32-bit or 64-bit integer; begins as 0
-//     std::int64_t cells(SampleShape source_shape) const;   how many a sample has
-//     int painters() const;                              teams that scatter one sample at once
-//     where
-//                                                        the cells lie in device memory
+//     std::int64_t cells(SampleShape source_shape) const;   number of cells per sample
+//     int painters() const;                              teams per sample, if the cells are in
+//                                                        device memory
 //     template <class Team>
 //     void paint(Team&, const Scene&, ScatterWork, Cell*) const;
 //     template <int N>
 //     void shade(const Scene&, const Cell*, const PixelRun<N>&, ColourRun<N>&) const;
 //
 // `paint` does the pieces of work  for (i = work.first; i < pieces; i += work.stride)  and writes
-// cells with team.atomic_add, atomic_max and atomic_or alone, whose results do not depend on the
-// order: where order matters it is part of the value. How many pieces there are is a parameter of
-// the sample, never the size of a team. No barriers.
+// cells with team.atomic_add, atomic_max and atomic_or only, whose results do not depend on the
+// order. If order matters it is part of the value. The number of pieces is a parameter of the
+// sample, never the size of a team. `paint` has no barriers.
 //
-// What depends on all that was scattered (the largest count), or is made in several steps beside
-// it, is done between paint and shade, by one team a sample and with barriers. Where the form says
-// `.settles = true`:
+// If the form says `.settles = true`, one team per sample runs `settle` between paint and shade, with
+// barriers: for what depends on all cells (the largest count) or takes several steps.
 //
-//     WS_INLINE bool settles() const;                    whether there is anything to do
+//     WS_INLINE bool settles() const;                    false skips it
 //     template <class Team>
-//     void settle(Team&, const Scene&, Cell*) const;     writes of any kind, each cell by one
-//     member
+//     void settle(Team&, const Scene&, Cell*) const;     any writes, each cell by one member
 //
-// Where painters() is 1, one team has the whole sample, in scratch and in memory alike: its paint
-// may meet at barriers, write cells itself between them and keep in them what it likes, bits of
-// floats included.
+// If painters() is 1, one team has the whole sample, in scratch and in memory: its paint may use
+// barriers, write cells directly between them and keep any bits in them, those of floats included.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -48,18 +44,18 @@
 
 namespace wellspring {
 
-/// A member's share of a sample's pieces of work.
+/// A member's share of the pieces of work of a sample.
 struct ScatterWork {
   std::int64_t first = 0, stride = 1;
 };
 
-/// Where the cells of a sample lie while it is made.
+/// Location of the cells of a sample.
 enum class CanvasPlace : std::uint8_t {
-  scratch,  ///< of the one team that paints and shades it
-  memory,   ///< of the plan: several teams paint, several shade
+  scratch,  ///< scratch of the one team that paints and shades the sample
+  memory,   ///< planned memory: several teams paint, several shade
 };
 
-/// Team functor, cells in scratch: one team makes a sample.
+/// Team functor for cells in scratch: one team makes a sample.
 template <class F, class T>
 struct PaintCanvasInScratch {
   F image;
@@ -94,7 +90,7 @@ struct PaintCanvasInScratch {
   }
 };
 
-/// Team functor, cells in memory: `painters` teams scatter a sample.
+/// Team functor for cells in memory: `painters` teams scatter a sample.
 template <class F>
 struct ScatterCanvas {
   F image;
@@ -119,7 +115,7 @@ struct ScatterCanvas {
   }
 };
 
-/// Team functor, cells in memory: one team settles a sample.
+/// Team functor for cells in memory: one team settles a sample.
 template <class F>
 struct SettleCanvas {
   F image;
@@ -147,7 +143,7 @@ class CanvasEmitter {
                 "cells are 32-bit or 64-bit integers: sums of floats depend on their order");
 
  public:
-  /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
+  /// `most_scratch`: scratch limit per team, bytes; larger canvases are in planned memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
             SampleShape source_shape, std::size_t most_scratch, const LatentRoles& roles = {}) {
     drawn_.plan(memory, group, rows, roles);

@@ -1,5 +1,5 @@
-// The device code of a functor, whatever its form: WS_CUDA_GENERATOR(F) in a .cu file makes every
-// kernel that its stage launches, for both types of x. Host only.
+// The device code of a functor of any form: WS_CUDA_GENERATOR(F) in a .cu file instantiates every
+// kernel that its emitter launches, for both types of x. Used by .cu files; host only.
 #pragma once
 
 #include "kernels/emission/bands.h"
@@ -13,11 +13,11 @@
 
 namespace wellspring::cuda {
 
-/// Where the kernels of one functor are found. Whoever returns one has made what it names, at any
-/// level of optimisation.
+/// Handles of a functor's kernels. Returning them forces their instantiation, at any level of
+/// optimisation.
 struct EmissionKernels {
   KernelHandle& (*find[5])() = {};
-  EmissionKernels (*plane)() = nullptr;  ///< those of its plane of truth
+  EmissionKernels (*plane)() = nullptr;  ///< kernels of its dense labels
 };
 
 template <class F, class T>

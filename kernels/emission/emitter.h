@@ -1,5 +1,5 @@
-// The stage of a functor, whatever its form: the memory and the launches that make its samples.
-// Host only.
+// The emitter of a functor of any form: the memory and the launches that make its samples. Called by
+// generators and sources; host only.
 #pragma once
 
 #include "kernels/emission/bands.h"
@@ -26,8 +26,8 @@ class Emitter {
   static_assert(detail::check_functor<F>());
 
  public:
-  /// `source_shape`: shape of what the functor describes; that of the layout, but for stored images.
-  /// `roles`: how the latents move with the picture.
+  /// `source_shape`: shape of the image that the functor describes; differs from the layout for
+  /// stored images only. `roles`: how augmentation maps the latents.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
             SampleShape source_shape, [[maybe_unused]] const LatentRoles& roles = {}) {
     if constexpr (MakesEvents<F>) {
@@ -81,7 +81,7 @@ class Emitter {
   typename decltype(choose())::type emitter_;
 };
 
-/// The same for the plane of truth of a functor: nothing at all where it has none.
+/// The same for the dense labels of a functor. Without any it does nothing.
 template <class F>
 class PlaneEmitter {
  public:
@@ -97,7 +97,7 @@ class PlaneEmitter<F> {
             SampleShape source_shape) {
     emitter_.plan(memory, group, rows, PlaneOf<F>(functor), source_shape);
   }
-  /// Where the batch has a plane.
+  /// Does nothing if the batch has no plane.
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& functor,
             SampleShape source_shape, const EmitCall& call) const {

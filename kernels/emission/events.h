@@ -1,31 +1,32 @@
-// Emission of events and sets of items: features that are written into a row. Host and device.
+// Emission of events and sets of items: features that are written into a row. Called by the emitters;
+// host and device.
 //
 // A functor has
 //
-//     static constexpr forms::Events kForm;             with the launch bound of a kernel that
-//                                                       takes many registers
-//     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
+//     static constexpr forms::Events kForm;             with a launch bound, if it needs many
+//                                                       registers
+//     static constexpr int kLatents;                    and kTargets or kLabels, if it has any
 //     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals,
-//                                                       or ::image, which is a row of values, too
+//                                                       or ::image, which is also a row of values
 //     template <class Run>
-//     void make(Run&) const;                            a run of them by one thread (event_run.h)
+//     void make(Run&) const;                            one thread makes a run (event_run.h)
 //
-// or, where a team makes one, kForm is a forms::EventTeams, and it has
+// If a team makes an event, kForm is a forms::EventTeams, and it has
 //
-//     int members() const;                              of a team; fewer than 32 where the form
+//     int members() const;                              threads per team; fewer than 32 if the form
 //                                                       says `.shares_warps = true`
-//     std::size_t scratch_bytes() const;                that make takes
+//     std::size_t scratch_bytes() const;                scratch of make
 //     template <class Team, class Row>
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
-// or, where the form says `.cells = true`, integer cells to scatter into, which lie in the team's
-// scratch where they fit and in planned memory otherwise, and hold anything at the beginning:
+// With `.cells = true` it also has integer cells to scatter into, uninitialised, in the team's scratch
+// if they fit and in planned memory otherwise:
 //
 //     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
-// `Row` is a RowWriter. Where a team makes a row, its members write different features, and all of
-// them call set_count with the same number; rank 0's truth counts.
+// `Row` is a RowWriter. Members of a team write different features of a row, and all of them call
+// set_count with the same number; the truth of rank 0 is used.
 #pragma once
 
 #include "kernels/augment/emit_call.h"
@@ -60,7 +61,7 @@ struct EventCellOf<F> {
 };
 }  // namespace detail
 
-/// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device,
+/// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device
 /// row t.
 template <class F, class T>
 struct MakeEvents {
@@ -101,7 +102,7 @@ struct MakeEvents {
   }
 };
 
-/// Team functor: a team an event.
+/// Team functor: one team per event.
 template <class F, class T>
 struct MakeEventsInTeams {
   F event;
@@ -109,7 +110,7 @@ struct MakeEventsInTeams {
   std::uint32_t source;
   std::uint64_t seed;
   BatchView batch;
-  typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or none
+  typename detail::EventCellOf<F>::type* cells;  ///< cells of all rows; null: in scratch, or none
 
   static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = F::kForm.bound;
@@ -143,7 +144,7 @@ class EventEmitter {
   using Cell = typename detail::EventCellOf<F>::type;
 
  public:
-  /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
+  /// `most_scratch`: scratch limit per team, bytes; more cells are in planned memory.
   void plan([[maybe_unused]] MemoryPlan& memory, [[maybe_unused]] const std::string& group,
             [[maybe_unused]] std::int64_t rows, [[maybe_unused]] const F& event,
             [[maybe_unused]] std::size_t most_scratch) {
@@ -174,7 +175,7 @@ class EventEmitter {
   }
 
  private:
-  /// A host's turns are several runs, as few rows of a mixture may be of this source.
+  /// Several runs per turn on a host, since few rows of a mixture may belong to this source.
   static std::int64_t rows_a_turn(Device device) {
     return device.is_cpu() ? 4 * WS_EVENT_LANES : 1;
   }
@@ -191,7 +192,7 @@ class EventEmitter {
     return event.scratch_bytes();
   }
 
-  Planned<Cell> cells_;  ///< none where they lie in scratch
+  Planned<Cell> cells_;  ///< empty if they are in scratch
 };
 
 }  // namespace wellspring

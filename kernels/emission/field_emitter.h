@@ -1,5 +1,6 @@
 // Emission of fields that evolve (fields.h): the resident chains and the frames of a batch in
-// planned memory, and the launches that draw, evolve and shade. Host and device.
+// planned memory, and the launches that draw, evolve and shade. Called by the emitters; host and
+// device.
 //
 // A functor of this form has, besides what scene_buffer.h asks of it,
 //
@@ -10,9 +11,8 @@
 //     template <int N>
 //     void shade(const Scene&, const float* frame, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// draw's key holds the number of the chain as its sample. `frame` is [side, side], the plane that
-// the field shows. Schedule and side are parameters of the generator: they say which sample is
-// which frame.
+// The sample number in draw's key is that of the chain. `frame` is [side, side], the plane of the
+// field that is shown. Schedule and side are parameters of the generator; they map samples to frames.
 #pragma once
 
 #include "kernels/emission/fields.h"
@@ -44,7 +44,7 @@ class FieldEmitter {
     frames_ = memory.reserve<float>(group, "frames", static_cast<std::size_t>(rows) * cells);
   }
 
-  /// `source_shape`: shape of what the functor describes.
+  /// `source_shape`: shape of the image that the functor describes.
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {

@@ -1,12 +1,10 @@
-// The forms of emission: how a functor makes its samples, which it states in one constant,
+// The forms of emission. A functor states its form, and with it the optional hooks that it has, in one
+// constant. Read by the emitters; host and device.
 //
 //     static constexpr forms::Canvas kForm = {.settles = true};
 //
-// Read by the emitters. Host and device.
-//
-// The form names the optional hooks that the functor has. No hook is found by its name alone: one
-// that the form does not name is not called, and one that it names has to be there. Emitters check
-// both (form_checks.h) and name what is missing.
+// A hook must be both in the functor and in its form. The emitter checks this and all required
+// members at compile time (form_checks.h); the error names the member.
 #pragma once
 
 #include "kernels/batch/tiling.h"
@@ -20,24 +18,24 @@ namespace wellspring {
 
 namespace forms {
 
-/// How an image functor draws its scene (scene_buffer.h).
+/// Variants of an image functor's draw (scene_buffer.h).
 enum class Draw : std::uint8_t {
   value,     ///< Scene draw(key, truth)
-  seen,      ///< Scene draw(key, augmentation, truth): it depends on how it is looked at
-  in_place,  ///< void draw(key, scene, truth): a scene is larger than a thread's registers
+  seen,      ///< Scene draw(key, augmentation, truth)
+  in_place,  ///< void draw(key, scene, truth)
 };
 
 /// A formula per pixel: pixels.h.
 struct Pixels {
   Draw draw = Draw::value;
-  bool tiles = false;       ///< tile_needs and prepare, before pixels are shaded: tiles.h
-  bool host_tiles = false;  ///< host_tile_needs
-  bool tells_cost = false;  ///< cost
-  bool plane = false;       ///< plane: plane.h
-  int blocks = detail::kPixelBlocks;  ///< of a multiprocessor, see LaunchBound
+  bool tiles = false;                 ///< tile_needs and prepare, before pixels are shaded: tiles.h
+  bool host_tiles = false;            ///< host_tile_needs
+  bool tells_cost = false;            ///< cost
+  bool plane = false;                 ///< plane: plane.h
+  int blocks = detail::kPixelBlocks;  ///< blocks per multiprocessor (LaunchBound)
 };
 
-/// Points and strokes, scattered into cells: canvas.h.
+/// Points and strokes that are scattered into cells: canvas.h.
 struct Canvas {
   Draw draw = Draw::value;
   bool settles = false;  ///< settles and settle
@@ -45,7 +43,7 @@ struct Canvas {
   int blocks = detail::kPixelBlocks;  ///< while stored cells are shaded
 };
 
-/// Strokes in an order, painted into bands: bands.h.
+/// Strokes that are painted in order: bands.h.
 struct Bands {
   Draw draw = Draw::value;
   bool tells_cost = false;
@@ -66,16 +64,16 @@ struct Lattice {
   int blocks = detail::kPixelBlocks;
 };
 
-/// Events or sets that one thread makes: events.h.
+/// Events or sets, made by one thread each: events.h.
 struct Events {
   LaunchBound bound = kUsualBound;
 };
 
-/// Events or sets that a team makes: events.h.
+/// Events or sets, made by one team each: events.h.
 struct EventTeams {
   LaunchBound bound = kUsualBound;
   bool cells = false;         ///< EventCell and cells
-  bool shares_warps = false;  ///< teams may be parts of a warp
+  bool shares_warps = false;  ///< a team may be a part of a warp
 };
 
 }  // namespace forms
@@ -96,25 +94,39 @@ concept MakesEventsInTeams = std::same_as<FormOf<F>, forms::EventTeams>;
 template <class F>
 concept MakesEvents = std::same_as<FormOf<F>, forms::Events> || MakesEventsInTeams<F>;
 
-/// Hooks that the form of F names.
+/// Hooks in the form of F.
 template <class F>
-concept PreparesTiles = requires { requires F::kForm.tiles; };
+concept PreparesTiles = requires {
+  requires F::kForm.tiles;
+};
 template <class F>
-concept SettlesCanvas = requires { requires F::kForm.settles; };
+concept SettlesCanvas = requires {
+  requires F::kForm.settles;
+};
 template <class F>
-concept TellsCost = requires { requires F::kForm.tells_cost; };
+concept TellsCost = requires {
+  requires F::kForm.tells_cost;
+};
 template <class F>
-concept ScattersEvents = requires { requires F::kForm.cells; };
+concept ScattersEvents = requires {
+  requires F::kForm.cells;
+};
 template <class F>
-concept HasPlane = requires { requires F::kForm.plane; };
+concept HasPlane = requires {
+  requires F::kForm.plane;
+};
 template <class F>
-concept DrawsAugmented = requires { requires F::kForm.draw == forms::Draw::seen; };
+concept DrawsAugmented = requires {
+  requires F::kForm.draw == forms::Draw::seen;
+};
 template <class F>
-concept DrawsInPlace = requires { requires F::kForm.draw == forms::Draw::in_place; };
+concept DrawsInPlace = requires {
+  requires F::kForm.draw == forms::Draw::in_place;
+};
 
 namespace detail {
 
-/// Of kernels that shade the pixels of F.
+/// Launch bound of kernels that shade the pixels of F.
 template <class F>
 constexpr LaunchBound pixel_bound() {
   return {kPixelMembers, F::kForm.blocks};

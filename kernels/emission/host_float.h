@@ -1,9 +1,9 @@
-// How the functors of an emission are compiled for hosts: once, for both types of x. Used by the
-// forms of emission. Host and device.
+// The element type of x in host code: decided where values are stored, not at compile time. Used by
+// the forms of emission; host and device.
 //
-// A kernel is compiled for one type of x, so that storing takes no branch. A host's code computes
-// in f32 and looks at the batch's type where it stores: half as much code to compile, and equal
-// bytes, since bf16 is f32 rounded once.
+// A kernel is compiled for one type of x, so that a store takes no branch. Host code computes in f32
+// and checks the type of the batch when it stores. This halves the code to compile, and the bytes
+// are equal, since bf16 is f32 rounded once.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -15,12 +15,12 @@
 
 namespace wellspring {
 
-/// In place of the type of x: whatever the batch has.
+/// Tag in place of the type of x: the type that the batch has.
 struct HostFloat {};
 
 namespace detail {
 
-/// Elements of x, to be written.
+/// Writes elements of x.
 template <class T>
 struct Elements {
   T* first;
@@ -49,16 +49,16 @@ struct Elements<HostFloat> {
   }
 };
 
-/// Whether functors of this type of x run on devices alone.
+/// True for types of x whose functors run on devices only.
 template <class T>
 inline constexpr bool kOnlyOnDevice = !std::is_same_v<T, HostFloat>;
 
-/// Whether functor F makes the plane of truth of another (plane.h).
+/// True if functor F makes the dense labels of another (plane.h).
 template <class F>
 inline constexpr bool kIsPlane = false;
 
-/// visit(T{}) with the type that x has in the launches of functor F: on a host HostFloat, on a
-/// device f32 or bf16. Planes are f32 alone, since depths need it.
+/// visit(T{}) with the type of x in the launches of functor F: on a host HostFloat, on a device f32 or
+/// bf16. Dense labels are always f32, since depths need it.
 template <class F, class Visit>
 void visit_x([[maybe_unused]] Device device, [[maybe_unused]] DType dtype, const Visit& visit) {
 #if WELLSPRING_CUDA

@@ -1,6 +1,6 @@
-// What all images of a host have in common: drawing augmentations, placing runs of pixels, storing
-// them. Compiled once (host_paint.cpp), not in every generator. Used by the forms of emission; host
-// only.
+// The part of painting on a host that does not depend on the generator: drawing augmentations,
+// placing runs of pixels and storing them. Compiled once (host_paint.cpp), not in every generator.
+// Used by the forms of emission; host only.
 #pragma once
 
 #include "kernels/augment/apply_augmentation.h"
@@ -17,20 +17,20 @@ namespace wellspring::host {
 Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng);
 void map_latents(const Augmentation& view, const LatentRoles& roles, float* latents);
 
-/// Places runs of up to N pixels of row b of a batch, and writes their colours in the batch's type.
+/// Places runs of N pixels of row b of a batch, and writes their colours in the type of the batch.
 template <int N>
 class RunPainter {
  public:
   RunPainter(const Augmentation& view, const BatchView& batch, std::int64_t b);
 
   PixelRun<N> place(const PixelTile& tile, int px, int py) const;
-  /// The first `count` pixels of a run from (px, py) on.
+  /// Writes the first `count` pixels of a run that starts at (px, py).
   void write(int px, int py, int count, ColourRun<N>& colour) const;
 
  private:
   const Augmentation& view_;
   const BatchView& batch_;
-  std::int64_t offset_;  ///< of the row in x, elements
+  std::int64_t offset_;  ///< first element of the row in x
   detail::GreyStore grey_;
 };
 

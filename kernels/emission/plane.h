@@ -1,12 +1,12 @@
-// Dense truth: a number a pixel beside the image, for functors that know more of a pixel than its
-// colour. Where the form of one says `.plane = true`, it has
+// Dense labels: one number per pixel with the image, from functors that know more about a pixel than
+// its colour. A functor whose form says `.plane = true` has
 //
 //     template <int N>
 //     void plane(const Scene&, [what shade is given,] const PixelRun<N>&, float (&value)[N]) const;
 //
-// and the plane is made by the launches of its form a second time, with `plane` in place of `shade`.
-// What is looked up where is therefore what the image shows, whatever the augmentation; colours,
-// passes, normalisation and the erased box are left out. Host and device.
+// The launches of its form then run a second time with `plane` in place of `shade`. Pixels are looked
+// up in the same places as for the image, under any augmentation; colours, passes, normalisation and
+// the erased box are left out. Called by the emitters; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -20,7 +20,7 @@
 namespace wellspring {
 
 namespace detail {
-/// F's own blocks are for its colours.
+/// The form of the labels: F's `blocks` are for its colours.
 template <class Form>
 constexpr Form plane_form(Form form) {
   form.plane = false;
@@ -29,7 +29,7 @@ constexpr Form plane_form(Form form) {
 }
 }  // namespace detail
 
-/// A functor whose image is the plane of F.
+/// A functor whose image is the dense labels of F.
 template <class F>
 struct PlaneOf : F {
   static constexpr auto kForm = detail::plane_form(F::kForm);
@@ -53,13 +53,13 @@ struct PlaneOf : F {
 template <class F>
 inline constexpr bool detail::kIsPlane<PlaneOf<F>> = true;
 
-/// The plane shows what the image shows: F draws both.
+/// F draws the scenes of both.
 template <class F>
 struct DrawnBy<PlaneOf<F>> {
   using type = F;
 };
 
-/// What is done to places, and nothing that is done to colours.
+/// The geometry of an augmentation, without its colours.
 inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   AugmentationPlan geometry;
   geometry.source = plan.source;
@@ -70,7 +70,7 @@ inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   return geometry;
 }
 
-/// The call that makes the plane of a batch with Emitter<PlaneOf<F>>.
+/// The call that makes the dense labels of a batch with Emitter<PlaneOf<F>>.
 inline EmitCall plane_call(const EmitCall& call) {
   EmitCall plane = call;
   plane.augmentation = geometry_of(call.augmentation);

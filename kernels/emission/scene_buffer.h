@@ -1,20 +1,20 @@
-// Scene and augmentation of every image of a batch, drawn once by one launch into planned memory
-// and read by all that paint it. For the forms of emission that make images. Host and device.
+// Scene and augmentation of every image of a batch, drawn by one launch into planned memory and read
+// by the launches that paint it. Used by the forms of emission that make images; host and device.
 //
 // An image functor draws with
 //
-//     struct Scene;                                     one sample's parameters, trivially copyable
-//     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
+//     struct Scene;                                     parameters of a sample, trivially copyable
+//     static constexpr int kLatents;                    and kTargets or kLabels, if it has any
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
-// or one of the other ways of forms::Draw: where what is seen depends on how it is looked at
-// (stored images), draw(key, augmentation, truth); where a scene is larger than a thread's
-// registers, void draw(key, scene, truth), which writes it in the plan's memory as it goes. One
-// whose samples differ in what they cost says `.tells_cost = true` and has
+// or one of the other variants of forms::Draw: draw(key, augmentation, truth), if the scene depends on
+// the augmentation (stored images), or void draw(key, scene, truth), which writes a scene that is
+// too large for registers directly to planned memory. A functor whose samples differ in cost says
+// `.tells_cost = true` and has
 //
-//     float cost(const Scene&) const;                   beside the others, in any unit
+//     float cost(const Scene&) const;                   estimated cost, in any unit
 //
-// A host then begins with the costliest (kernels/runtime/launch.h).
+// A host then starts with the most expensive ones (kernels/runtime/launch.h).
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -39,7 +39,7 @@
 
 namespace wellspring {
 
-/// What was drawn for one sample.
+/// Scene and augmentation of one sample.
 template <class Scene>
 struct DrawnScene {
   Scene scene;
@@ -48,13 +48,13 @@ struct DrawnScene {
 template <class F>
 using DrawnImage = DrawnScene<typename F::Scene>;
 
-/// The functor that draws for F: F itself, but for planes of truth.
+/// The functor that draws the scenes of F: F itself, except for dense labels (plane.h).
 template <class F>
 struct DrawnBy {
   using type = F;
 };
 
-/// Map functor: draws one row's scene and augmentation, and writes its truth.
+/// Map functor: draws the scene and the augmentation of one row, and writes its truth.
 template <class F>
 struct DrawImages {
   F image;
@@ -101,8 +101,7 @@ struct DrawImages {
 
 namespace detail {
 
-/// The plan with the sizes of its images, where it does not name them. Throws std::logic_error
-/// where it names others.
+/// The plan with the sizes of its images. Throws std::logic_error if it names other sizes.
 inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
                                const BatchView& batch, std::string_view name) {
   const FrameSize source = frame_of(source_shape), out = frame_of(batch.layout.shape());
@@ -118,7 +117,7 @@ inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
 
 }  // namespace detail
 
-/// The memory of what is drawn, a row each.
+/// Memory of the drawn scenes, one per row.
 template <class F>
 class DrawnImages {
   static_assert(std::is_trivially_copyable_v<DrawnImage<F>>);
@@ -131,7 +130,7 @@ class DrawnImages {
     drawn_ = memory.reserve<DrawnImage<F>>(group, "scenes", static_cast<std::size_t>(rows));
   }
 
-  /// Enqueues the draw. `source_shape`: shape of what the functor describes.
+  /// Enqueues the draw. `source_shape`: shape of the image that the functor describes.
   template <class Launcher>
   const DrawnImage<F>* draw(const Launcher& launch, std::string_view name, const F& image,
                             SampleShape source_shape, const EmitCall& call) const {
@@ -153,13 +152,13 @@ class DrawnImages {
 
 namespace detail {
 
-/// Scratch of a team for what fetch() copies, with room for its alignment.
+/// Scratch of a team for fetch(), alignment included.
 template <class F>
 constexpr std::size_t drawn_scratch() {
   return sizeof(DrawnImage<F>) + alignof(DrawnImage<F>);
 }
 
-/// All members: a copy in scratch of what was drawn.
+/// Called by all members: copies a drawn scene to scratch.
 template <class F, class Team>
 WS_INLINE const DrawnImage<F>& fetch(Team& team, const DrawnImage<F>* drawn) {
   auto* const copy = team.template scratch<DrawnImage<F>>(1);
