@@ -215,7 +215,7 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
-    EmitCall call = {slots, index, context_.seed, plan, batch, {}};
+    EmitCall call = {slots, index, context_.seed, plan, batch};
     if (plan.goes_on()) call.batch = passes_.target(batch);
     emitter_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
     call.batch = batch;
