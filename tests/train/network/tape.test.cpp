@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,36 @@ TEST(Fusion, NothingIsFusedThatIsReadTwice) {
   const Tensor x = tape.conv(tape.input(), "conv", {.channels = 4});
   tape.head(tape.add(tape.relu(x), x), "head");
   EXPECT_EQ(fuse(tape.nodes()).size(), 4u);
+}
+
+/// How the matrices of a network begin, by name.
+std::map<std::string, Init> initialisations(const Tape& tape) {
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  const Network network(tape, {.batch = 2}, stream, memory);
+  std::map<std::string, Init> result;
+  for (const ParameterTensor& tensor : network.parameters().tensors())
+    if (tensor.layout != TensorLayout::vector) result[tensor.name] = tensor.initial;
+  return result;
+}
+
+// The value before the ReLU is read once, and fused, or twice, and not fused.
+TEST(Fusion, DoesNotChangeInitialWeights) {
+  for (const bool twice : {false, true}) {
+    Tape tape = image_tape();
+    const auto activated = [&](Tensor x) {
+      return twice ? tape.add(tape.relu(x), x) : tape.relu(x);
+    };
+    Tensor x = activated(tape.conv(tape.input(), "conv", {.channels = 4}));
+    x = activated(tape.dense(Tape::flatten(x), "default", {.width = 5}));
+    x = activated(tape.dense(x, "stated", {.width = 5, .weight = Init::he_normal}));
+    tape.head(x, "head");
+    const std::map<std::string, Init> expected = {{"conv.weight", Init::he_normal},
+                                                  {"default.weight", Init::lecun_normal},
+                                                  {"head.weight", Init::lecun_normal},
+                                                  {"stated.weight", Init::he_normal}};
+    EXPECT_EQ(initialisations(tape), expected) << (twice ? "not fused" : "fused");
+  }
 }
 
 TEST(Liveness, TensorsShareABlockWhenTheirLivesDoNot) {
@@ -149,6 +180,16 @@ TEST(Tape, MisuseIsALogicError) {
   Stream stream(Device::cpu(), 1);
   MemoryPlan memory(Device::cpu());
   EXPECT_THROW(Network(unshared, {.batch = 2}, stream, memory), std::logic_error);
+}
+
+TEST(Models, BeginHeNormalBeforeReluAndLecunNormalInTheHead) {
+  for (const ModelEntry& entry : model_registry()) {
+    const Tape tape = entry.make({})->record(entry.example, 10);
+    const std::string head = tape.nodes().back().name + ".weight";
+    for (const auto& [name, init] : initialisations(tape))
+      EXPECT_EQ(init, name == head ? Init::lecun_normal : Init::he_normal)
+          << entry.name << ": " << name;
+  }
 }
 
 TEST(Models, EachDescribesItsExample) {
