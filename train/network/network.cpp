@@ -20,7 +20,7 @@ std::string label_of(const Node& node) {
   return node.name.empty() ? fmt::format("value {}", node.output.value) : node.name;
 }
 
-/// So that what lies behind it begins on a cache line.
+/// Rounded up to a cache line, 64 bytes.
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
@@ -46,8 +46,8 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
             : spec.shards == 0 ? divide(nodes, spec.batch)
                                : divide(spec.batch, spec.shards);
   threads_ = std::min(shards_.size(), static_cast<std::size_t>(stream.threads()));
-  for (const Node& node : nodes) steps_.emplace_back().node = node;
-  output_ = steps_.back().node.output.value;
+  for (const Node& node : nodes) nodes_.emplace_back().node = node;
+  output_ = nodes_.back().node.output.value;
   plan_stages();
   plan_forward(stream);
   plan_backward();
@@ -55,8 +55,8 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
 }
 
 // ---------------------------------------------------------------------------------------------
-// Planning. Moments are numbered: step i runs forwards at i, the loss follows, and step i runs
-// backwards at backward_time(i). Shards pass the moments of a stage each in their own time.
+// Planning. Times are numbered: node i runs forwards at time i, then follows the loss, and node i
+// runs backwards at backward_time(i). Within a stage, shards are not synchronised.
 
 bool Network::goes_in_shards(const Node& node) const {
   if (!runner_ || !row_by_row(node.operation)) return false;
@@ -67,19 +67,19 @@ bool Network::goes_in_shards(const Node& node) const {
 }
 
 void Network::plan_stages() {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const bool sharded = goes_in_shards(steps_[i].node);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const bool sharded = goes_in_shards(nodes_[i].node);
     if (stages_.empty() || stages_.back().sharded != sharded) stages_.push_back({i, i, sharded});
     stages_.back().end = i + 1;
-    steps_[i].stage = stages_.size() - 1;
+    nodes_[i].stage = stages_.size() - 1;
   }
 }
 
 Network::Window Network::window(int time) const {
   if (time == loss_time() || time == end_time()) return {time, time};
   const bool forward = time < loss_time();
-  const std::size_t step = forward ? index(time) : 2 * steps_.size() - index(time);
-  const Emitter& stage = stage_of(steps_[step]);
+  const std::size_t step = forward ? index(time) : 2 * nodes_.size() - index(time);
+  const Stage& stage = stage_of(nodes_[step]);
   if (!stage.sharded) return {time, time};
   if (forward) return {forward_time(stage.first), forward_time(stage.end - 1), true};
   return {backward_time(stage.end - 1), backward_time(stage.first), true};
@@ -106,8 +106,8 @@ void Network::use(int stored, int time) {
 }
 
 void Network::plan_forward(const Stream& stream) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    PlannedNode& step = steps_[i];
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    PlannedNode& step = nodes_[i];
     std::vector<bool> wanted;
     for (const Tensor& input : step.node.inputs) wanted.push_back(learns_[index(input.value)]);
     const DType type = is_output(step.node) ? DType::f32 : spec_.compute;
@@ -120,7 +120,7 @@ void Network::plan_forward(const Stream& stream) {
 }
 
 void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector<bool>& wanted) {
-  PlannedNode& step = steps_[i];
+  PlannedNode& step = nodes_[i];
   const bool sharded = stage_of(step).sharded;
   const int now = forward_time(i), then = backward_time(i);
   std::vector<std::vector<std::size_t>> saved;  // by tensor, then by shard
@@ -134,7 +134,7 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
     saved.resize(planner.saved().size());
     for (std::size_t k = 0; k < saved.size(); ++k) saved[k].push_back(aligned(planner.saved()[k]));
     if (s > 0) continue;
-    // What follows is the same for every shard.
+    // The rest is the same for every shard.
     step.parameters = planner.parameters();
     const bool has_weights =
         std::any_of(step.parameters.begin(), step.parameters.end(),
@@ -156,11 +156,11 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
 
 void Network::plan_backward() {
   gradient_[index(output_)] =
-      store("gradient of the outputs", bytes_of(steps_.back().node.output.shape, spec_.compute),
+      store("gradient of the outputs", bytes_of(nodes_.back().node.output.shape, spec_.compute),
             loss_time());
   std::vector<bool> parameter_written(arena_.tensors().size(), false);
-  for (std::size_t i = steps_.size(); i-- > 0;) {
-    PlannedNode& step = steps_[i];
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    PlannedNode& step = nodes_[i];
     if (!step.backward) continue;
     const int now = backward_time(i);
     const std::string name = label_of(step.node);
@@ -173,7 +173,7 @@ void Network::plan_backward() {
         int& gradient = gradient_[index(input.value)];
         target.written =
             store("gradient before " + name, bytes_of(input.shape, spec_.compute), now);
-        // Of several readers, the last in the list is the first to write.
+        // The last reader in the list writes first; the others add.
         if (gradient == kNone) {
           gradient = target.written;
         } else {
@@ -189,8 +189,8 @@ void Network::plan_backward() {
 }
 
 void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written) {
-  PlannedNode& step = steps_[i];
-  Emitter& stage = stages_[step.stage];
+  PlannedNode& step = nodes_[i];
+  Stage& stage = stages_[step.stage];
   for (const ParameterId id : step.parameters) {
     Target target;
     std::size_t begin = 0;
@@ -222,8 +222,8 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
 void Network::reserve(MemoryPlan& memory) {
   for (Stored& stored : stored_) {
     const Window begin = window(stored.life.first), end = window(stored.life.last);
-    stored.apart = begin.sharded && begin == end;
-    if (stored.apart) {
+    stored.per_thread = begin.sharded && begin == end;
+    if (stored.per_thread) {
       stored.life.bytes = aligned(*std::max_element(stored.bytes.begin(), stored.bytes.end()));
     } else {
       stored.life.first = begin.first;
@@ -236,41 +236,41 @@ void Network::reserve(MemoryPlan& memory) {
   if (workspace > 0)
     workspace_ = memory.reserve<std::byte>("workspace", "of one operation", workspace);
   std::size_t gradients = 0;
-  for (const Emitter& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
+  for (const Stage& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
   if (gradients > 0)
     shard_gradients_ =
         memory.reserve<std::byte>("workspace", "gradients by shard", shards_.size() * gradients);
 }
 
-void Network::reserve_blocks(MemoryPlan& memory, bool apart) {
+void Network::reserve_blocks(MemoryPlan& memory, bool per_thread) {
   std::vector<Lifetime> lives;
   for (const Stored& stored : stored_)
-    if (stored.apart == apart) lives.push_back(stored.life);
+    if (stored.per_thread == per_thread) lives.push_back(stored.life);
   if (lives.empty()) return;
   const BlockAssignment assignment = assign_blocks(lives);
-  std::vector<Planned<std::byte>>& blocks = apart ? thread_blocks_ : blocks_;
+  std::vector<Planned<std::byte>>& blocks = per_thread ? thread_blocks_ : blocks_;
   for (std::size_t block = 0; block < assignment.block_bytes.size(); ++block) {
-    const std::size_t parts = apart ? threads_ : 1;
+    const std::size_t parts = per_thread ? threads_ : 1;
     blocks.push_back(memory.reserve<std::byte>(
-        "activations", fmt::format("{} {}", apart ? "block of threads" : "block", block),
+        "activations", fmt::format("{} {}", per_thread ? "block of threads" : "block", block),
         parts * assignment.block_bytes[block]));
   }
   std::size_t next = 0;
   for (Stored& stored : stored_)
-    if (stored.apart == apart) stored.block = assignment.block_of[next++];
+    if (stored.per_thread == per_thread) stored.block = assignment.block_of[next++];
 }
 
 std::string Network::memory_summary() const {
   constexpr double kMiB = 1 << 20;
-  std::size_t apart = 0, together = 0;
+  std::size_t separate = 0, reused = 0;
   for (const Stored& stored : stored_)
-    apart += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
+    separate += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
   for (const auto* blocks : {&blocks_, &thread_blocks_})
-    for (const Planned<std::byte>& block : *blocks) together += block.bytes();
+    for (const Planned<std::byte>& block : *blocks) reused += block.bytes();
   return fmt::format("{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
-                     static_cast<double>(apart) / kMiB,
+                     static_cast<double>(separate) / kMiB,
                      counted(blocks_.size() + thread_blocks_.size(), "block"),
-                     static_cast<double>(together) / kMiB);
+                     static_cast<double>(reused) / kMiB);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ std::string Network::memory_summary() const {
 void* Network::data(int stored, Place place) const {
   if (stored == kNone) return nullptr;
   const Stored& tensor = stored_[index(stored)];
-  if (tensor.apart) {
+  if (tensor.per_thread) {
     const Planned<std::byte>& block = thread_blocks_[tensor.block];
     return block.data() + place.thread * (block.bytes() / threads_);
   }
@@ -289,7 +289,7 @@ void* Network::data(int stored, Place place) const {
                          tensor.bytes.begin() + static_cast<std::ptrdiff_t>(place.shard), begin);
 }
 
-void* Network::shard_gradient(const Emitter& stage, std::size_t shard, std::size_t begin) const {
+void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const {
   return shard_gradients_.data() + shard * stage.gradient_bytes + begin;
 }
 
@@ -318,9 +318,9 @@ void Network::in_shards(const char* name, const Pass& pass,
 }
 
 void Network::forward(const Pass& pass) {
-  for (const Emitter& stage : stages_) {
+  for (const Stage& stage : stages_) {
     const auto run = [&](Place place, const Pass& part) {
-      for (std::size_t i = stage.first; i < stage.end; ++i) forward(steps_[i], place, part);
+      for (std::size_t i = stage.first; i < stage.end; ++i) forward(nodes_[i], place, part);
     };
     if (stage.sharded)
       in_shards("forward in shards", pass, run);
@@ -333,19 +333,19 @@ void Network::forward(const PlannedNode& step, Place place, const Pass& pass) co
   step.layers[whole(place) ? 0 : place.shard]->forward(run_of(step, place, pass));
 }
 
-bool Network::learns(const Emitter& stage) const {
-  return std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(stage.first),
-                     steps_.begin() + static_cast<std::ptrdiff_t>(stage.end),
+bool Network::learns(const Stage& stage) const {
+  return std::any_of(nodes_.begin() + static_cast<std::ptrdiff_t>(stage.first),
+                     nodes_.begin() + static_cast<std::ptrdiff_t>(stage.end),
                      [](const PlannedNode& step) { return step.backward; });
 }
 
 void Network::backward(const Pass& pass) {
   for (std::size_t k = stages_.size(); k-- > 0;) {
-    const Emitter& stage = stages_[k];
+    const Stage& stage = stages_[k];
     if (!learns(stage)) continue;
     const auto run = [&](Place place, const Pass& part) {
       for (std::size_t i = stage.end; i-- > stage.first;)
-        if (steps_[i].backward) backward(steps_[i], place, part);
+        if (nodes_[i].backward) backward(nodes_[i], place, part);
     };
     if (stage.sharded) {
       in_shards("backward in shards", pass, run);
@@ -390,7 +390,7 @@ void Network::accumulate(const PlannedNode& step, Place place, const Pass& pass)
   }
 }
 
-void Network::add_shards(const Emitter& stage, const Pass& pass) const {
+void Network::add_shards(const Stage& stage, const Pass& pass) const {
   std::vector<PartialSums> sums;
   for (const ShardSum& of : stage.sums) {
     PartialSums& sum = sums.emplace_back();
