@@ -446,7 +446,7 @@ TEST(MixErrors, WhatCannotBeMixedIsRefused) {
   mixup.place = {"run.yaml", 4, 8};
   const SampleLayout image = SampleLayout::image(4, 4, 3);
   expect_parts(refusal(mixup, Share::whole(5), image),
-               {"run.yaml:4:8", "a batch of 5 samples", "use an even number, as 6"});
+               {"run.yaml:4:8", "a batch of 5 samples", "use an even number, for example 6"});
   expect_parts(refusal(mixup, {12, 3, 3}, image), {"a rank of 3 samples"});
   expect_parts(refusal(mixup, Share::whole(4), SampleLayout::set(9, 4)), {"gives sets"});
   expect_parts(refusal(both(), Share::whole(4), SampleLayout::event(4)),
