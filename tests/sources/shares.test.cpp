@@ -51,7 +51,7 @@ class Shares : public ::testing::Test {
  protected:
   Shares() { test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kSide)); }
 
-  /// Images from files, ramped in beside a generator, or alone.
+  /// Images from files, alone or ramped in next to a generator.
   Mixture mixture(Storage storage, bool mixed) const {
     Mixture mixture(3);
     SourceContext context;
@@ -148,10 +148,10 @@ TEST_F(Shares, MakeTheRowsOfOneRank) {
 
 /// A linear classifier of the batch, after the last of some recorded steps.
 struct Gradients {
-  std::vector<float> logits, loss, logit_gradient;  ///< of this rank's rows
+  std::vector<float> logits, loss, logit_gradient;  ///< this rank's rows
   std::vector<float> weights;                       ///< gradient, summed over the ranks
-  std::vector<double> bound;      ///< on the rounding of each of this rank's logits
-  std::vector<double> magnitude;  ///< of each weight's gradient: sum of |terms|, this rank's
+  std::vector<double> bound;      ///< bound on the rounding of each of this rank's logits
+  std::vector<double> magnitude;  ///< sum of |terms| of each weight's gradient, this rank's
   std::vector<float> x;           ///< this rank's rows
 };
 
@@ -240,7 +240,7 @@ Gradients learn(Mixture sources, Communicator& ranks, const std::vector<float>& 
   return result;
 }
 
-/// What the ranks have, one after the other.
+/// The results of all ranks, concatenated.
 Gradients joined(const std::vector<Gradients>& parts) {
   Gradients all;
   all.weights = parts.front().weights;
@@ -256,7 +256,7 @@ Gradients joined(const std::vector<Gradients>& parts) {
   return all;
 }
 
-// What is promised for another number of ranks:
+// Promises for another number of ranks:
 // - Logits agree within the rounding of two sums of n = inputs + 1 terms in any order, 2 n u
 //   sum |terms| with u = 2^-24 (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
 //   ed., SIAM 2002, section 4.2). They are not bit-equal: oneDNN chooses its kernels by the number

@@ -182,7 +182,7 @@ double oracle_loss(const Tape& tape, const test::ReferenceInput& input, const Ba
 }
 
 /// Roundings on the way from a weight to its gradient: the terms of every sum, forwards and again
-/// backwards, and those of the weight's own sum over the batch.
+/// backwards, and of the weight's own sum over the batch.
 double roundings_of(const Tape& tape) {
   double terms = 0, most_positions = 1;
   for (const Node& node : tape.nodes()) {

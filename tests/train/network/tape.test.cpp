@@ -1,4 +1,4 @@
-// What is recorded, what runs as one, and which memory is handed on.
+// Recording, fusion and reuse of memory.
 #include "train/network/tape.h"
 
 #include "core/error.h"
@@ -109,8 +109,8 @@ TEST(Liveness, TensorsShareABlockWhenTheirLivesDoNot) {
   EXPECT_EQ(a.block_bytes, (std::vector<std::size_t>{100, 50}));
 }
 
-// A chain of layers: its activations stay for the backward pass, and their gradients need no more
-// than two blocks beside those that die.
+// A chain of layers: its activations stay for the backward pass, and their gradients need at most two
+// more blocks.
 TEST(Liveness, GradientsAreHandedOn) {
   Stream stream(Device::cpu(), 1);
   std::vector<std::size_t> blocks;
