@@ -32,7 +32,7 @@ struct NetworkSpec {
   DType compute = DType::f32;
   std::uint64_t seed = 0;       ///< the run's seed, the key of dropout
   bool input_gradient = false;  ///< also compute the gradient of the samples
-  std::int64_t shards = 0;      ///< CPU only; 0: chosen by divide()
+  std::int64_t shards = 0;      ///< CPU only; 0: chosen by make_shards()
   /// Value of `shards`: a CPU takes the whole batch at once with all threads, as a GPU does.
   static constexpr std::int64_t kWholeBatch = -1;
 };
@@ -70,7 +70,7 @@ class Network {
   static constexpr bool whole(Place place) { return place.shard == kWhole.shard; }
 
   /// A tensor in memory: an activation, a gradient, a layer's saved values or scratch.
-  struct Stored {
+  struct StoredTensor {
     std::string name;
     std::vector<std::size_t> bytes;  ///< by shard, or one for all rows
     Lifetime life;
@@ -113,19 +113,19 @@ class Network {
   bool goes_in_shards(const Node& node) const;
   void plan_stages();
   void plan_forward(const Stream& stream);
-  void plan_layers(std::size_t step, const Stream& stream, const std::vector<bool>& wanted);
+  void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted);
   void plan_backward();
-  void plan_parameter_gradients(std::size_t step, std::vector<bool>& written);
+  void plan_parameter_gradients(std::size_t node, std::vector<bool>& written);
   void reserve(MemoryPlan& memory);
   void reserve_blocks(MemoryPlan& memory, bool per_thread);
   int store(std::string name, std::vector<std::size_t> bytes, int time);
   void use(int stored, int time);
   /// Bytes of a tensor by shard.
   std::vector<std::size_t> bytes_of(const TensorShape& shape, DType type) const;
-  int forward_time(std::size_t step) const { return static_cast<int>(step); }
+  int forward_time(std::size_t node) const { return static_cast<int>(node); }
   int loss_time() const { return static_cast<int>(nodes_.size()); }
-  int backward_time(std::size_t step) const {
-    return 2 * static_cast<int>(nodes_.size()) - static_cast<int>(step);
+  int backward_time(std::size_t node) const {
+    return 2 * static_cast<int>(nodes_.size()) - static_cast<int>(node);
   }
   int end_time() const { return 2 * static_cast<int>(nodes_.size()) + 1; }
   /// Times without an order among shards: the times of a stage, or a single one.
@@ -135,16 +135,16 @@ class Network {
     friend bool operator==(const Window&, const Window&) = default;
   };
   Window window(int time) const;
-  const Stage& stage_of(const PlannedNode& step) const { return stages_[step.stage]; }
+  const Stage& stage_of(const PlannedNode& planned) const { return stages_[planned.stage]; }
 
   // Running.
   void* data(int stored, Place place) const;
   void* shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const;
-  LayerRun run_of(const PlannedNode& step, Place place, const Pass& pass) const;
-  void forward(const PlannedNode& step, Place place, const Pass& pass) const;
-  void backward(const PlannedNode& step, Place place, const Pass& pass) const;
-  void accumulate(const PlannedNode& step, Place place, const Pass& pass) const;
-  bool learns(const Stage& stage) const;
+  LayerRun run_of(const PlannedNode& planned, Place place, const Pass& pass) const;
+  void forward(const PlannedNode& planned, Place place, const Pass& pass) const;
+  void backward(const PlannedNode& planned, Place place, const Pass& pass) const;
+  void accumulate(const PlannedNode& planned, Place place, const Pass& pass) const;
+  bool has_backward(const Stage& stage) const;
   void add_shards(const Stage& stage, const Pass& pass) const;
   /// Calls body(place, rows of `pass`) for every shard, in parallel.
   void in_shards(const char* name, const Pass& pass,
@@ -160,10 +160,10 @@ class Network {
   std::size_t threads_ = 1;            ///< number of threads with memory
   std::vector<PlannedNode> nodes_;
   std::vector<Stage> stages_;
-  std::vector<int> activation_;  ///< by value: stored index, kNone for the input
-  std::vector<int> gradient_;    ///< by value
-  std::vector<bool> learns_;     ///< by value: its gradient is needed
-  std::vector<Stored> stored_;
+  std::vector<int> activation_;       ///< by value: stored index, kNone for the input
+  std::vector<int> gradient_;         ///< by value
+  std::vector<bool> needs_gradient_;  ///< by value: its gradient is needed
+  std::vector<StoredTensor> stored_;
   std::vector<Planned<std::byte>> blocks_;         ///< for all rows
   std::vector<Planned<std::byte>> thread_blocks_;  ///< one part per thread
   std::size_t workspace_bytes_ = 0, shard_workspace_bytes_ = 0;

@@ -17,7 +17,7 @@ struct Rows {
 };
 
 /// True if each output row depends on the same input row only.
-bool row_by_row(const Operation& operation);
+bool is_row_wise(const Operation& operation);
 
 /// The shards of a batch: a function of the network and the batch, never of the number of threads,
 /// since the gradient's rounding depends on them. At most 32, so that other threads take over the
@@ -25,9 +25,9 @@ bool row_by_row(const Operation& operation);
 /// - 16 rows, so that its matrix products are efficient;
 /// - 2^22 multiplications in the forward pass, about 0.2 ms, so that kernel launches cost little;
 /// - 64 multiplications per parameter, since each shard sums its own gradient.
-std::vector<Rows> divide(std::span<const Node> nodes, std::int64_t batch);
+std::vector<Rows> make_shards(std::span<const Node> nodes, std::int64_t batch);
 /// `shards` shards, or `batch` if that is smaller: every shard has a row.
-std::vector<Rows> divide(std::int64_t batch, std::int64_t shards);
+std::vector<Rows> make_shards(std::int64_t batch, std::int64_t shards);
 
 /// The given rows of every column.
 BatchView rows_of(BatchView batch, Rows rows);
