@@ -223,7 +223,7 @@ TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
 // The same files are a mistake; equal images in others are said to be there.
 TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
   expect_refused(3,
-                 {"held-out source 'real'", "images/class0/000.jpg is trained on, too",
+                 {"held-out source 'real'", "images/class0/000.jpg is also trained on",
                   "path: or split: in eval.sources"},
                  {"eval.sources.0.path=./images"});
   fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");
