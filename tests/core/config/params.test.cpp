@@ -53,7 +53,7 @@ std::string refusal(const std::string& name, const std::string& text) {
   return message_of(ErrorKind::config, [&] { set(name, text); });
 }
 
-TEST(ParamTable, DefaultsComeFromTheStruct) {
+TEST(ParamTable, TakesDefaultsFromTheStruct) {
   const auto rows = table().rows();
   ASSERT_EQ(rows.size(), 9u);
   EXPECT_EQ(rows[0].default_text, "0.1");
@@ -140,7 +140,7 @@ TEST(ParamTable, RefusesValuesOutOfRange) {
   EXPECT_NE(refusal("offset", "9007199254740993.0").find("may not be exact"), std::string::npos);
 }
 
-TEST(ParamTable, RefusesWhatIsNotFinite) {
+TEST(ParamTable, RefusesNonFiniteValues) {
   for (const char* text : {"inf", "-inf", "nan", "infinity", ".inf", ".nan"}) {
     EXPECT_NE(refusal("lr", text).find("wants a"), std::string::npos) << text;
     EXPECT_NE(refusal("batch", text).find("wants an integer"), std::string::npos) << text;
@@ -158,7 +158,7 @@ TEST(ParamTable, RefusesWhatIsNotFinite) {
   EXPECT_EQ(values.x, 0);
 }
 
-TEST(ParamTable, ReadsSettingsAndInsistsOnRequiredOnes) {
+TEST(ParamTable, ReadsSettingsAndRequiresRequiredOnes) {
   struct Needy {
     std::string generator;
     int size = 32;
@@ -180,13 +180,13 @@ TEST(ParamTable, ReadsSettingsAndInsistsOnRequiredOnes) {
   EXPECT_EQ(needy.rows()[0].default_text, "");
 }
 
-TEST(ParamTable, YamlHoldsTheValues) {
+TEST(ParamTable, WritesYaml) {
   EXPECT_EQ(table().to_yaml(Values{}, 2),
             "  sigma: 0.1\n  lr: 0.0003\n  batch: 64\n  seed: 0\n  offset: -3\n  nesterov: true\n"
             "  name: \"a: b\"\n  milestones: [0.5, 0.75]\n  law: gaussian\n");
 }
 
-TEST(ParamTable, YamlReadsBack) {
+TEST(ParamTable, RoundTripsThroughYaml) {
   Values values;
   values.sigma = 1.0f / 3;
   values.lr = 1.0 / 3;
@@ -243,7 +243,7 @@ TEST(ParamTable, ReadsListsOfIntegersAndTexts) {
   }
 }
 
-TEST(ParamTable, ListsReadBackFromTheirYaml) {
+TEST(ParamTable, RoundTripsListsThroughYaml) {
   Lists lists;
   lists.names = {"a", "b, c", "true", "", "[x]", "12", "say \"so\""};
   lists.widths.clear();
@@ -253,12 +253,12 @@ TEST(ParamTable, ListsReadBackFromTheirYaml) {
   document.finish();
   EXPECT_EQ(again.names, lists.names) << yaml;
   EXPECT_EQ(again.widths, lists.widths);
-  // The way of a generator's or model's own parameters: settings, then the table.
+  // Parameters of generators and models are read as settings first.
   const Lists settings = lists_table().read(ConfigDocument::parse(yaml, "a").root().settings());
   EXPECT_EQ(settings.names, lists.names);
 }
 
-TEST(ParamTable, TakesASettingOnce) {
+TEST(ParamTable, RefusesRepeatedSettings) {
   const auto read = [](const std::vector<ParamSetting>& settings) {
     return message_of(ErrorKind::config, [&] { lists_table().read(settings); });
   };
@@ -269,7 +269,7 @@ TEST(ParamTable, TakesASettingOnce) {
             "preset is given twice, as 'deep' and as 'named'" + end);
 }
 
-TEST(ParamTable, APresetComesBeforeWhatIsWritten) {
+TEST(ParamTable, AppliesPresetsBeforeSettings) {
   const auto read = [](const char* yaml) {
     const auto document = ConfigDocument::parse(yaml, "a.yaml");
     const Lists lists = document.root().read(lists_table());
@@ -294,9 +294,9 @@ TEST(ParamTable, APresetComesBeforeWhatIsWritten) {
       << "a table without presets";
 }
 
-// A row that belongs to one law: elsewhere it may be written as its default, as resolved
-// configurations do, and what a preset says of it is left out.
-TEST(ParamTable, WhatHasNoEffectIsRefused) {
+// With another law, such a row may still have its default value, as in resolved configurations, and
+// a preset's value for it is ignored.
+TEST(ParamTable, RefusesSettingsWithoutEffect) {
   static const auto rows =
       ParamTable<Values>("noise")
           .choice("law", &Values::law, {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}},
@@ -325,7 +325,7 @@ TEST(ParamTable, WhatHasNoEffectIsRefused) {
   EXPECT_EQ(read({{"preset", "wide"}, {"law", "uniform"}}).milestones, std::vector<double>{1});
 }
 
-TEST(ParamTable, PresetsAreDescribedAndCheckedWhenTheyAreMade) {
+TEST(ParamTable, DescribesAndChecksPresets) {
   const std::vector<ParamRow> rows = lists_table().rows();
   EXPECT_EQ(rows[0].name, "preset");
   EXPECT_EQ(rows[0].range_text(), "one of deep, named");
@@ -335,7 +335,7 @@ TEST(ParamTable, PresetsAreDescribedAndCheckedWhenTheyAreMade) {
   EXPECT_THROW(lists_table().preset("x", {{"dept", "1"}}, ""), Error);
 }
 
-TEST(ParamTable, EndsOfARangeStandInTheirOrder) {
+TEST(ParamTable, RefusesReversedRangeEnds) {
   struct Ends {
     float zoom_low = 0.1f, zoom_high = 0.1f;
     int maps_low = 2, maps_high = 4;
@@ -356,12 +356,12 @@ TEST(ParamTable, EndsOfARangeStandInTheirOrder) {
             std::string::npos);
 }
 
-TEST(ParamTable, ARepeatedNameAndAnEmptyRangeAreMistakesOfOurs) {
+TEST(ParamTable, RefusesRepeatedNamesAndEmptyRanges) {
   EXPECT_THROW(make_table().flag("lr", &Values::nesterov, ""), std::logic_error);
   EXPECT_THROW(make_table().real("new", &Values::lr, {0, {}}, "", ""), std::logic_error);
 }
 
-TEST(ConfigLocation, PrintsWhatItKnows) {
+TEST(ConfigLocation, PrintsFileLineAndColumn) {
   EXPECT_EQ((ConfigLocation{"a.yaml", 12, 3}).to_string(), "a.yaml:12:3");
   EXPECT_EQ((ConfigLocation{"command line"}).to_string(), "command line");
   EXPECT_EQ(ConfigLocation{}.prefix(), "");

@@ -13,7 +13,7 @@ using test::slurp;
 using test::spill;
 using test::TemporaryFolder;
 
-/// Keeps what is written.
+/// Collects the written bytes.
 struct MemorySink : ByteSink {
   using ByteSink::write;
   void write(Bytes bytes) override { text += text_of(bytes); }
@@ -39,7 +39,7 @@ std::string small_file() {
   return sink.text;
 }
 
-/// A file with this header, and data of this many bytes.
+/// A file with this header and `data_bytes` bytes of data.
 std::string with_header(std::string header, std::size_t data_bytes) {
   std::string file;
   append_number<std::uint64_t>(file, header.size());
@@ -52,7 +52,7 @@ std::string refusal(const std::string& bytes) {
   return message_of(ErrorKind::data, [&] { SafetensorsFile(folder / "f"); });
 }
 
-TEST(Safetensors, ReadsBack) {
+TEST(Safetensors, RoundTrips) {
   const TemporaryFolder folder;
   spill(folder / "model", small_file());
   const SafetensorsFile file(folder / "model");
@@ -78,13 +78,13 @@ TEST(Safetensors, ReadsBack) {
   EXPECT_THROW(file.read(weight, {}), std::logic_error);
 }
 
-TEST(Safetensors, LayoutIsAlignedAndDeterministic) {
+TEST(Safetensors, WritesAnAlignedDeterministicLayout) {
   const std::string bytes = small_file();
   EXPECT_EQ(bytes, small_file());
   const auto length = number_at<std::uint64_t>(bytes_of(bytes), 0);
   EXPECT_EQ((8 + length) % 64, 0u);
   EXPECT_EQ(bytes.substr(8, 16), "{\"__metadata__\":");
-  // Elements of 8 bytes, then 4, 2 and 1.
+  // Tensors in order of element size: 8 bytes, then 4, 2 and 1.
   EXPECT_NE(bytes.find(R"("steps":{"data_offsets":[0,8],"dtype":"I64","shape":[]})"),
             std::string::npos);
   EXPECT_NE(bytes.find(R"("fc.weight":{"data_offsets":[8,32],"dtype":"F32","shape":[2,3]})"),
@@ -96,7 +96,7 @@ TEST(Safetensors, LayoutIsAlignedAndDeterministic) {
   EXPECT_EQ(bytes.size(), 8 + length + 39);
 }
 
-TEST(Safetensors, TruncatedAnywhereIsRefused) {
+TEST(Safetensors, RefusesTruncationAtAnyByte) {
   const std::string whole = small_file();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_NE(refusal(whole.substr(0, size)).find("not a sound safetensors file"),
@@ -106,7 +106,7 @@ TEST(Safetensors, TruncatedAnywhereIsRefused) {
   refusal(whole + '\0');
 }
 
-TEST(Safetensors, EveryAlteredByteIsNoticed) {
+TEST(Safetensors, RefusesAnyAlteredByte) {
   const TemporaryFolder folder;
   const std::string whole = small_file();
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -120,7 +120,7 @@ TEST(Safetensors, EveryAlteredByteIsNoticed) {
   }
 }
 
-TEST(Safetensors, HeadersThatLieAreRefused) {
+TEST(Safetensors, RefusesFalseHeaders) {
   struct Case {
     const char* header;
     std::size_t bytes;
@@ -178,9 +178,9 @@ TEST(Safetensors, HeadersThatLieAreRefused) {
   EXPECT_NE(refusal(endless).find("longer than 100 MB"), std::string::npos);
 }
 
-TEST(Safetensors, FilesOfOthersAreReadButNotVerified) {
+TEST(Safetensors, ReadsButDoesNotVerifyFilesOfOtherWriters) {
   const TemporaryFolder folder;
-  // No alignment, no metadata, shapes with spaces: what other writers may do.
+  // Other writers may omit alignment and metadata, and write spaces.
   spill(folder / "f", with_header(R"({"b": {"dtype":"U8", "shape":[1,1], "data_offsets":[2,3]},)"
                                   R"("a":{"shape":[1],"dtype":"BF16","data_offsets":[0,2]}} )",
                                   3));
@@ -191,7 +191,7 @@ TEST(Safetensors, FilesOfOthersAreReadButNotVerified) {
             std::string::npos);
 }
 
-TEST(Safetensors, EmptyFilesAreFiles) {
+TEST(Safetensors, RoundTripsAnEmptyList) {
   const TemporaryFolder folder;
   MemorySink sink;
   write_safetensors(sink, {});
@@ -201,7 +201,7 @@ TEST(Safetensors, EmptyFilesAreFiles) {
   EXPECT_TRUE(file.tensors().empty());
 }
 
-TEST(Safetensors, MistakesOfOursAreCaught) {
+TEST(Safetensors, RefusesMisuse) {
   MemorySink sink;
   const TensorData mask{"mask", ElementType::u8, {3}, bytes_of(kMask)};
   EXPECT_THROW(write_safetensors(sink, std::vector{mask, mask}), std::logic_error);

@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-/// Collects what is written to a descriptor that is no terminal.
+/// Collects output; its descriptor is not a terminal.
 class Pipe {
  public:
   Pipe() {
@@ -54,7 +54,7 @@ class Terminal {
     const winsize size{24, columns, 0, 0};
     ::ioctl(slave_, TIOCSWINSZ, &size);
   }
-  /// What was written so far.
+  /// Output so far.
   std::string text() const {
     std::array<char, 4096> block{};
     const ssize_t count = ::read(master_, block.data(), block.size());
@@ -88,7 +88,7 @@ Progress::Options options(const Pipe& pipe, Progress::Style style) {
   return options;
 }
 
-TEST(Progress, PlainLinesWhereThereIsNoTerminal) {
+TEST(Progress, PrintsPlainLinesWithoutATerminal) {
   const Pipe pipe;
   Progress progress(options(pipe, Progress::Style::automatic));
   progress.update(5, {"loss 1.5", {"lr 0.1"}});
@@ -103,7 +103,7 @@ TEST(Progress, PlainLinesWhereThereIsNoTerminal) {
   EXPECT_EQ(text.find_first_of("\r\x1b"), std::string::npos);
 }
 
-TEST(Progress, LinesKeepTheirInterval) {
+TEST(Progress, KeepsTheIntervalBetweenLines) {
   const Pipe pipe;
   Progress::Options hourly = options(pipe, Progress::Style::lines);
   hourly.line_interval = std::chrono::hours(1);
@@ -114,28 +114,28 @@ TEST(Progress, LinesKeepTheirInterval) {
   EXPECT_EQ(pipe.text(), "");
 }
 
-TEST(Progress, BarRedrawsItsLine) {
+TEST(Progress, RedrawsTheLineOfABar) {
   const Pipe pipe;
   Progress progress(options(pipe, Progress::Style::bar));
   progress.update(5, {"loss 1.5"});
   progress.say("saved");
   progress.update(10, {"", {std::string(500, 'x')}});
   progress.finish();
-  progress.finish();  // once is enough
+  progress.finish();  // a second call does nothing
   const std::string text = pipe.text();
   EXPECT_TRUE(text.starts_with("\r\x1b[2Ktrain [============............]  50% 5/10")) << text;
   EXPECT_NE(text.find("\r\x1b[2Ksaved\n"), std::string::npos);
   EXPECT_NE(text.find("[========================] 100% 10/10"), std::string::npos);
-  EXPECT_EQ(text.find('x'), std::string::npos);  // what does not fit is left out
+  EXPECT_EQ(text.find('x'), std::string::npos);  // parts that do not fit are omitted
   EXPECT_TRUE(text.ends_with("\n"));
   EXPECT_FALSE(text.ends_with("\n\n"));
 }
 
-TEST(Progress, ALineIsCutBetweenCharacters) {
+TEST(Progress, CutsLinesBetweenCharacters) {
   const Pipe pipe;
   Progress::Options wide = options(pipe, Progress::Style::bar);
   wide.total = 0;
-  for (const char* title : {"a", "aa"}) {  // one of the two makes the cut fall inside of an é
+  for (const char* title : {"a", "aa"}) {  // for one of the two, the cut would fall inside an é
     wide.title = title;
     for (int i = 0; i < 100; ++i) wide.title += "é";
     Progress(wide).update(1, {wide.title});
@@ -144,7 +144,7 @@ TEST(Progress, ALineIsCutBetweenCharacters) {
   }
 }
 
-/// What a line shows after "erase" and before the next one.
+/// The last line drawn: text after the last "erase" sequence.
 std::string last_line(const std::string& text) {
   const std::string erase = "\r\x1b[2K";
   std::string line = text.substr(text.rfind(erase) + erase.size());
@@ -152,12 +152,12 @@ std::string last_line(const std::string& text) {
   return line;
 }
 
-// The lines of a run, of a mixture of sources with long names.
-TEST(Progress, FitsAnyWidthFromFortyColumnsAndNeverCutsWhatMatters) {
+// Lines of a run whose sources have long names. Essential parts are never cut.
+TEST(Progress, FitsAnyWidthFromFortyColumns) {
   const ProgressStatus status{
       "loss 1.234  12.3 k/s",
       {"accuracy 99.9 %", "lr 1.0e-03", "a source with a long name 33.3 %", "größe 66.7 %"}};
-  // In the order of importance, each with the blanks beside it.
+  // In order of importance, each with its adjacent blanks.
   const std::vector<std::string> optional = {"  1% ",         "10/1000  ",
                                              "training ",     "  accuracy 99.9 %",
                                              "  lr 1.0e-03",  "  a source with a long name 33.3 %",
@@ -177,7 +177,7 @@ TEST(Progress, FitsAnyWidthFromFortyColumnsAndNeverCutsWhatMatters) {
       line.erase(bar, line.find(']') + 2 - bar);
     std::size_t shown = 0;
     while (shown < optional.size() && line.find(optional[shown]) != std::string::npos) ++shown;
-    // The first that is left out would not have fitted, and nothing behind it is there.
+    // The first omitted part would not have fitted, and no later part is shown.
     EXPECT_TRUE(shown == optional.size() ||
                 columns_of(line) + columns_of(optional[shown]) >= columns)
         << line;
@@ -187,7 +187,7 @@ TEST(Progress, FitsAnyWidthFromFortyColumnsAndNeverCutsWhatMatters) {
   }
 }
 
-TEST(Progress, TheBarTakesWhatIsLeft) {
+TEST(Progress, GivesTheBarTheRemainingColumns) {
   // "train  50% 5/10  0.1 ms left  loss 1.5" has 35 to 40 characters, as the time is written.
   for (const auto& [columns, least, most] :
        {std::array<std::size_t, 3>{200, 24, 24}, {56, 8, 24}, {40, 0, 0}}) {
@@ -204,7 +204,7 @@ TEST(Progress, TheBarTakesWhatIsLeft) {
   }
 }
 
-TEST(Progress, AsksTheTerminalForItsWidthEachTime) {
+TEST(Progress, ReadsTheTerminalWidthAtEachUpdate) {
   const Terminal terminal;
   if (terminal.descriptor() < 0) GTEST_SKIP() << "no pseudo-terminal can be had here";
   const Environment kind("TERM", "xterm");
@@ -223,7 +223,7 @@ TEST(Progress, AsksTheTerminalForItsWidthEachTime) {
   }
 }
 
-TEST(Progress, WideCharactersCountTwiceAndLinesStayOne) {
+TEST(Progress, CountsWideCharactersTwice) {
   EXPECT_EQ(columns_of("größe"), 5u);
   EXPECT_EQ(columns_of("猫"), 2u);
   const Pipe pipe;
@@ -235,7 +235,7 @@ TEST(Progress, WideCharactersCountTwiceAndLinesStayOne) {
   EXPECT_EQ(pipe.text().find("猫"), std::string::npos);
 }
 
-TEST(Progress, ImpatienceAloneShowsABarAndItCanBeWithdrawn) {
+TEST(Progress, ShowsABarAfterItsPatienceAndErasesIt) {
   const Pipe pipe;
   Progress::Options patient = options(pipe, Progress::Style::bar);
   patient.patience = std::chrono::hours(1);
@@ -253,7 +253,7 @@ TEST(Progress, ImpatienceAloneShowsABarAndItCanBeWithdrawn) {
   EXPECT_TRUE(pipe.text().ends_with("\r\x1b[2K")) << "the line is erased, and no other begun";
 }
 
-TEST(Progress, TimeLeftCountsWhatThisRunHasDone) {
+TEST(Progress, EstimatesTheTimeLeftFromThisRunAlone) {
   const Pipe pipe;
   Progress::Options resumed = options(pipe, Progress::Style::lines);
   resumed.first = 5;
@@ -264,7 +264,7 @@ TEST(Progress, TimeLeftCountsWhatThisRunHasDone) {
   EXPECT_NE(pipe.text().find("left"), std::string::npos);
 }
 
-TEST(Progress, AnUnfinishedBarLeavesAFreshLine) {
+TEST(Progress, EndsAnUnfinishedBarWithANewline) {
   const Pipe pipe;
   {
     Progress progress(options(pipe, Progress::Style::bar));
@@ -273,7 +273,7 @@ TEST(Progress, AnUnfinishedBarLeavesAFreshLine) {
   EXPECT_TRUE(pipe.text().ends_with("\n"));
 }
 
-TEST(Progress, SilentIsSilentAndNobodyListeningIsNoError) {
+TEST(Progress, IsSilentOnRequestAndWithoutADescriptor) {
   const Pipe pipe;
   Progress silent(options(pipe, Progress::Style::silent));
   silent.update(1);
@@ -287,7 +287,7 @@ TEST(Progress, SilentIsSilentAndNobodyListeningIsNoError) {
   deaf.finish();
 }
 
-TEST(Progress, TotalsMayBeUnknownOrExceeded) {
+TEST(Progress, AcceptsUnknownAndExceededTotals) {
   const Pipe pipe;
   Progress::Options unknown = options(pipe, Progress::Style::lines);
   unknown.total = 0;
@@ -297,7 +297,7 @@ TEST(Progress, TotalsMayBeUnknownOrExceeded) {
   EXPECT_NE(pipe.text().find("100% 11/10"), std::string::npos);
 }
 
-TEST(Progress, CallsFromSeveralThreadsMixNoLines) {
+TEST(Progress, KeepsLinesOfSeveralThreadsApart) {
   const Pipe pipe;
   Progress progress(options(pipe, Progress::Style::lines));
   std::vector<std::thread> threads;
@@ -312,7 +312,7 @@ TEST(Progress, CallsFromSeveralThreadsMixNoLines) {
   EXPECT_EQ(pipe.text(), expected);
 }
 
-TEST(Terminals, TermAndNoColorAreHonoured) {
+TEST(Terminal, ObeysTermAndNoColor) {
   const Pipe pipe;
   EXPECT_FALSE(is_terminal(pipe.descriptor()));
   EXPECT_FALSE(wants_colour(pipe.descriptor()));
