@@ -1,4 +1,4 @@
-// `bench`. No test looks at how fast anything is.
+// `bench`. No test depends on the speed of the machine.
 #include "bench/generator_batches.h"
 #include "bench/gpu_ceilings.h"
 #include "bench/measure.h"
@@ -16,7 +16,7 @@
 namespace wellspring::test {
 namespace {
 
-/// Takes about 2 ms, and notes when a window of it ends.
+/// Work of about 2 ms that appends `name` to `windows` at the end of each window.
 bench::Work work_of(char name, std::string& windows) {
   return {[] {
             const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
@@ -25,13 +25,13 @@ bench::Work work_of(char name, std::string& windows) {
           1, [name, &windows] { windows += name; }};
 }
 
-TEST(Measure, ARowAndItsCeilingTakeTurns) {
+TEST(Measure, AlternatesARowAndItsCeiling) {
   std::string windows;
   const bench::Row row = bench::measure("nothing", "things/s", work_of('r', windows),
                                         {"as little", work_of('c', windows)}, 3);
   EXPECT_EQ(row.repeats, 3);
   EXPECT_GT(row.rate, 0);
-  EXPECT_FALSE(row.interval) << "3 values have none";
+  EXPECT_FALSE(row.interval) << "3 values are too few";
   ASSERT_TRUE(row.ceiling);
   EXPECT_EQ(row.ceiling->what, "as little");
   EXPECT_EQ(row.ceiling->share.pairs, 3u);
@@ -40,7 +40,7 @@ TEST(Measure, ARowAndItsCeilingTakeTurns) {
   EXPECT_EQ(windows.substr(windows.size() - 6), "rccrrc") << windows;
 }
 
-TEST(Measure, RowsSayHowSureTheyAre) {
+TEST(BenchRow, PrintsItsIntervals) {
   bench::Row row{"name", "GB/s", 1.5, 0, 11, Interval{1.25, 1.75}};
   bench::Ceiling ceiling{"a copy", 3, Interval{2.5, 3.5}};
   ceiling.share = {0.5, Interval{0.4, 0.6}, 11, Verdict::stands};
@@ -66,8 +66,8 @@ bool is_counted(const std::string& generator, const std::string& what, int side)
   });
 }
 
-// Of a new generator the rows are counted by `scripts/issue-slots NAME`.
-TEST(GpuCeilings, AreKnownOfEveryGeneratorThatIsMeasured) {
+// `scripts/issue-slots NAME` counts the rows of a new generator.
+TEST(GpuCeilings, CoverEveryMeasuredGenerator) {
   for (const GeneratorEntry& entry : generator_registry()) {
     const bool image = entry.kind == SampleKind::image;
     for (const int side : image ? std::vector{224, 32} : std::vector{1})
@@ -81,7 +81,7 @@ TEST(GpuCeilings, AreKnownOfEveryGeneratorThatIsMeasured) {
   }
 }
 
-TEST(GpuCeilings, AreThoseOfTheSlotsAndOfTheBytes) {
+TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
   const bench::IssueSlots& row = bench::issue_slots()[0];
   const auto ceilings_of = [&](double bytes) {
     return bench::gpu_ceilings(row.generator, row.what, row.side, bytes, Device::cpu(), 0);
@@ -93,7 +93,7 @@ TEST(GpuCeilings, AreThoseOfTheSlotsAndOfTheBytes) {
   EXPECT_DOUBLE_EQ(few->write_rate, 4.8e12);
   EXPECT_NE(bench::to_string(*few).find("NVIDIA H200, estimate from the listing"),
             std::string::npos);
-  // As many bytes as the slots would leave time for: twice as many bind, half of them do not.
+  // At this number of bytes per sample, writing takes as long as issuing the instructions.
   const double balance = few->write_rate / few->issue_rate;
   EXPECT_TRUE(ceilings_of(balance / 2)->issue_binds());
   EXPECT_FALSE(ceilings_of(balance * 2)->issue_binds());
@@ -103,8 +103,8 @@ TEST(GpuCeilings, AreThoseOfTheSlotsAndOfTheBytes) {
       bench::gpu_ceilings(row.generator, "no such settings", row.side, 1, Device::cpu(), 0));
 }
 
-// A normalisation reads as much as it writes; what only writes is no bound of it.
-TEST(Bench, OperationsThatReadAndWriteStandBesideACopy) {
+// A normalisation reads as much as it writes, so its bound is a copy, not a fill.
+TEST(Bench, ComparesOperationsWithACopy) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(
       {"bench", "ops", "--filter", "group norm 128x", "--json", "rows.json"}, folder.path());
@@ -114,14 +114,14 @@ TEST(Bench, OperationsThatReadAndWriteStandBesideACopy) {
   EXPECT_EQ(report.at("rows").at(0).at("ceiling").at("what"), "a copy of as many bytes");
 }
 
-TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
+TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(
       {"bench", "generators", "--filter", "^ee_mumu$", "--json", "rows.json"}, folder.path());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("memory write"), std::string::npos) << outcome.out;
   const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
-  // As many as the device likes, a training batch, and beside a plain loop; then threads beside
+  // Rows: the device's own batch, a training batch, against a plain loop; then all threads against
   // one.
   ASSERT_GE(report.at("rows").size(), 3u);
   const auto& row = report.at("rows").at(0);
@@ -129,7 +129,7 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_GT(row.at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("share"), 0);
-  // x is f32 here and bf16 on a GPU.
+  // x is f32 on the host and bf16 on a GPU.
   EXPECT_GT(row.at("bytes"), row.at("gpu_ceilings").at("bytes"));
   EXPECT_EQ(row.at("gpu_ceilings").at("gpu"), "NVIDIA H200");
   EXPECT_EQ(row.at("gpu_ceilings").at("is_here"), false);
@@ -147,7 +147,7 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_FALSE(report.at("machine").at("processor").get<std::string>().empty());
 }
 
-TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
+TEST(Bench, MeasuresOneLaunch) {
   const TemporaryFolder folder;
   const Outcome outcome =
       wellspring({"bench", "generators", "--filter", "^shapes$", "--batch", "3", "--size", "17",
@@ -159,7 +159,7 @@ TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
   EXPECT_EQ(report.at("rows").at(0).at("name"), "shapes 17x17x3 f32 batch 3");
   EXPECT_EQ(report.at("rows").at(0).at("repeats"), 1);
   EXPECT_GE(report.at("rows").at(0).at("bytes"), 17 * 17 * 3 * 4);
-  EXPECT_FALSE(report.at("rows").at(0).contains("gpu_ceilings")) << "nobody counts 17 pixels";
+  EXPECT_FALSE(report.at("rows").at(0).contains("gpu_ceilings")) << "no count for 17 pixels";
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
@@ -169,7 +169,7 @@ TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
   EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
 }
 
-TEST(Bench, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsMeasured) {
+TEST(Bench, RefusesUnwritableFiles) {
   const TemporaryFolder folder;
   for (const char* file : {"no/such/rows.json", "."}) {
     const Outcome outcome =

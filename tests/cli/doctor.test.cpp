@@ -1,4 +1,4 @@
-// What `doctor` says of the machine is what the program does on it.
+// `doctor` describes the machine as the program uses it.
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace wellspring::test {
 namespace {
 
-/// The first line of `doctor` that begins with `what`, run by a shell after `prefix`.
+/// First output line of `PREFIX wellspring doctor` that begins with `what`.
 std::string doctor_line(const std::string& prefix, const std::string& what) {
   const Outcome outcome =
       shell("unset OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES OMP_THREAD_LIMIT; " + prefix + " '" +
@@ -22,7 +22,7 @@ std::string doctor_line(const std::string& prefix, const std::string& what) {
   return "";
 }
 
-TEST(Doctor, SaysWhatDecidesAboutThreads) {
+TEST(Doctor, NamesTheReasonForTheThreadCount) {
   const auto expect = [](const std::string& prefix, const std::string& part) {
     const std::string line = doctor_line(prefix, "threads");
     EXPECT_NE(line.find(part), std::string::npos) << line;
@@ -35,8 +35,8 @@ TEST(Doctor, SaysWhatDecidesAboutThreads) {
   expect("OMP_NUM_THREADS=2 " + one, " 2, by OMP_NUM_THREADS=2");
 }
 
-// OpenMP's runtime then binds the first thread to one processor before the program begins.
-TEST(Doctor, BoundThreadsStillHaveAllProcessors) {
+// With OMP_PROC_BIND the runtime binds the first thread to one processor before main() begins.
+TEST(Doctor, CountsAllProcessorsWithBoundThreads) {
   EXPECT_EQ(doctor_line("OMP_PROC_BIND=true", "processor"), doctor_line("", "processor"));
 }
 

@@ -1,4 +1,4 @@
-// Every subcommand explains itself, and what cannot be parsed is refused with exit code 2.
+// Every subcommand prints its help; arguments that cannot be parsed give exit code 2.
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
@@ -8,16 +8,16 @@
 namespace wellspring::test {
 namespace {
 
-class Help : public testing::TestWithParam<const char*> {};
+class Subcommand : public testing::TestWithParam<const char*> {};
 
-TEST_P(Help, SubcommandExplainsItself) {
+TEST_P(Subcommand, PrintsItsHelp) {
   const Outcome outcome = wellspring({GetParam(), "--help"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find(GetParam()), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("Options:"), std::string::npos) << outcome.out;
 }
 
-TEST_P(Help, UnknownOptionIsRefused) {
+TEST_P(Subcommand, RefusesUnknownOptions) {
   const Outcome outcome = wellspring({GetParam(), "--no-such-option"});
   EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
   EXPECT_NE(outcome.err.find("wellspring: error:"), std::string::npos) << outcome.err;
@@ -25,12 +25,12 @@ TEST_P(Help, UnknownOptionIsRefused) {
       << outcome.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(EverySubcommand, Help,
+INSTANTIATE_TEST_SUITE_P(Every, Subcommand,
                          testing::Values("train", "eval", "preview", "export", "digest", "list",
                                          "describe", "bench", "config", "doctor"),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST(CommandLine, HelpNamesTheSubcommandsAndExitCodes) {
+TEST(CommandLine, PrintsSubcommandsAndExitCodesInItsHelp) {
   const Outcome outcome = wellspring({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
   for (const char* name : {"train", "preview", "doctor", "Exit codes"}) {
@@ -38,21 +38,21 @@ TEST(CommandLine, HelpNamesTheSubcommandsAndExitCodes) {
   }
 }
 
-TEST(CommandLine, VersionIsOneLine) {
+TEST(CommandLine, PrintsItsVersionOnOneLine) {
   const Outcome outcome = wellspring({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out.find("wellspring "), 0u) << outcome.out;
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
 }
 
-TEST(CommandLine, NothingOrAnUnknownSubcommandIsRefused) {
+TEST(CommandLine, RefusesMissingAndUnknownSubcommands) {
   EXPECT_EQ(wellspring({}).exit_code, 2);
   const Outcome unknown = wellspring({"trian"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_NE(unknown.err.find("did you mean 'train'"), std::string::npos) << unknown.err;
 }
 
-TEST(CommandLine, NoColourIntoAFile) {
+TEST(CommandLine, PrintsNoColourIntoAFile) {
   const Outcome outcome = wellspring({"list"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);

@@ -1,4 +1,4 @@
-// `train`, `eval` and `config` as a user meets them: exit codes, messages, signals, resumption.
+// `train`, `eval` and `config`: exit codes, messages, signals, resumption.
 #include "core/io/files.h"
 #include "tests/cli/command.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A run of a second or so; `steps` says how long.
+/// A run of about a second.
 constexpr const char* kConfig = R"(name: small
 device: cpu
 threads: 1
@@ -55,8 +55,7 @@ class Train : public testing::Test {
   Outcome run(std::vector<std::string> arguments) const {
     return wellspring(std::move(arguments), folder());
   }
-  /// The weights of the newest checkpoint: the tensors alone, without the header, which holds the
-  /// configuration.
+  /// Tensors of the newest checkpoint, without the header, which holds the configuration.
   std::string weights() const {
     fs::path newest;
     int newest_step = -1;
@@ -73,9 +72,10 @@ class Train : public testing::Test {
 
   TemporaryFolder folder_;
 };
+using ConfigCommand = Train;
 
-// Of samples that there are but so many of, training draws the held-out ones, too.
-TEST_F(Train, WhatRepeatsIsNotCalledNeverTrainedOn) {
+// A generator with finitely many samples: training also draws the held-out ones.
+TEST_F(Train, SaysWhenTrainingDrawsTheHeldOutSamples) {
   const Outcome outcome = run({"train", "small.yaml", "data.sources.0.generator=sprites"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* part : {"held out", "from 737280 distinct ones that training also draws from",
@@ -84,7 +84,7 @@ TEST_F(Train, WhatRepeatsIsNotCalledNeverTrainedOn) {
   EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
+TEST_F(Train, PrintsAndStoresItsResults) {
   const Outcome outcome = run({"train", "small.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* part : {"never trained on", "accuracy", "samples/s", "ceiling", "resident",
@@ -101,8 +101,8 @@ TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
     EXPECT_TRUE(fs::exists(folder() / file)) << file;
 }
 
-// Words are quoted as a shell wants them, and what cannot be evaluated is not offered.
-TEST_F(Train, SuggestsWhatFollowsFromTheRun) {
+// Arguments are quoted for a shell; without held-out samples `eval` is not suggested.
+TEST_F(Train, SuggestsQuotedCommands) {
   const Outcome outcome =
       run({"train", "small.yaml", "eval.sources=[]", "out=it's one", "train.steps=2"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -117,8 +117,7 @@ TEST_F(Train, SuggestsWhatFollowsFromTheRun) {
   EXPECT_EQ(shell(commands[0], folder()).exit_code, 0);
 }
 
-// Of one window nothing can be said of how sure its rate is.
-TEST_F(Train, TellsNoSpreadOfOneWindowAndKeepsWhereItWasTrained) {
+TEST_F(Train, GivesNoIntervalOfOneWindowAndRecordsTheMachine) {
   const Outcome outcome = run({"train", "small.yaml", "train.log_every=10", "train.steps=20",
                                "train.checkpoint_every=0", "eval.every=0"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -131,11 +130,10 @@ TEST_F(Train, TellsNoSpreadOfOneWindowAndKeepsWhereItWasTrained) {
     EXPECT_NE(metrics.find(part), std::string::npos) << part << "\n" << metrics;
 }
 
-TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
+TEST_F(Train, PrintsTheBestPossibleAccuracy) {
   const Outcome outcome = run({"train", (source_folder() / "configs/ee_mumu.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  // 64 samples: a standard error of some percentage points, one digit behind the point.
   EXPECT_TRUE(std::regex_search(
       outcome.out, std::regex("accuracy [0-9.]+ \\+- [0-9.]+ % \\(best possible 86.76 %\\)")))
       << outcome.out;
@@ -146,8 +144,8 @@ TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
       << again.out;
 }
 
-// A regression has no accuracy: the error of each target, beside the smallest there can be.
-TEST_F(Train, PrintsTheSmallestPossibleErrorsOfARegression) {
+// A regression has no accuracy but the error of each target, next to its smallest possible value.
+TEST_F(Train, PrintsTheSmallestPossibleErrors) {
   const Outcome outcome = run({"train", (source_folder() / "configs/gaussian_linear.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -159,8 +157,8 @@ TEST_F(Train, PrintsTheSmallestPossibleErrorsOfARegression) {
             std::string::npos);
 }
 
-// Rows of 4 items for jets of about 8.
-TEST_F(Train, TellsWhatDidNotFitIntoASetAndTheAreaUnderTheCurve) {
+// Rows have room for 4 items; jets have about 8.
+TEST_F(Train, ReportsOverflowAndTheAreaUnderTheCurve) {
   const Outcome outcome = run({"train", (source_folder() / "configs/ginkgo.yaml").string(),
                                "train.steps=3", "train.batch=64", "train.log_every=1",
                                "data.sources.0.params.items=4", "eval.samples=64", "device=cpu"});
@@ -185,8 +183,8 @@ TEST_F(Train, EvaluatesItsCheckpoint) {
   EXPECT_NE(other.out.find("32 samples"), std::string::npos) << other.out;
 }
 
-// What batch systems set around a run: fewer threads than it asks for.
-TEST_F(Train, LimitsOfOpenMpAreKept) {
+// Batch systems may limit the threads to fewer than the run asks for.
+TEST_F(Train, ObeysLimitsOfOpenMp) {
   for (const char* limit : {"OMP_THREAD_LIMIT", "OMP_DYNAMIC"}) {
     Process process({wellspring_path(), "train", "small.yaml", "threads=2"}, folder(),
                     {{limit, limit == std::string("OMP_DYNAMIC") ? "true" : "1"}});
@@ -196,7 +194,7 @@ TEST_F(Train, LimitsOfOpenMpAreKept) {
   }
 }
 
-TEST_F(Train, GraphModesMakeTheSameWeights) {
+TEST_F(Train, GivesEqualWeightsInEveryGraphMode) {
   std::vector<std::string> weights_of;
   for (const char* mode : {"on", "off", "check"}) {
     const Outcome outcome = run({"train", "small.yaml", "--graph", mode});
@@ -208,7 +206,7 @@ TEST_F(Train, GraphModesMakeTheSameWeights) {
   EXPECT_TRUE(weights_of[0] == weights_of[2]) << "recorded and checked steps differ";
 }
 
-/// Waits until the run has written its first metrics; false when it ended before.
+/// Waits until the run has written its first metrics; false when it ends before.
 bool started(Process& process, const fs::path& metrics) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
@@ -218,10 +216,10 @@ bool started(Process& process, const fs::path& metrics) {
   return false;
 }
 
-class Signals : public Train, public testing::WithParamInterface<int> {};
+class TrainSignal : public Train, public testing::WithParamInterface<int> {};
 
-TEST_P(Signals, StopWithCheckpointExit75AndContinueToTheSameWeights) {
-  // Long enough to be met on the way; the steps after the resumption are the last ones.
+TEST_P(TrainSignal, LeavesACheckpointThatResumesToTheSameWeights) {
+  // Long enough for the signal to arrive before the last step.
   const std::vector<std::string> arguments = {"train", "small.yaml", "train.steps=1500"};
   ASSERT_EQ(run(arguments).exit_code, 0);
   const std::string uninterrupted = weights();
@@ -241,17 +239,17 @@ TEST_P(Signals, StopWithCheckpointExit75AndContinueToTheSameWeights) {
   const Outcome resumed = run(arguments);
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_NE(resumed.out.find("resumed"), std::string::npos) << resumed.out;
-  EXPECT_TRUE(weights() == uninterrupted) << "other weights than without the interruption";
+  EXPECT_TRUE(weights() == uninterrupted) << "the interruption changed the weights";
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, Signals, testing::Values(SIGTERM, SIGINT, SIGUSR1),
+INSTANTIATE_TEST_SUITE_P(Each, TrainSignal, testing::Values(SIGTERM, SIGINT, SIGUSR1),
                          [](const auto& test) {
                            return test.param == SIGTERM  ? "SIGTERM"
                                   : test.param == SIGINT ? "SIGINT"
                                                          : "SIGUSR1";
                          });
 
-TEST_F(Train, ASecondRunInTheFolderIsRefusedUntilTheFirstIsGone) {
+TEST_F(Train, RefusesAFolderInUse) {
   Process first({wellspring_path(), "train", "small.yaml", "train.steps=100000"}, folder());
   ASSERT_TRUE(started(first, folder() / "runs" / "small" / "metrics.jsonl"));
   const Outcome second = run({"train", "small.yaml", "train.steps=100000"});
@@ -265,8 +263,8 @@ TEST_F(Train, ASecondRunInTheFolderIsRefusedUntilTheFirstIsGone) {
   EXPECT_EQ(third.exit_code, 0) << third.err;
 }
 
-TEST_F(Train, SecondInterruptEndsAtOnce) {
-  // Steps so large that the first signal is still waiting for its step when the second comes.
+TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
+  // Large steps: the second signal arrives before the step of the first one has ended.
   Process process({wellspring_path(), "train", "small.yaml", "train.steps=100000",
                    "train.batch=4096", "data.size=64", "train.log_every=1"},
                   folder());
@@ -281,13 +279,13 @@ TEST_F(Train, SecondInterruptEndsAtOnce) {
   EXPECT_NE(outcome.err.find("ended at once", answer), std::string::npos) << outcome.err;
 }
 
-TEST_F(Train, ResumeNeverRefusesToOverwrite) {
+TEST_F(Train, RefusesToOverwriteWithResumeNever) {
   ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
   const Outcome outcome = run({"train", "small.yaml", "--resume", "never"});
   EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
 }
 
-TEST_F(Train, ConfigPrintsWhatReadsBackToTheSame) {
+TEST_F(ConfigCommand, RoundTrips) {
   const Outcome first = run({"config", "small.yaml", "train.steps=7"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   EXPECT_NE(first.out.find("steps: 7"), std::string::npos) << first.out;
@@ -297,7 +295,7 @@ TEST_F(Train, ConfigPrintsWhatReadsBackToTheSame) {
   EXPECT_EQ(second.out, first.out);
 }
 
-TEST_F(Train, ConfigChecksTheTextAloneWhereDataAreElsewhere) {
+TEST_F(ConfigCommand, ChecksTheTextAloneWithNoData) {
   const std::vector<std::string> elsewhere = {"config", "small.yaml", "init.from=no/such/run"};
   EXPECT_EQ(run(elsewhere).exit_code, 3);
   std::vector<std::string> text = elsewhere;
@@ -307,8 +305,8 @@ TEST_F(Train, ConfigChecksTheTextAloneWhereDataAreElsewhere) {
   EXPECT_NE(outcome.out.find("from: no/such/run"), std::string::npos) << outcome.out;
 }
 
-// A run that goes on from its own checkpoint does not ask for them again.
-TEST_F(Train, ConfigAsksForTheWeightsThatTrainAsksFor) {
+// A run that resumes from its own checkpoint does not read the initial weights again.
+TEST_F(ConfigCommand, RequiresTheWeightsThatTrainRequires) {
   ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
   fs::rename(folder() / "runs/small", folder() / "first");
   const std::vector<std::string> from_first = {"small.yaml", "init.from=first"};
@@ -327,8 +325,8 @@ TEST_F(Train, ConfigAsksForTheWeightsThatTrainAsksFor) {
   EXPECT_EQ(with("train"), 3);
 }
 
-TEST_F(Train, DefaultsAreDescribed) {
-  const std::string keys = run({"describe", "config"}).out;
+TEST(DescribeConfig, ExplainsDefaults) {
+  const std::string keys = wellspring({"describe", "config"}).out;
   for (const char* part : {"0: about every ten minutes; the last step and a signal also write one",
                            "without sources nothing is held out and the run is never evaluated",
                            "the first so many of each class, in the order of its rows; 0: all"}) {
@@ -350,7 +348,7 @@ void PrintTo(const Refusal& refusal, std::ostream* out) {
 
 class RefusedRun : public Train, public testing::WithParamInterface<Refusal> {};
 
-TEST_P(RefusedRun, WithExitCodePlaceAndAdvice) {
+TEST_P(RefusedRun, ExitsWithCodeLocationAndAdvice) {
   std::string text = kConfig;
   if (!GetParam().from.empty()) {
     const std::size_t at = text.find(GetParam().from);
@@ -365,7 +363,7 @@ TEST_P(RefusedRun, WithExitCodePlaceAndAdvice) {
   for (const std::string& message : GetParam().messages) {
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
-  // What is neither of this machine nor of the training itself, `config` refuses in the same words.
+  // Except for errors of the machine or of training itself, `config` gives the same refusal.
   if (outcome.exit_code != 2 && outcome.exit_code != 3) return;
   arguments[0] = "config";
   const Outcome checked = run(arguments);
@@ -478,7 +476,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"not finite"}}),
     [](const auto& test) { return test.param.what; });
 
-TEST_F(Train, MixesSamplesAndSaysHow) {
+TEST_F(Train, MixesSamples) {
   const Outcome outcome = run({"train", "small.yaml", "data.mix={mixup: 0.8, cutmix: 1}"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(slurp(folder() / "runs/small/config.resolved.yaml").find("cutmix: 1\n"),
@@ -488,7 +486,7 @@ TEST_F(Train, MixesSamplesAndSaysHow) {
   EXPECT_NE(keys.out.find("cutmix"), std::string::npos);
 }
 
-TEST_F(Train, MissingConfigurationIsNamed) {
+TEST_F(Train, RefusesAMissingConfiguration) {
   const Outcome outcome = run({"train", "nowhere.yaml"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.err.find("nowhere.yaml"), std::string::npos) << outcome.err;
