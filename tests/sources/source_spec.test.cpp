@@ -42,7 +42,7 @@ TEST(SourceTable, ReadsEveryKeyOfAnEntry) {
              [&] { source_table(SourceKind::generator).set(spec, "path", "x", place); });
 }
 
-TEST(MakeSource, MakesAGeneratorWithASeedOfItsOwn) {
+TEST(MakeSource, MakesAGeneratorWithItsOwnSeed) {
   SourceSpec spec;
   spec.name = "a";
   spec.generator = "noise";
@@ -65,7 +65,7 @@ TEST(MakeSource, MakesAGeneratorWithASeedOfItsOwn) {
             std::string::npos);
 }
 
-TEST(MakeSource, RefusesAPathThatIsNotThere) {
+TEST(MakeSource, RefusesAMissingPath) {
   SourceSpec spec;
   spec.name = "a";
   spec.kind = SourceKind::files;

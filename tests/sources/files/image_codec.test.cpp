@@ -40,7 +40,7 @@ std::string image_error(const std::function<void()>& action) {
   return {};
 }
 
-TEST(ImageCodec, PngIsExact) {
+TEST(ImageCodec, DecodesPngExactly) {
   ImageDecoder decoder;
   const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
   for (const PngKind kind :
@@ -49,7 +49,7 @@ TEST(ImageCodec, PngIsExact) {
   }
 }
 
-TEST(ImageCodec, PaletteAndGreyscaleBecomeRgb) {
+TEST(ImageCodec, ConvertsPaletteAndGreyToRgb) {
   ImageDecoder decoder;
   const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
   const Bytes palette = decode(decoder, encode_png(rgb, kWidth, kHeight, PngKind::palette8));
@@ -62,7 +62,7 @@ TEST(ImageCodec, PaletteAndGreyscaleBecomeRgb) {
   }
 }
 
-TEST(ImageCodec, JpegIsClose) {
+TEST(ImageCodec, DecodesJpegClosely) {
   ImageDecoder decoder;
   Bytes smooth;
   for (int y = 0; y < 32; ++y) {
@@ -78,10 +78,10 @@ TEST(ImageCodec, JpegIsClose) {
   for (std::size_t i = 0; i < smooth.size(); ++i) {
     worst = std::max(worst, std::abs(double{1} * decoded[i] - smooth[i]));
   }
-  EXPECT_LT(worst, 24);  // quality 90 with chroma halved; red and blue swapped would miss by 200
+  EXPECT_LT(worst, 24);  // quality 90, chroma halved; swapped red and blue would give 200
 }
 
-TEST(ImageCodec, HeadersTellKindAndSize) {
+TEST(ImageCodec, ReadsKindAndSizeFromHeaders) {
   ImageDecoder decoder;
   const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
   const auto header = [&](const Bytes& encoded) { return decoder.header(encoded); };
@@ -110,7 +110,7 @@ TEST(ImageCodec, RefusesDamage) {
   const auto cut = [](const Bytes& bytes, std::size_t size) {
     return Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
   };
-  // A cut-off JPEG is only a warning to the library, with grey where data is missing.
+  // libjpeg only warns of a truncated JPEG and fills missing data with grey.
   EXPECT_NE(refused(cut(jpeg, jpeg.size() / 2)).find("damaged JPEG"), std::string::npos);
   EXPECT_NE(refused(cut(jpeg, 10)).find("damaged JPEG"), std::string::npos);
   EXPECT_NE(refused(cut(png, png.size() / 2)).find("truncated"), std::string::npos);
@@ -127,13 +127,13 @@ TEST(ImageCodec, RefusesDamage) {
   EXPECT_NE(refused({'G', 'I', 'F', '8', '9', 'a'}).find("neither JPEG nor PNG"),
             std::string::npos);
   EXPECT_NE(refused(encode_jpeg(rgb, 64, 64, JpegKind::cmyk)).find("CMYK"), std::string::npos);
-  // The decoder is as good as new afterwards.
+  // The decoder works after the failures.
   EXPECT_EQ(decode(decoder, png), rgb);
   EXPECT_EQ(decode(decoder, jpeg).size(), rgb.size());
 }
 
-// libpng clears as much memory as such a chunk says it needs, before it reads any of it.
-TEST(ImageCodec, ChunksThatAreNoPixelsTakeNoMemory) {
+// libpng clears the memory that such a chunk claims before it reads the data.
+TEST(ImageCodec, RefusesLargeChunksWithoutAllocating) {
   const Bytes whole = encode_png(noise_rgb(64, 64, 1), 64, 64);
   constexpr std::size_t kHeader = 8 + 25;               // signature and IHDR
   const std::string_view claims("\x3e\0\0\6sPLTE", 9);  // a suggested palette of 992 MiB
