@@ -353,7 +353,7 @@ TEST_F(TrainInput, KeepsTheOldCheckpointOnAFullDisk) {
       "trap '' XFSZ; ulimit -f 8; exec '" + wellspring_path() + "' train files.yaml train.steps=8",
       folder());
   EXPECT_EQ(full.exit_code, 1) << full.out;
-  // The first checkpoint that fails is that of step 4.
+  // A resumed run writes a checkpoint of its first step, 4, before it trains.
   expect_parts(full.err, {"step 4: cannot write the checkpoint", "model.safetensors",
                           "free disk space and run again", "runs/files/checkpoints/step-4"});
   EXPECT_FALSE(fs::exists(checkpoint(8)));

@@ -206,7 +206,7 @@ TEST_F(Train, GivesEqualWeightsInEveryGraphMode) {
   EXPECT_TRUE(weights_of[0] == weights_of[2]) << "recorded and checked steps differ";
 }
 
-/// Waits until the run has written its first metrics; false when it ends before.
+/// Waits until the run has written its first metrics; false when it ends first.
 bool started(Process& process, const fs::path& metrics) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
@@ -216,38 +216,32 @@ bool started(Process& process, const fs::path& metrics) {
   return false;
 }
 
-class TrainSignal : public Train, public testing::WithParamInterface<int> {};
-
-TEST_P(TrainSignal, LeavesACheckpointThatResumesToTheSameWeights) {
+TEST_F(Train, ResumesToTheSameWeightsAfterASignal) {
   // Long enough for the signal to arrive before the last step.
   const std::vector<std::string> arguments = {"train", "small.yaml", "train.steps=1500"};
   ASSERT_EQ(run(arguments).exit_code, 0);
   const std::string uninterrupted = weights();
-  fs::remove_all(folder() / "runs");
 
   std::vector<std::string> command = arguments;
   command.insert(command.begin(), wellspring_path());
-  Process process(command, folder());
-  ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
-  process.send(GetParam());
-  const Outcome stopped = process.wait();
-  ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
-  EXPECT_NE(stopped.out.find("stopped by a signal"), std::string::npos) << stopped.out;
-  EXPECT_NE(stopped.out.find("train small.yaml train.steps=1500\n"), std::string::npos)
-      << stopped.out;
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    SCOPED_TRACE(signal);
+    fs::remove_all(folder() / "runs");
+    Process process(command, folder());
+    ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
+    process.send(signal);
+    const Outcome stopped = process.wait();
+    ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
+    EXPECT_NE(stopped.out.find("stopped by a signal"), std::string::npos) << stopped.out;
+    EXPECT_NE(stopped.out.find("train small.yaml train.steps=1500\n"), std::string::npos)
+        << stopped.out;
 
-  const Outcome resumed = run(arguments);
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.out.find("resumed"), std::string::npos) << resumed.out;
-  EXPECT_TRUE(weights() == uninterrupted) << "the interruption changed the weights";
+    const Outcome resumed = run(arguments);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_NE(resumed.out.find("resumed"), std::string::npos) << resumed.out;
+    EXPECT_TRUE(weights() == uninterrupted) << "the interruption changed the weights";
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(Each, TrainSignal, testing::Values(SIGTERM, SIGINT, SIGUSR1),
-                         [](const auto& test) {
-                           return test.param == SIGTERM  ? "SIGTERM"
-                                  : test.param == SIGINT ? "SIGINT"
-                                                         : "SIGUSR1";
-                         });
 
 TEST_F(Train, RefusesAFolderInUse) {
   Process first({wellspring_path(), "train", "small.yaml", "train.steps=100000"}, folder());

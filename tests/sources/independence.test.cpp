@@ -145,7 +145,7 @@ class IndependentFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// The number of fixed points of two random permutations is Poisson with mean 1: 12 or more once in
+// The places where two random permutations agree are Poisson with mean 1: 12 or more once in
 // 1.2 billion epochs.
 TEST_F(IndependentFiles, HaveDifferentOrders) {
   const SampleOrder a = source("a")->order(), b = source("b")->order();

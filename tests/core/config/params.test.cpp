@@ -294,8 +294,8 @@ TEST(ParamTable, AppliesPresetsBeforeSettings) {
       << "a table without presets";
 }
 
-// With another law, such a row may still have its default value, as in resolved configurations, and
-// a preset's value for it is ignored.
+// Each row belongs to one law. With the other law it may still have its default value, as in
+// resolved configurations, and a preset's value for it is ignored.
 TEST(ParamTable, RefusesSettingsWithoutEffect) {
   static const auto rows =
       ParamTable<Values>("noise")

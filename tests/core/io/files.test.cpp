@@ -188,8 +188,8 @@ TEST(AtomicFolder, ReplacesTheOldFolderAtomically) {
 
 TEST(AtomicFolder, ReplacesInStepsWithoutAnExchangeOfNames) {
   const TemporaryFolder folder;
-  for (const char* name :
-       {"new", "step-1", "step-1.old"}) {  // "step-1.old": the rest of a killed run
+  // A killed run has left step-1.old.
+  for (const char* name : {"new", "step-1", "step-1.old"}) {
     fs::create_directory(folder / name);
     spill(folder / name / "name", name);
   }

@@ -43,7 +43,7 @@ std::vector<float> numbers() {
   return x;
 }
 
-/// x [rows, 3], label [rows], growing [rows, 2], nothing [rows, 0], a text, attributes.
+/// x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, attributes.
 void write_all(const fs::path& path) {
   const std::vector<float> x = numbers();
   std::vector<std::int32_t> label(kRows);

@@ -188,7 +188,7 @@ TEST(Progress, FitsAnyWidthFromFortyColumns) {
 }
 
 TEST(Progress, GivesTheBarTheRemainingColumns) {
-  // "train  50% 5/10  0.1 ms left  loss 1.5" has 35 to 40 characters, as the time is written.
+  // "train  50% 5/10  0.1 ms left  loss 1.5" has 35 to 40 characters, depending on the time.
   for (const auto& [columns, least, most] :
        {std::array<std::size_t, 3>{200, 24, 24}, {56, 8, 24}, {40, 0, 0}}) {
     const Pipe pipe;

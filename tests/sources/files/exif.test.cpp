@@ -132,9 +132,8 @@ TEST(Exif, IgnoresInvalidBlocks) {
     EXPECT_EQ(read({.value = 6, .count = 2}), 1);
     EXPECT_EQ(read({.value = 6, .magic = 43}), 1);
     EXPECT_EQ(read({.value = 6, .entries = 1}), 1);
-    EXPECT_EQ(read({.value = 6, .entries = 0xffff}),
-              6);  // the entry comes before the end of the block
-    EXPECT_EQ(read({.type = 6, .directory = 20}), 1);  // inside an entry
+    EXPECT_EQ(read({.value = 6, .entries = 0xffff}), 6);  // the block ends after it
+    EXPECT_EQ(read({.type = 6, .directory = 20}), 1);     // inside an entry
     for (const std::uint32_t far : {40u, 0x7fffffffu, 0xfffffff8u, 0xffffffffu})
       EXPECT_EQ(read({.value = 6, .directory = far}), 1) << far;
   }
