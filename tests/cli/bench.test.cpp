@@ -4,6 +4,7 @@
 #include "bench/measure.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -45,17 +46,14 @@ TEST(BenchRow, PrintsItsIntervals) {
   bench::Ceiling ceiling{"a copy", 3, Interval{2.5, 3.5}};
   ceiling.share = {0.5, Interval{0.4, 0.6}, 11, Verdict::stands};
   row.ceiling = ceiling;
-  EXPECT_NE(bench::to_string(row).find("1.5 (1.25 to 1.75)"), std::string::npos)
-      << bench::to_string(row);
+  expect_parts(bench::to_string(row), {"1.5 (1.25 to 1.75)"});
   EXPECT_TRUE(bench::to_string(row).ends_with(
       "GB/s      50.0 % (95 %: 40.0 to 60.0 %) of 3 (2.5 to 3.5), a copy"))
       << bench::to_string(row);
   row.ceiling->share.verdict = Verdict::contradicts;
   row.ceiling->load.machine = {1, 0, 2};
-  EXPECT_NE(bench::to_string(row).find("inconclusive: the machine was busy (other programs took "
-                                       "1.00 of its 2 processors"),
-            std::string::npos)
-      << bench::to_string(row);
+  expect_parts(bench::to_string(row), {"inconclusive: the machine was busy (other programs took "
+                                       "1.00 of its 2 processors"});
 }
 
 bool is_counted(const std::string& generator, const std::string& what, int side) {
@@ -91,8 +89,7 @@ TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
   EXPECT_FALSE(few->is_here);
   EXPECT_DOUBLE_EQ(few->issue_rate * row.warp_instructions, 132 * 4 * 1.98e9);
   EXPECT_DOUBLE_EQ(few->write_rate, 4.8e12);
-  EXPECT_NE(bench::to_string(*few).find("NVIDIA H200, estimate from the listing"),
-            std::string::npos);
+  expect_parts(bench::to_string(*few), {"NVIDIA H200, estimate from the listing"});
   // At this number of bytes per sample, writing takes as long as issuing the instructions.
   const double balance = few->write_rate / few->issue_rate;
   EXPECT_TRUE(ceilings_of(balance / 2)->issue_binds());
@@ -119,7 +116,7 @@ TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   const Outcome outcome = wellspring(
       {"bench", "generators", "--filter", "^ee_mumu$", "--json", "rows.json"}, folder.path());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("memory write"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"memory write"});
   const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
   // Rows: the device's own batch, a training batch, against a plain loop; then all threads against
   // one.
@@ -133,16 +130,14 @@ TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   EXPECT_GT(row.at("bytes"), row.at("gpu_ceilings").at("bytes"));
   EXPECT_EQ(row.at("gpu_ceilings").at("gpu"), "NVIDIA H200");
   EXPECT_EQ(row.at("gpu_ceilings").at("is_here"), false);
-  EXPECT_NE(outcome.out.find("bytes a sample; NVIDIA H200, estimate from the listing: "),
-            std::string::npos)
-      << outcome.out;
+  expect_parts(outcome.out, {"bytes a sample; NVIDIA H200, estimate from the listing: "});
   for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),
                                row.at("ceiling").at("share_interval")})
     EXPECT_LE(interval.at(0), interval.at(1));
   const auto& rival = report.at("rows").at(2).at("rival");
   EXPECT_EQ(rival.at("what"), "a plain loop");
   EXPECT_GT(rival.at("times"), 0);
-  EXPECT_NE(outcome.out.find("of a plain loop"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"of a plain loop"});
   EXPECT_TRUE(report.contains("commit"));
   EXPECT_FALSE(report.at("machine").at("processor").get<std::string>().empty());
 }
@@ -163,9 +158,7 @@ TEST(Bench, MeasuresOneLaunch) {
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
-  EXPECT_NE(refused.err.find("--batch and --size are of generators and of train"),
-            std::string::npos)
-      << refused.err;
+  expect_parts(refused.err, {"--batch and --size are of generators and of train"});
   EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
 }
 
@@ -176,8 +169,7 @@ TEST(Bench, RefusesUnwritableFiles) {
         wellspring({"bench", "generators", "--filter", "^ee_mumu$", "--json", file}, folder.path());
     EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.err.find(std::string(file) + ": cannot create"), std::string::npos)
-        << outcome.err;
+    expect_parts(outcome.err, {std::string(file) + ": cannot create"});
   }
 }
 

@@ -1,5 +1,6 @@
 // `doctor` describes the machine as the program uses it.
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ std::string doctor_line(const std::string& prefix, const std::string& what) {
 TEST(Doctor, NamesTheReasonForTheThreadCount) {
   const auto expect = [](const std::string& prefix, const std::string& part) {
     const std::string line = doctor_line(prefix, "threads");
-    EXPECT_NE(line.find(part), std::string::npos) << line;
+    expect_parts(line, {part});
   };
   expect("OMP_NUM_THREADS=3", " 3, by OMP_NUM_THREADS=3");
   expect("OMP_NUM_THREADS=99999", "capped");

@@ -5,6 +5,7 @@
 #include "generators/generator.h"
 #include "tests/cli/command.h"
 #include "tests/generators/golden.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -45,7 +46,7 @@ nlohmann::json metadata_of(const std::string& file) {
   const std::size_t dictionary = bytes.find("{'descr': '<U", array);
   EXPECT_EQ(dictionary, array + 10);
   const std::size_t length = std::stoul(bytes.substr(dictionary + 13));
-  EXPECT_NE(bytes.substr(array, 128).find("'shape': (), }"), std::string::npos);
+  expect_parts(bytes.substr(array, 128), {"'shape': (), }"});
   std::string text;
   for (std::size_t i = 0; i < length; ++i) {
     const std::size_t at = array + 128 + 4 * i;
@@ -153,13 +154,11 @@ TEST_P(EveryGenerator, ExportsItsShapesAndParameters) {
 }
 
 TEST_P(EveryGenerator, IsListedAndDescribed) {
-  EXPECT_NE(wellspring({"list", "generators"}).out.find("  " + GetParam() + " "),
-            std::string::npos);
+  expect_parts(wellspring({"list", "generators"}).out, {"  " + GetParam() + " "});
   const Outcome described = wellspring({"describe", GetParam()});
   EXPECT_EQ(described.exit_code, 0) << described.err;
   for (const ParamRow& row : find_generator(GetParam()).parameters) {
-    EXPECT_NE(described.out.find("\n  " + row.name + "  "), std::string::npos) << row.name;
-    EXPECT_NE(described.out.find(row.help), std::string::npos) << row.name;
+    expect_parts(described.out, {"\n  " + row.name + "  ", row.help});
   }
   const auto json = nlohmann::json::parse(wellspring({"describe", GetParam(), "--json"}).out);
   EXPECT_EQ(json.at("version"), find_generator(GetParam()).version);
@@ -197,11 +196,9 @@ TEST(SampleText, UsesTheSingularForOne) {
   const TemporaryFolder folder;
   const Outcome one =
       wellspring({"export", "shapes", "--count", "1", "--out", "x.npz"}, folder.path());
-  EXPECT_NE(one.out.find("1 sample of shapes"), std::string::npos) << one.out << one.err;
+  expect_parts(one.out, {"1 sample of shapes"});
   const std::string sets = wellspring({"describe", "deepset"}).out;
-  EXPECT_NE(sets.find("of this form: set of up to 32 items of 4 features, 2 globals"),
-            std::string::npos)
-      << sets;
+  expect_parts(sets, {"of this form: set of up to 32 items of 4 features, 2 globals"});
   EXPECT_EQ(sets.find("1x32x"), std::string::npos) << sets;
 }
 
@@ -243,7 +240,7 @@ TEST_P(RefusedCommand, ExitsWithCodeAndReason) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(GetParam().arguments, folder.path());
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
-  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
+  expect_parts(outcome.err, {GetParam().message});
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "something was written";
 }
 

@@ -1,6 +1,7 @@
 // The set-up scripts. Small scripts at the front of PATH replace the system's tools, so nothing is
 // installed.
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -45,10 +46,8 @@ class Setup : public testing::Test {
 TEST_F(Setup, PrintsTheInstallCommandWithoutPrivileges) {
   const Outcome outcome = run("./quickstart");
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-  EXPECT_NE(outcome.err.find("sudo apt-get update && sudo apt-get install -y "
-                             "--no-install-recommends cmake\n"),
-            std::string::npos)
-      << outcome.err;
+  expect_parts(outcome.err, {"sudo apt-get update && sudo apt-get install -y "
+                             "--no-install-recommends cmake\n"});
   EXPECT_EQ(slurp(log()), "");  // apt-get did not run
 }
 
@@ -56,8 +55,7 @@ TEST_F(Setup, InstallsOnlyMissingPackages) {
   tool("id", "echo 0");
   const Outcome outcome = run("scripts/install-packages");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_NE(slurp(log()).find("install -y --no-install-recommends cmake\n"), std::string::npos)
-      << slurp(log());
+  expect_parts(slurp(log()), {"install -y --no-install-recommends cmake\n"});
 }
 
 TEST_F(Setup, IsSilentWithoutMissingPackages) {
@@ -102,8 +100,7 @@ TEST_F(Setup, ShowsTheEndOfTheLogOfFailedWork) {
           log + "' work; echo not reached");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find("because\n"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("'work' failed; the whole log is " + log), std::string::npos);
+  expect_parts(outcome.err, {"because\n", "'work' failed; the whole log is " + log});
 }
 
 TEST_F(Setup, PrintsHelpAndRefusesUnknownArguments) {

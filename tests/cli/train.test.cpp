@@ -1,6 +1,7 @@
 // `train`, `eval` and `config`: exit codes, messages, signals, resumption.
 #include "core/io/files.h"
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -78,19 +79,16 @@ using ConfigCommand = Train;
 TEST_F(Train, SaysWhenTrainingDrawsTheHeldOutSamples) {
   const Outcome outcome = run({"train", "small.yaml", "data.sources.0.generator=sprites"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* part : {"held out", "from 737280 distinct ones that training also draws from",
-                           "737280 different samples and no others"})
-    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  expect_parts(outcome.out, {"held out", "from 737280 distinct ones that training also draws from",
+                             "737280 different samples and no others"});
   EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos) << outcome.out;
 }
 
 TEST_F(Train, PrintsAndStoresItsResults) {
   const Outcome outcome = run({"train", "small.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* part : {"never trained on", "accuracy", "samples/s", "ceiling", "resident",
-                           "preview.png", "report.html", "Try next", "eval"}) {
-    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
-  }
+  expect_parts(outcome.out, {"never trained on", "accuracy", "samples/s", "ceiling", "resident",
+                             "preview.png", "report.html", "Try next", "eval"});
   for (const char* file : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html"}) {
     EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
   }
@@ -121,13 +119,11 @@ TEST_F(Train, GivesNoIntervalOfOneWindowAndRecordsTheMachine) {
   const Outcome outcome = run({"train", "small.yaml", "train.log_every=10", "train.steps=20",
                                "train.checkpoint_every=0", "eval.every=0"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("(1 window, too few for an interval)"), std::string::npos)
-      << outcome.out;
+  expect_parts(outcome.out, {"(1 window, too few for an interval)"});
   EXPECT_FALSE(std::regex_search(outcome.out, std::regex("samples/s .*(\\+-|to )"))) << outcome.out;
   const std::string metrics = slurp(folder() / "runs/small/metrics.jsonl");
   EXPECT_EQ(metrics.find("{\"kind\":\"run\",\"step\":0,\"time\":\"20"), 0u) << metrics;
-  for (const char* part : {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rates\""})
-    EXPECT_NE(metrics.find(part), std::string::npos) << part << "\n" << metrics;
+  expect_parts(metrics, {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rates\""});
 }
 
 TEST_F(Train, PrintsTheBestPossibleAccuracy) {
@@ -153,8 +149,7 @@ TEST_F(Train, PrintsTheSmallestPossibleErrors) {
   EXPECT_TRUE(std::regex_search(outcome.out,
                                 std::regex("mean: rmse of theta0 [0-9.]+ \\(best possible 0\\.4")))
       << outcome.out;
-  EXPECT_NE(read_text(folder() / "runs/gaussian_linear/metrics.jsonl").find("\"best\":0.4"),
-            std::string::npos);
+  expect_parts(read_text(folder() / "runs/gaussian_linear/metrics.jsonl"), {"\"best\":0.4"});
 }
 
 // Rows have room for 4 items; jets have about 8.
@@ -163,24 +158,24 @@ TEST_F(Train, ReportsOverflowAndTheAreaUnderTheCurve) {
                                "train.steps=3", "train.batch=64", "train.log_every=1",
                                "data.sources.0.params.items=4", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const std::size_t told = outcome.out.find("did not fit into the rows of their sets");
-  ASSERT_NE(told, std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("did not fit", told + 1), std::string::npos) << "the sum at the end";
-  EXPECT_NE(outcome.out.find("area under the curve 0."), std::string::npos) << outcome.out;
+  const std::size_t warning = outcome.out.find("did not fit into the rows of their sets");
+  ASSERT_NE(warning, std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("did not fit", warning + 1), std::string::npos)
+      << "the sum at the end";
+  expect_parts(outcome.out, {"area under the curve 0."});
   const Outcome preview = shell(suggestions(outcome.out).at(1), folder());
   EXPECT_EQ(preview.exit_code, 0) << preview.err;
-  EXPECT_NE(read_text(folder() / "runs/ginkgo/metrics.jsonl").find("\"overflow\":{\"samples\":"),
-            std::string::npos);
+  expect_parts(read_text(folder() / "runs/ginkgo/metrics.jsonl"), {"\"overflow\":{\"samples\":"});
 }
 
 TEST_F(Train, EvaluatesItsCheckpoint) {
   ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
   const Outcome outcome = run({"eval", "runs/small"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("shapes: accuracy"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"shapes: accuracy"});
   const Outcome other = run({"eval", "runs/small", "small.yaml", "eval.samples=32"});
   EXPECT_EQ(other.exit_code, 0) << other.err;
-  EXPECT_NE(other.out.find("32 samples"), std::string::npos) << other.out;
+  expect_parts(other.out, {"32 samples"});
 }
 
 // Batch systems may limit the threads to fewer than the run asks for.
@@ -232,13 +227,11 @@ TEST_F(Train, ResumesToTheSameWeightsAfterASignal) {
     process.send(signal);
     const Outcome stopped = process.wait();
     ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
-    EXPECT_NE(stopped.out.find("stopped by a signal"), std::string::npos) << stopped.out;
-    EXPECT_NE(stopped.out.find("train small.yaml train.steps=1500\n"), std::string::npos)
-        << stopped.out;
+    expect_parts(stopped.out, {"stopped by a signal", "train small.yaml train.steps=1500\n"});
 
     const Outcome resumed = run(arguments);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-    EXPECT_NE(resumed.out.find("resumed"), std::string::npos) << resumed.out;
+    expect_parts(resumed.out, {"resumed"});
     EXPECT_TRUE(weights() == uninterrupted) << "the interruption changed the weights";
   }
 }
@@ -248,9 +241,7 @@ TEST_F(Train, RefusesAFolderInUse) {
   ASSERT_TRUE(started(first, folder() / "runs" / "small" / "metrics.jsonl"));
   const Outcome second = run({"train", "small.yaml", "train.steps=100000"});
   EXPECT_EQ(second.exit_code, 1) << second.out;
-  for (const char* part : {"runs/small: in use by process ", "another out=FOLDER"}) {
-    EXPECT_NE(second.err.find(part), std::string::npos) << second.err;
-  }
+  expect_parts(second.err, {"runs/small: in use by process ", "another out=FOLDER"});
   first.send(SIGKILL);
   EXPECT_EQ(first.wait().signal, SIGKILL);
   const Outcome third = run({"train", "small.yaml"});
@@ -282,7 +273,7 @@ TEST_F(Train, RefusesToOverwriteWithResumeNever) {
 TEST_F(ConfigCommand, RoundTrips) {
   const Outcome first = run({"config", "small.yaml", "train.steps=7"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_NE(first.out.find("steps: 7"), std::string::npos) << first.out;
+  expect_parts(first.out, {"steps: 7"});
   spill(folder() / "again.yaml", first.out);
   const Outcome second = run({"config", "again.yaml"});
   EXPECT_EQ(second.exit_code, 0) << second.err;
@@ -296,7 +287,7 @@ TEST_F(ConfigCommand, ChecksTheTextAloneWithNoData) {
   text.emplace_back("--no-data");
   const Outcome outcome = run(text);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("from: no/such/run"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"from: no/such/run"});
 }
 
 // A run that resumes from its own checkpoint does not read the initial weights again.
@@ -320,12 +311,10 @@ TEST_F(ConfigCommand, RequiresTheWeightsThatTrainRequires) {
 }
 
 TEST(DescribeConfig, ExplainsDefaults) {
-  const std::string keys = wellspring({"describe", "config"}).out;
-  for (const char* part : {"0: about every ten minutes; the last step and a signal also write one",
-                           "without sources nothing is held out and the run is never evaluated",
-                           "the first so many of each class, in the order of its rows; 0: all"}) {
-    EXPECT_NE(keys.find(part), std::string::npos) << part;
-  }
+  expect_parts(wellspring({"describe", "config"}).out,
+               {"0: about every ten minutes; the last step and a signal also write one",
+                "without sources nothing is held out and the run is never evaluated",
+                "the first so many of each class, in the order of its rows; 0: all"});
 }
 
 struct Refusal {
@@ -354,9 +343,7 @@ TEST_P(RefusedRun, ExitsWithCodeLocationAndAdvice) {
   arguments.insert(arguments.end(), GetParam().overrides.begin(), GetParam().overrides.end());
   const Outcome outcome = run(arguments);
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out << outcome.err;
-  for (const std::string& message : GetParam().messages) {
-    EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
-  }
+  expect_parts(outcome.err, GetParam().messages);
   // Except for errors of the machine or of training itself, `config` gives the same refusal.
   if (outcome.exit_code != 2 && outcome.exit_code != 3) return;
   arguments[0] = "config";
@@ -473,17 +460,15 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(Train, MixesSamples) {
   const Outcome outcome = run({"train", "small.yaml", "data.mix={mixup: 0.8, cutmix: 1}"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(slurp(folder() / "runs/small/config.resolved.yaml").find("cutmix: 1\n"),
-            std::string::npos);
+  expect_parts(slurp(folder() / "runs/small/config.resolved.yaml"), {"cutmix: 1\n"});
   const Outcome keys = run({"describe", "config"});
-  EXPECT_NE(keys.out.find("data.mix"), std::string::npos);
-  EXPECT_NE(keys.out.find("cutmix"), std::string::npos);
+  expect_parts(keys.out, {"data.mix", "cutmix"});
 }
 
 TEST_F(Train, RefusesAMissingConfiguration) {
   const Outcome outcome = run({"train", "nowhere.yaml"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.err.find("nowhere.yaml"), std::string::npos) << outcome.err;
+  expect_parts(outcome.err, {"nowhere.yaml"});
 }
 
 }  // namespace

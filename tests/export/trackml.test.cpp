@@ -79,7 +79,7 @@ TEST(TrackMl, WritesEveryHitOnceWithItsTruth) {
       EXPECT_EQ(std::abs(particle.at("q")), 1);
     }
   }
-  EXPECT_NE(read_text(path / "metadata.json").find("\"tracks\""), std::string::npos);
+  test::expect_parts(read_text(path / "metadata.json"), {"\"tracks\""});
 }
 
 TEST(TrackMl, RefusesSamplesWithoutTruthOrInOtherUnits) {

@@ -42,7 +42,7 @@ class ImageSetTest : public ::testing::Test {
   }
   std::string refused(const std::string& path = "", const std::string& split = "") {
     const std::string message = message_of(ErrorKind::data, [&] { open(path, split); });
-    EXPECT_NE(message.find(folder_.path().string()), std::string::npos) << message;
+    expect_parts(message, {folder_.path().string()});
     return message;
   }
 
