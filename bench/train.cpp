@@ -1,5 +1,5 @@
-// How fast whole training steps run, generation included, beside the same step on a batch that lies
-// in memory already.
+// Rate of whole training steps, generation included, compared with the same step on a resident
+// batch.
 #include "bench/measure.h"
 #include "train/trainer.h"
 
@@ -8,11 +8,11 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr double kSeconds = 6;  // of pairs of windows
+constexpr double kSeconds = 6;  // duration of the pairs of windows
 
 struct Case {
   const char* network;
-  int size;  ///< side of its images, pixels; 0: it has none
+  int size;  ///< image side, pixels; 0: no images
   std::int64_t batch;
   const char* source;
   const char* yaml;

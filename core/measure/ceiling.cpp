@@ -36,7 +36,7 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
   share.median = spread_of(ratios).median;
   share.interval = median_interval(std::move(ratios));
   const bool pairs_contradict = share.interval && share.interval->low > 1 + kUnequalWindows;
-  // Of too few windows for an interval, a ceiling is taken to be known to a factor of two.
+  // With too few windows for an interval, the ceiling is assumed to be known to a factor of two.
   const double few_highest = kWidest * spread_of(std::move(ceilings)).median;
   const bool rates_contradict = rate && (ceiling ? rate->low > (1 + kUnequalWindows) * ceiling->high
                                                  : !share.interval && rate->low > few_highest);
@@ -60,7 +60,7 @@ std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
     case Verdict::too_few:
       if (share.median <= 1 + kUnequalWindows)
         return fmt::format("{:.1f} % {}", 100 * share.median, few);
-      return fmt::format("inconclusive: above its ceiling {} ({})", few, load.to_string());
+      return fmt::format("inconclusive: above the ceiling {} ({})", few, load.to_string());
     case Verdict::scattered:
       return fmt::format(
           "inconclusive: {} ({})",
@@ -69,8 +69,8 @@ std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
     case Verdict::contradicts:
       return fmt::format("inconclusive: {} ({})",
                          load.busy()    ? "the machine was busy"
-                         : load.machine ? "above its ceiling, though the machine was not busy"
-                                        : "above its ceiling",
+                         : load.machine ? "above the ceiling, although the machine was not busy"
+                                        : "above the ceiling",
                          load.to_string());
   }
   return "";

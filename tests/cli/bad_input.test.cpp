@@ -154,7 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"files.yaml: is not a tar archive", "a folder of class folders"},
                 "files.yaml",
                 {"data.sources.0.format=tar"}},
-        bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100, {"x.npy: not a NumPy array", "1296"}),
+        bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100,
+                   {"x.npy: cannot read the NumPy array", "1296"}),
         bad_arrays("LabelOutOfRange", 3, {0, 7, 1}, 0, {"y.npy: row 1 has label 7", "2 classes"}),
         BadData{"TruncatedCifar",
                 [](const fs::path& folder) {

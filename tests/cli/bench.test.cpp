@@ -52,8 +52,8 @@ TEST(BenchRow, PrintsItsIntervals) {
       << bench::to_string(row);
   row.ceiling->share.verdict = Verdict::contradicts;
   row.ceiling->load.machine = {1, 0, 2};
-  expect_parts(bench::to_string(row), {"inconclusive: the machine was busy (other programs took "
-                                       "1.00 of its 2 processors"});
+  expect_parts(bench::to_string(row), {"inconclusive: the machine was busy (other programs used "
+                                       "1.00 of 2 processors"});
 }
 
 bool is_counted(const std::string& generator, const std::string& what, int side) {
@@ -130,7 +130,7 @@ TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   EXPECT_GT(row.at("bytes"), row.at("gpu_ceilings").at("bytes"));
   EXPECT_EQ(row.at("gpu_ceilings").at("gpu"), "NVIDIA H200");
   EXPECT_EQ(row.at("gpu_ceilings").at("is_here"), false);
-  expect_parts(outcome.out, {"bytes a sample; NVIDIA H200, estimate from the listing: "});
+  expect_parts(outcome.out, {"bytes per sample; NVIDIA H200, estimate from the listing: "});
   for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),
                                row.at("ceiling").at("share_interval")})
     EXPECT_LE(interval.at(0), interval.at(1));
@@ -158,7 +158,7 @@ TEST(Bench, MeasuresOneLaunch) {
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
-  expect_parts(refused.err, {"--batch and --size are of generators and of train"});
+  expect_parts(refused.err, {"--batch and --size apply to"});
   EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
 }
 

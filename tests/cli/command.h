@@ -57,7 +57,7 @@ Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::pa
 Outcome shell(const std::string& text, const std::filesystem::path& folder = {},
               const Process::Environment& environment = {});
 
-/// Commands that the output of `train` suggests under "Try next" or "What you can do".
+/// Commands that the output of `train` suggests under "Try next" or "Options".
 std::vector<std::string> suggestions(const std::string& output);
 /// Expects that each suggested command succeeds in `folder`.
 void expect_suggestions_work(const std::string& output, const std::filesystem::path& folder);

@@ -259,9 +259,9 @@ TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
   process.send(SIGINT);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 130) << outcome.out << outcome.err;
-  const std::size_t answer = outcome.err.find("stopping, with a checkpoint");
+  const std::size_t answer = outcome.err.find("stopping after this step, with a checkpoint");
   ASSERT_NE(answer, std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("ended at once", answer), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("wellspring: aborted", answer), std::string::npos) << outcome.err;
 }
 
 TEST_F(Train, RefusesToOverwriteWithResumeNever) {
@@ -448,7 +448,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "kind: files\n      path: small.yaml\n      format: npy\n      labels: y.npy",
                 {"eval.sources=[]"},
                 3,
-                {"small.yaml: not a NumPy array"}},
+                {"small.yaml: cannot read the NumPy array"}},
         Refusal{"LossThatIsNotFinite",
                 "  lr: 0.01",
                 "  lr: 1000",

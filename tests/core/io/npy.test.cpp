@@ -157,9 +157,9 @@ TEST(Npy, RefusesDamagedFiles) {
   expect_parts(altered("False", "True "), {"Fortran order"});
   for (const char* other : {"<c8", "<u8", "<f3", "xi4", "|i4", "<S4"})
     expect_parts(altered("<i4", other), {fmt::format("its type is '{}'", other)});
-  expect_parts(altered("(2,)", "(3,)"), {"8 bytes of data, its shape wants 12"});
-  expect_parts(altered("(2,)", "(-2)"), {"not made of sizes"});
-  expect_parts(altered("(2,), ", "(2 2) "), {"not made of sizes"});
+  expect_parts(altered("(2,)", "(3,)"), {"8 bytes of data, its shape needs 12"});
+  expect_parts(altered("(2,)", "(-2)"), {"not a tuple of sizes"});
+  expect_parts(altered("(2,), ", "(2 2) "), {"not a tuple of sizes"});
   expect_parts(altered("(2,), }              ", "(4294967296,4294967296,4)"), {"too large"});
   expect_parts(altered(std::string("\x01\x00", 2), std::string("\x02\x00", 2)), {"version 1.0"});
 }
@@ -205,7 +205,7 @@ TEST(Npz, RoundTripsTexts) {
     archive.commit();
     EXPECT_EQ(read_npz_text(folder / "a.npz", "text"), text);
     expect_parts(message_of(ErrorKind::data, [&] { read_npz_text(folder / "a.npz", "x"); }),
-                 {"no text without dimensions"});
+                 {"not a scalar text"});
   }
   // A surrogate and a number above the last code point.
   for (const char32_t code : {U'\xD800', static_cast<char32_t>(0x110000)}) {
@@ -215,7 +215,7 @@ TEST(Npz, RoundTripsTexts) {
     archive.add_file("text.npy", bytes_of(member));
     archive.commit();
     expect_parts(message_of(ErrorKind::data, [&] { read_npz_text(folder / "a.npz", "text"); }),
-                 {"no character"});
+                 {"not a Unicode character"});
   }
 }
 
@@ -342,7 +342,7 @@ TEST(Npz, RefusesMisuse) {
   const auto y = archive.open_growing("y", {ElementType::u8, {0, 3}});
   EXPECT_THROW(archive.open("z", {ElementType::u8, {2}}), std::logic_error);
   archive.append(y, bytes_of("ab"));
-  EXPECT_THROW(archive.close(y), std::logic_error) << "ends within a row";
+  EXPECT_THROW(archive.close(y), std::logic_error) << "ends in the middle of a row";
 }
 
 TEST(Npz, IsReadByPython) {
