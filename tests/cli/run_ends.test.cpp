@@ -37,7 +37,7 @@ class TrainExit : public testing::Test {
   TrainExit() { spill(folder_ / "small.yaml", kConfig); }
   fs::path run_folder() const { return folder_ / "runs/small"; }
   /// `before` and `train small.yaml arguments` in a shell.
-  Outcome in_shell(const std::string& arguments, const std::string& before = "") const {
+  Outcome train_in_shell(const std::string& arguments, const std::string& before = "") const {
     return shell(before + "'" + wellspring_path() + "' train small.yaml " + arguments,
                  folder_.path());
   }
@@ -63,20 +63,20 @@ class TrainExit : public testing::Test {
 
 TEST_F(TrainExit, SavesACheckpointWhenItsReaderCloses) {
   const Outcome outcome =
-      in_shell("train.steps=10000000 | head -n 1; echo status ${PIPESTATUS[0]} >&2");
+      train_in_shell("train.steps=10000000 | head -n 1; echo status ${PIPESTATUS[0]} >&2");
   expect_parts(outcome.err, {"status 75"});
   EXPECT_EQ(checkpoints(), 1);
 }
 
 TEST_F(TrainExit, IgnoresUnwritableOutput) {
-  const Outcome outcome = in_shell("> /dev/full");
+  const Outcome outcome = train_in_shell("> /dev/full");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(checkpoints(), 1);
-  EXPECT_EQ(in_shell("train.steps=0 2> /dev/full").exit_code, 2);
+  EXPECT_EQ(train_in_shell("train.steps=0 2> /dev/full").exit_code, 2);
 }
 
 TEST_F(TrainExit, KeepsFilesCleanWithClosedStreams) {
-  const Outcome outcome = in_shell("<&- >&- 2>&-");
+  const Outcome outcome = train_in_shell("<&- >&- 2>&-");
   EXPECT_EQ(outcome.exit_code, 0);
   ASSERT_EQ(metrics().size(), 7u);  // run, four windows, evaluation, rates
   for (const std::string& line : metrics()) {
@@ -144,7 +144,7 @@ TEST_F(TrainExit, RefusesFoldersWithOtherFiles) {
 }
 
 /// Waits until the run has made its folder, which happens before it reads its data.
-bool opened(Process& process, const fs::path& folder) {
+bool made_its_folder(Process& process, const fs::path& folder) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
     if (fs::exists(folder / ".lock")) return true;
@@ -164,7 +164,7 @@ TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
   Process process({wellspring_path(), "train", "small.yaml", "eval.sources=[]",
                    "data.sources=[{name: files, kind: files, path: images, resize: 8}]"},
                   folder_.path());
-  ASSERT_TRUE(opened(process, run_folder()));
+  ASSERT_TRUE(made_its_folder(process, run_folder()));
   process.send(SIGTERM);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.err;
@@ -174,7 +174,7 @@ TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
 }
 
 TEST_F(TrainExit, ReportsTheFileSizeLimit) {
-  const Outcome outcome = in_shell("", "ulimit -f 1; exec ");
+  const Outcome outcome = train_in_shell("", "ulimit -f 1; exec ");
   EXPECT_EQ(outcome.exit_code, 1) << "signal " << outcome.signal;
   expect_parts(outcome.err, {"File too large", "ulimit -f"});
 }

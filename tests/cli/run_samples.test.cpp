@@ -57,7 +57,7 @@ class RunSamples : public testing::Test {
     return nlohmann::json::parse(outcome.out);
   }
   /// Files that the commands wrote.
-  std::vector<std::string> made() const {
+  std::vector<std::string> written_files() const {
     std::vector<std::string> names = folder_.names();
     for (const char* ours : {"classes.txt", "mixed.yaml", "x.npy", "y.npy"})
       std::erase(names, ours);
@@ -74,7 +74,7 @@ TEST_F(RunSamples, ExportsBothSources) {
             "a.npz: 21 samples of mixed as network inputs, steps 0 to 2, arrays x, label, "
             "latents, weight, source, sample, location, metadata\n");
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
+  EXPECT_EQ(written_files(), std::vector<std::string>{"a.npz"});
   const fs::path path = folder() / "a.npz";
   EXPECT_EQ(read_npz(path, "x").spec.shape, (std::vector<std::int64_t>{21, 12, 12, 3}));
   const NpyArray source = read_npz(path, "source"), sample = read_npz(path, "sample");
@@ -243,7 +243,7 @@ TEST_P(RefusedRunSamples, ExitWithCodeAndReason) {
   const Outcome outcome = run(GetParam().arguments);
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
   expect_parts(outcome.err, GetParam().messages);
-  EXPECT_EQ(made(), std::vector<std::string>{});
+  EXPECT_EQ(written_files(), std::vector<std::string>{});
 }
 
 std::vector<std::string> exported(std::vector<std::string> more) {
@@ -328,7 +328,7 @@ TEST_F(RunSamples, KeepsTheOldFileOnAFullDisk) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
   expect_parts(outcome.err, {"a.npz", "cannot write", "File too large"});
   EXPECT_EQ(slurp(folder() / "a.npz"), "older");
-  EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
+  EXPECT_EQ(written_files(), std::vector<std::string>{"a.npz"});
 }
 
 /// Waits until the command writes its file, which has no name before it is complete.
@@ -360,7 +360,7 @@ TEST_F(RunSamples, LeavesNothingAfterASignal) {
     EXPECT_TRUE(writes_its_file(process, folder_));
     process.send(signal);
     const Outcome outcome = process.wait();
-    EXPECT_EQ(made(), std::vector<std::string>{}) << signal;
+    EXPECT_EQ(written_files(), std::vector<std::string>{}) << signal;
     return outcome;
   };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGXCPU}) {

@@ -147,18 +147,18 @@ TEST(ConfigDocument, RefusesTheWrongKindOfNode) {
 }
 
 TEST(ConfigDocument, NamesMissingRowsByTheirPath) {
-  struct Needy {
+  struct Required {
     int size = 0;
   };
-  const auto needy =
-      ParamTable<Needy>("x").integer("size", &Needy::size, {1, 9}, "", "side").required();
+  const auto required =
+      ParamTable<Required>("x").integer("size", &Required::size, {1, 9}, "", "side").required();
   const auto document = parse("a: {b: {}}\n");
-  EXPECT_EQ(
-      message_of(ErrorKind::config, [&] { document.root().section("a").section("b").read(needy); }),
-      "train.yaml:1:8: 'size' is missing in a.b (side)");
-  EXPECT_EQ(
-      message_of(ErrorKind::config, [&] { document.root().section("a").section("c").read(needy); }),
-      "train.yaml:1:4: 'size' is missing in a.c (side)");
+  EXPECT_EQ(message_of(ErrorKind::config,
+                       [&] { document.root().section("a").section("b").read(required); }),
+            "train.yaml:1:8: 'size' is missing in a.b (side)");
+  EXPECT_EQ(message_of(ErrorKind::config,
+                       [&] { document.root().section("a").section("c").read(required); }),
+            "train.yaml:1:4: 'size' is missing in a.c (side)");
 }
 
 TEST(ConfigDocument, SuggestsTheMisspeltKey) {

@@ -159,25 +159,25 @@ TEST(ParamTable, RefusesNonFiniteValues) {
 }
 
 TEST(ParamTable, ReadsSettingsAndRequiresRequiredOnes) {
-  struct Needy {
+  struct Required {
     std::string generator;
     int size = 32;
   };
-  const auto needy = ParamTable<Needy>("source")
-                         .text("generator", &Needy::generator, "which generator")
-                         .required()
-                         .integer("size", &Needy::size, {1, 4096}, "px", "side of the image");
+  const auto required = ParamTable<Required>("source")
+                            .text("generator", &Required::generator, "which generator")
+                            .required()
+                            .integer("size", &Required::size, {1, 4096}, "px", "side of the image");
   const std::vector<ParamSetting> both = {{"generator", "shapes"}, {"size", "16"}};
-  EXPECT_EQ(needy.read(both).size, 16);
-  EXPECT_EQ(needy.read(both).generator, "shapes");
+  EXPECT_EQ(required.read(both).size, 16);
+  EXPECT_EQ(required.read(both).generator, "shapes");
   const std::vector<ParamSetting> one = {{"size", "8"}};
   EXPECT_EQ(message_of(ErrorKind::config,
                        [&] {
-                         needy.read(one, {"a.yaml", 3, 5});
+                         required.read(one, {"a.yaml", 3, 5});
                        }),
             "a.yaml:3:5: 'generator' is missing in source (which generator)");
-  EXPECT_TRUE(needy.rows()[0].required);
-  EXPECT_EQ(needy.rows()[0].default_text, "");
+  EXPECT_TRUE(required.rows()[0].required);
+  EXPECT_EQ(required.rows()[0].default_text, "");
 }
 
 TEST(ParamTable, WritesYaml) {

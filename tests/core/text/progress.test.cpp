@@ -210,12 +210,12 @@ TEST(Progress, ReadsTheTerminalWidthAtEachUpdate) {
   const Terminal terminal;
   if (terminal.descriptor() < 0) GTEST_SKIP() << "no pseudo-terminal can be had here";
   const Environment kind("TERM", "xterm");
-  Progress::Options of_terminal;
-  of_terminal.title = "train";
-  of_terminal.total = 10;
-  of_terminal.descriptor = terminal.descriptor();
-  of_terminal.bar_interval = std::chrono::milliseconds(0);
-  Progress progress(of_terminal);
+  Progress::Options terminal_options;
+  terminal_options.title = "train";
+  terminal_options.total = 10;
+  terminal_options.descriptor = terminal.descriptor();
+  terminal_options.bar_interval = std::chrono::milliseconds(0);
+  Progress progress(terminal_options);
   for (const unsigned short columns : {40, 120}) {
     terminal.resize(columns);
     progress.update(5, {"loss 1.5  9 k/s", {std::string(60, 'x')}});
@@ -239,10 +239,10 @@ TEST(Progress, CountsWideCharactersTwice) {
 
 TEST(Progress, ShowsABarAfterItsPatienceAndErasesIt) {
   const Pipe pipe;
-  Progress::Options patient = options(pipe, Progress::Style::bar);
-  patient.patience = std::chrono::hours(1);
+  Progress::Options delayed = options(pipe, Progress::Style::bar);
+  delayed.patience = std::chrono::hours(1);
   {
-    Progress progress(patient);
+    Progress progress(delayed);
     progress.update(5);
     progress.withdraw();
   }
@@ -284,9 +284,9 @@ TEST(Progress, IsSilentOnRequestAndWithoutADescriptor) {
   EXPECT_EQ(pipe.text(), "");
   Progress::Options closed = options(pipe, Progress::Style::lines);
   closed.descriptor = -1;
-  Progress deaf(closed);
-  deaf.update(1);
-  deaf.finish();
+  Progress unheard(closed);
+  unheard.update(1);
+  unheard.finish();
 }
 
 TEST(Progress, AcceptsUnknownAndExceededTotals) {
