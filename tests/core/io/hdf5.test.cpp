@@ -120,7 +120,7 @@ TEST(Hdf5, LeavesTheOldFileWithoutACommit) {
   EXPECT_EQ(Hdf5File(folder / "old.h5").array("x").shape()[0], kRows);
 }
 
-// 100 bytes: a write of an array fails; 9000: closing the file fails.
+// A full disk, met while arrays are written or when the file is closed.
 TEST(Hdf5, ReportsAFullDisk) {
   const TemporaryFolder folder;
   const std::vector<float> x = numbers();
