@@ -212,7 +212,7 @@ TEST_F(TrainInput, SavesACheckpointAtADamagedHeldOutImage) {
 // Held-out files that are also training files are refused; copies of training images are reported.
 TEST_F(TrainInput, ReportsHeldOutImagesInTheTrainingData) {
   expect_refused(3,
-                 {"held-out source 'real'", "images/class0/000.jpg is trained on, too",
+                 {"held-out source 'real'", "images/class0/000.jpg is also trained on",
                   "path: or split: in eval.sources"},
                  {"eval.sources.0.path=./images"});
   fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");

@@ -314,7 +314,7 @@ TEST(DescribeConfig, ExplainsDefaults) {
   expect_parts(wellspring({"describe", "config"}).out,
                {"0: about every ten minutes; the last step and a signal also write one",
                 "without sources nothing is held out and the run is never evaluated",
-                "the first so many of each class, in the order of its rows; 0: all"});
+                "keep the first N rows of each class; 0: all"});
 }
 
 struct Refusal {
@@ -427,7 +427,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "  size: 16\n  mix: {mixup: 0.8}",
                 {"train.batch=9"},
                 2,
-                {"small.yaml:6:8", "data.mix beside a batch of 9 samples", "as 10"}},
+                {"small.yaml:6:8", "data.mix with a batch of 9 samples", "for example 10"}},
         Refusal{"MixingBesideARegression",
                 "  size: 16",
                 "  size: 16\n  mix: {mixup: 0.8}",

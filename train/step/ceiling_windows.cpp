@@ -52,7 +52,7 @@ void CeilingWindows::plan(MemoryPlan& memory) {
   } else if (settings_.graph == GraphMode::check) {
     objection_ = "graph check makes every step twice";
   } else if (bytes > host_memory().available_bytes / 16) {
-    // No run is to be refused, or killed, for the sake of a figure at its end.
+    // A run must not fail for the sake of its final report.
     objection_ = fmt::format("its state, {}, is too much of the host's memory to be put aside",
                              human_bytes(bytes));
   } else {
@@ -86,7 +86,7 @@ bool CeilingWindows::due(Stream& stream, std::uint64_t step, double trained) {
   return end(stream, step) && ceiling_affordable(spent_, next_cost(), trained, settings_.share);
 }
 
-/// The first is estimated: its steps, one that warms up, and copies at 1 GB/s.
+/// The first is an estimate: its steps, one for warm-up, and copies at 1 GB/s.
 double CeilingWindows::next_cost() const {
   if (last_cost_ > 0) return last_cost_;
   return static_cast<double>(length_ + 1) * step_seconds_ +
@@ -96,7 +96,7 @@ double CeilingWindows::next_cost() const {
 void CeilingWindows::measure(Stream& stream, std::uint64_t step) {
   const auto began = std::chrono::steady_clock::now();
   copy_state(stream, CopyDirection::device_to_host);
-  runner_.run(stream, step);  // the copy has pushed what a step needs out of the caches
+  runner_.run(stream, step);  // warm-up: the copy has evicted the step's data from the caches
   resident_begin_.record(stream);
   for (std::uint64_t i = 0; i < length_; ++i) runner_.run(stream, step);
   resident_end_.record(stream);
@@ -131,7 +131,7 @@ MeasuredRates CeilingWindows::make_pairs(Stream& stream, const std::uint64_t& st
   expect(kTried * static_cast<double>(settings_.batch) / seconds_since(began));
   while (std::ssize(pairs_) - earlier < std::ptrdiff_t{kFewestForInterval} ||
          seconds_since(began) < seconds) {
-    advance();  // as the other half, it begins with warm caches
+    advance();  // warm caches, as in the other half
     begin(stream, step);
     for (std::uint64_t i = 0; i < length_; ++i) advance();
     end(stream, step);
