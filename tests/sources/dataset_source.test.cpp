@@ -242,18 +242,22 @@ TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
   const Trace repeated = trace(spec, false, 0, yaml);
   // Batches of 8 rows may begin between repeats of an image; 240 rows are four epochs.
   const std::size_t rows = repeated.labels.size(), values = repeated.x.size() / rows;
-  const SampleOrder once = [&] {
-    SampleOrder order = FileRun(spec, false, yaml).mixture.source(0).order();
-    order.repeats = 1;
-    return order;
-  }();
+  const FileRun run(spec, false, yaml);
+  SampleOrder once = run.mixture.source(0).order();
+  once.repeats = 1;
+  std::vector<std::size_t> row_of(rows);  // by ordinal: copies are spread over their batch
+  for (std::uint64_t s = 0, row = 0; s < FileRun::kSteps; ++s)
+    for (const Slot& slot : run.mixture.host_slots(s)) row_of.at(slot.ordinal) = row++;
   const ImageSet images = ImageSet::open({root_, "", 0});
-  for (std::size_t row = 0; row < rows; ++row) {
-    ASSERT_EQ(repeated.labels[row], images.label(static_cast<std::int64_t>(once.sample(row / 3))));
-    if (row % 3 == 0) continue;
-    const auto here = repeated.x.begin() + static_cast<std::ptrdiff_t>(row * values);
-    ASSERT_FALSE(std::equal(here, here + static_cast<std::ptrdiff_t>(values),
-                            here - static_cast<std::ptrdiff_t>(values)));
+  const auto pixels = [&](std::size_t ordinal) {
+    return repeated.x.begin() + static_cast<std::ptrdiff_t>(row_of[ordinal] * values);
+  };
+  for (std::size_t i = 0; i < rows; ++i) {
+    ASSERT_EQ(repeated.labels[row_of[i]],
+              images.label(static_cast<std::int64_t>(once.sample(i / 3))));
+    if (i % 3 == 0) continue;
+    ASSERT_FALSE(
+        std::equal(pixels(i), pixels(i) + static_cast<std::ptrdiff_t>(values), pixels(i - 1)));
   }
   spec.storage = Storage::streamed;
   EXPECT_EQ(trace(spec, false, 0, yaml), repeated);
