@@ -129,9 +129,9 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
 
 enum class Steps : std::uint8_t { eager, replayed };
 
-/// The same on a GPU, where the host waits for no step. If every step is repeated many times, the
-/// device falls behind and rows of the ring are requested while it still reads them. Without repeats
-/// it waits for its data, and a step that did not wait would see wrong rows.
+/// The same trace on a device, where the host does not wait for steps. Each step emits `times`
+/// times. If many, the device lags, and a host that does not wait refills rows that are still read;
+/// if one, the device is early, and a step that does not wait for its data reads old rows.
 Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times,
                    const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
