@@ -1,4 +1,4 @@
-// Bad data and bad checkpoints as a user meets them: exit code and message of the command.
+// Exit code and message of `train` with bad data and bad checkpoints.
 #include "core/io/npy.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
@@ -37,9 +37,9 @@ model: {name: mlp, widths: [32]}
 train: {batch: 2, steps: 12, log_every: 4, checkpoint_every: 4, keep: 9}
 )";
 
-class BadInput : public testing::Test {
+class TrainInput : public testing::Test {
  protected:
-  BadInput() {
+  TrainInput() {
     spill(folder() / "files.yaml", kConfig);
     write_image_folder(folder() / "images", 2, 3, kSide, kSide);
     write_image_folder(folder() / "held_out", 2, 1, kSide, kSide, 50'000);
@@ -67,8 +67,8 @@ class BadInput : public testing::Test {
 
 struct BadData {
   const char* what;
-  std::function<void(const fs::path&)> prepare;  ///< in the folder of the run
-  std::vector<std::string> parts;                ///< of the message
+  std::function<void(const fs::path&)> prepare;  ///< called with the folder of the run
+  std::vector<std::string> parts;                ///< parts of the message
   std::string path = "images";
   std::vector<std::string> overrides = {};
 };
@@ -77,7 +77,7 @@ void PrintTo(const BadData& data, std::ostream* out) {
   *out << data.what;
 }
 
-/// An image of the second class, behind good ones.
+/// An image of the second class, after good ones.
 BadData bad_image(const char* what, const std::string& name, const Bytes& bytes,
                   std::vector<std::string> parts) {
   const std::string path = "images/class1/" + name;
@@ -96,7 +96,7 @@ Bytes shortened(Bytes bytes, std::size_t by) {
   return bytes;
 }
 
-/// Images of the run's size as arrays, with these labels, of two classes.
+/// Images of the run's size as arrays of two classes, with the given labels.
 BadData bad_arrays(const char* what, std::int64_t rows, const std::vector<std::int64_t>& labels,
                    std::size_t cut_off, std::vector<std::string> parts) {
   const auto prepare = [=](const fs::path& folder) {
@@ -115,9 +115,10 @@ BadData bad_arrays(const char* what, std::int64_t rows, const std::vector<std::i
           {"data.sources.0.labels=y.npy", "data.sources.0.classes=2"}};
 }
 
-class RefusedData : public BadInput, public testing::WithParamInterface<BadData> {};
+/// One error per kind of data and format; tests/sources checks the others.
+class RefusedData : public TrainInput, public testing::WithParamInterface<BadData> {};
 
-TEST_P(RefusedData, BeforeTheFirstStep) {
+TEST_P(RefusedData, ExitsBeforeTheFirstStep) {
   GetParam().prepare(folder());
   for (const char* storage : {"resident", "streamed"}) {
     std::vector<std::string> overrides = GetParam().overrides;
@@ -156,7 +157,6 @@ INSTANTIATE_TEST_SUITE_P(
         bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100,
                    {"x.npy: cannot read the NumPy array", "1296"}),
         bad_arrays("LabelOutOfRange", 3, {0, 7, 1}, 0, {"y.npy: row 1 has label 7", "2 classes"}),
-        bad_arrays("LabelsOfOtherRows", 4, {0, 1, 1}, 0, {"y.npy: array of I64 [3]", "4 rows"}),
         BadData{"TruncatedCifar",
                 [](const fs::path& folder) {
                   write_as_cifar(folder / "cifar", labelled_noise(2, 2, 32));
@@ -166,30 +166,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "cifar"},
         BadData{"MissingPath", [](const fs::path&) {}, {"image: no such", "'images'"}, "image"},
         bad_image("EmptyFile", "x.jpg", {}, {"the file is empty", "on_error: skip"}),
-        bad_image("NoImage", "x.jpg", {'G', 'I', 'F', '8'}, {"neither JPEG nor PNG"}),
-        bad_image("CmykImage", "x.jpg", encode_jpeg(pixels(), kSide, kSide, JpegKind::cmyk),
-                  {"CMYK JPEG", "convert the file to RGB"}),
-        bad_image("GreyJpeg", "x.jpg", encode_jpeg(pixels(), kSide, kSide, JpegKind::grey),
-                  {"greyscale image", "on_convert: convert"}),
-        bad_image("GreyPng", "x.png", encode_png(pixels(), kSide, kSide, PngKind::grey8),
-                  {"greyscale image", "on_convert: convert"}),
-        bad_image("SixteenBitImage", "x.png", encode_png(pixels(), kSide, kSide, PngKind::rgb16),
-                  {"16-bit PNG", "on_convert: convert"}),
-        bad_image("HugeImage", "x.png", huge_png_header(60'000, 50'000),
-                  {"image of 60000x50000 pixels", "max_pixels"}),
         bad_image("ImageOfAnotherSize", "x.png", encode_png(pixels(16, 8), 16, 8),
                   {"image of 16x8 pixels", "has 12x12", "set resize: 12"})),
     [](const auto& test) { return test.param.what; });
 
-TEST_F(BadInput, DamagedPixelsOfResidentImagesAreFoundAtTheStart) {
+TEST_F(TrainInput, RefusesDamagedResidentImagesAtTheStart) {
   write_bytes(folder() / "images/class1/x.jpg", shortened(good_jpeg(), 60));
   expect_refused(3,
                  {"images/class1/x.jpg: damaged JPEG", "replace the file, or set on_error: skip"});
   EXPECT_FALSE(fs::exists(folder() / "runs/files/metrics.jsonl"));
 }
 
-TEST_F(BadInput, DamagedPixelsOfStreamedImagesEndTheRunAtTheirStepAndCostNothing) {
-  // Six images in batches of two, in order: the damaged one is the first of step 2.
+TEST_F(TrainInput, SavesACheckpointAtADamagedStreamedImage) {
+  // Six images in order, in batches of two: step 2 begins with the damaged one.
   const std::vector<std::string> streamed = {"data.sources.0.storage=streamed",
                                              "data.sources.0.shuffle=false"};
   const fs::path file = folder() / "images/class1/001.jpg";
@@ -205,7 +194,7 @@ TEST_F(BadInput, DamagedPixelsOfStreamedImagesEndTheRunAtTheirStepAndCostNothing
   expect_parts(resumed.out, {"resumed at step 2"});
 }
 
-TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
+TEST_F(TrainInput, SavesACheckpointAtADamagedHeldOutImage) {
   const fs::path file = folder() / "held_out/class1/000.jpg";
   const std::string sound = slurp(file);
   spill(file, sound.substr(0, sound.size() - 60));
@@ -220,8 +209,8 @@ TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
   expect_parts(evaluated.out, {"resumed at step 12", "never trained on"});
 }
 
-// The same files are a mistake; equal images in others are said to be there.
-TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
+// Held-out files that are also training files are refused; copies of training images are reported.
+TEST_F(TrainInput, ReportsHeldOutImagesInTheTrainingData) {
   expect_refused(3,
                  {"held-out source 'real'", "images/class0/000.jpg is also trained on",
                   "path: or split: in eval.sources"},
@@ -235,7 +224,7 @@ TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
   EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos);
 }
 
-TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
+TEST_F(TrainInput, RefusesLabelsThatDoNotMatchTheHead) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
   expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes of the network"},
                  {"eval.sources.0.path=three"});
@@ -253,8 +242,8 @@ TEST_F(BadInput, LabelsThatDoNotMatchTheHeadAreRefused) {
 
 // ---- names --------------------------------------------------------------------------------------
 
-// A byte that is not UTF-8: Latin-1 for e with an acute accent.
-TEST_F(BadInput, NamesThatAreNotUtf8AreRefusedBeforeTheFirstStep) {
+// 0xE9 is e with an acute accent in Latin-1, and invalid UTF-8 here.
+TEST_F(TrainInput, RefusesNamesThatAreNotUtf8) {
   for (const char* const key :
        {"name", "out", "data.root", "data.sources.0.path", "init.from", "data.sources.0.name"}) {
     expect_refused(2, {"command line: not UTF-8", "caf\\xe9"},
@@ -265,14 +254,14 @@ TEST_F(BadInput, NamesThatAreNotUtf8AreRefusedBeforeTheFirstStep) {
   fs::rename(folder() / "images/caf\xe9", folder() / "images/class1");
   fs::copy(folder() / "files.yaml", folder() / "caf\xe9.yaml");
   const Outcome named = wellspring({"train", "caf\xe9.yaml"}, folder());
-  EXPECT_EQ(named.exit_code, 0) << named.err;  // it says its name itself
+  EXPECT_EQ(named.exit_code, 0) << named.err;  // the configuration sets `name`
   spill(folder() / "caf\xe9.yaml", slurp(folder() / "files.yaml").substr(12));
   const Outcome unnamed = wellspring({"train", "caf\xe9.yaml"}, folder());
   EXPECT_EQ(unnamed.exit_code, 2) << unnamed.err;
   expect_parts(unnamed.err, {"caf\\xe9: the file's name", "name=NAME"});
 }
 
-TEST_F(BadInput, UmlautsAreCarriedThrough) {
+TEST_F(TrainInput, AcceptsUmlauts) {
   fs::rename(folder() / "images/class1", folder() / "images/M\xc3\xbchle");
   fs::rename(folder() / "held_out/class1", folder() / "held_out/M\xc3\xbchle");
   const Outcome outcome = train({"name=caf\xc3\xa9", "out=runs/\xe2\x82\xac"});
@@ -280,7 +269,7 @@ TEST_F(BadInput, UmlautsAreCarriedThrough) {
   EXPECT_EQ(wellspring({"eval", "runs/\xe2\x82\xac"}, folder()).exit_code, 0);
 }
 
-TEST_F(BadInput, NoNameCommandsTheTerminal) {
+TEST_F(TrainInput, EscapesTerminalControlsInNames) {
   fs::rename(folder() / "images/class1", folder() / "images/\x1b[31mred");
   fs::rename(folder() / "held_out/class1", folder() / "held_out/\x1b[31mred");
   fs::copy_file(folder() / "images/class0/000.jpg", folder() / "held_out/class0/\x1b]0;1.jpg");
@@ -300,7 +289,7 @@ TEST_F(BadInput, NoNameCommandsTheTerminal) {
 
 // ---- checkpoints --------------------------------------------------------------------------------
 
-TEST_F(BadInput, DamagedCheckpointsAreRefused) {
+TEST_F(TrainInput, RefusesDamagedCheckpoints) {
   ASSERT_EQ(train().exit_code, 0);
   const fs::path file = checkpoint(12) / "model.safetensors";
   const std::string whole = slurp(file);
@@ -314,14 +303,14 @@ TEST_F(BadInput, DamagedCheckpointsAreRefused) {
   std::string altered = whole;
   altered.back() = static_cast<char>(altered.back() ^ 1);
   EXPECT_EQ(refused(altered, "SHA-256"), 3);
-  // As advised: the one before is taken.
+  // After the advised removal, training resumes from the previous checkpoint.
   fs::remove_all(checkpoint(12));
   const Outcome resumed = train();
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   expect_parts(resumed.out, {"resumed at step 8"});
 }
 
-TEST_F(BadInput, CheckpointsOfAnotherRunAreRefused) {
+TEST_F(TrainInput, RefusesCheckpointsOfAnotherRun) {
   ASSERT_EQ(train().exit_code, 0);
   expect_refused(2, {"holds another network", "[16, 432] in this network", "init.from"},
                  {"model.widths=[16]"});
@@ -329,7 +318,7 @@ TEST_F(BadInput, CheckpointsOfAnotherRunAreRefused) {
                  {"train.batch=3"});
 }
 
-TEST_F(BadInput, CheckpointsOfAnotherGeneratorVersionAreRefused) {
+TEST_F(TrainInput, RefusesCheckpointsOfAnotherGeneratorVersion) {
   const std::vector<std::string> shapes = {
       "data.sources=[{name: real, kind: generator, generator: shapes}]", "eval.sources=[]"};
   const Outcome trained = train(shapes);
@@ -347,7 +336,7 @@ TEST_F(BadInput, CheckpointsOfAnotherGeneratorVersionAreRefused) {
                  shapes);
 }
 
-TEST_F(BadInput, CheckpointsOfARunOnOtherFilesAreRefused) {
+TEST_F(TrainInput, RefusesCheckpointsOfOtherFiles) {
   ASSERT_EQ(train().exit_code, 0);
   fs::remove_all(checkpoint(12));
   write_bytes(folder() / "images/class0/new.jpg", good_jpeg());
@@ -357,15 +346,15 @@ TEST_F(BadInput, CheckpointsOfARunOnOtherFilesAreRefused) {
   EXPECT_EQ(train().exit_code, 0);
 }
 
-TEST_F(BadInput, AFullDiskLeavesTheOlderCheckpoint) {
+TEST_F(TrainInput, KeepsTheOldCheckpointOnAFullDisk) {
   ASSERT_EQ(train({"train.steps=8"}).exit_code, 0);
   fs::remove_all(checkpoint(8));
-  // 8 KiB a file, beyond which writing fails as on a full disk: the weights take 57.
+  // With at most 8 KiB per file, writing the weights (57 KiB) fails as on a full disk.
   const Outcome full = shell(
       "trap '' XFSZ; ulimit -f 8; exec '" + wellspring_path() + "' train files.yaml train.steps=8",
       folder());
   EXPECT_EQ(full.exit_code, 1) << full.out;
-  // At the step it goes on from: before the first one is trained.
+  // A resumed run writes a checkpoint of its first step, 4, before it trains.
   expect_parts(full.err, {"step 4: cannot write the checkpoint", "model.safetensors",
                           "free disk space and run again", "runs/files/checkpoints/step-4"});
   EXPECT_FALSE(fs::exists(checkpoint(8)));

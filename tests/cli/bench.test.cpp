@@ -1,9 +1,10 @@
-// `bench`. No test looks at how fast anything is.
+// `bench`. No test depends on the speed of the machine.
 #include "bench/generator_batches.h"
 #include "bench/gpu_ceilings.h"
 #include "bench/measure.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@
 namespace wellspring::test {
 namespace {
 
-/// Takes about 2 ms, and notes when a window of it ends.
+/// Work of about 2 ms that appends `name` to `windows` at the end of each window.
 bench::Work work_of(char name, std::string& windows) {
   return {[] {
             const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
@@ -25,13 +26,13 @@ bench::Work work_of(char name, std::string& windows) {
           1, [name, &windows] { windows += name; }};
 }
 
-TEST(Measure, ARowAndItsCeilingTakeTurns) {
+TEST(Measure, AlternatesARowAndItsCeiling) {
   std::string windows;
   const bench::Row row = bench::measure("nothing", "things/s", work_of('r', windows),
                                         {"as little", work_of('c', windows)}, 3);
   EXPECT_EQ(row.repeats, 3);
   EXPECT_GT(row.rate, 0);
-  EXPECT_FALSE(row.interval) << "3 values have none";
+  EXPECT_FALSE(row.interval) << "3 values are too few";
   ASSERT_TRUE(row.ceiling);
   EXPECT_EQ(row.ceiling->what, "as little");
   EXPECT_EQ(row.ceiling->share.pairs, 3u);
@@ -40,22 +41,19 @@ TEST(Measure, ARowAndItsCeilingTakeTurns) {
   EXPECT_EQ(windows.substr(windows.size() - 6), "rccrrc") << windows;
 }
 
-TEST(Measure, RowsSayHowSureTheyAre) {
+TEST(BenchRow, PrintsItsIntervals) {
   bench::Row row{"name", "GB/s", 1.5, 0, 11, Interval{1.25, 1.75}};
   bench::Ceiling ceiling{"a copy", 3, Interval{2.5, 3.5}};
   ceiling.share = {0.5, Interval{0.4, 0.6}, 11, Verdict::stands};
   row.ceiling = ceiling;
-  EXPECT_NE(bench::to_string(row).find("1.5 (1.25 to 1.75)"), std::string::npos)
-      << bench::to_string(row);
+  expect_parts(bench::to_string(row), {"1.5 (1.25 to 1.75)"});
   EXPECT_TRUE(bench::to_string(row).ends_with(
       "GB/s      50.0 % (95 %: 40.0 to 60.0 %) of 3 (2.5 to 3.5), a copy"))
       << bench::to_string(row);
   row.ceiling->share.verdict = Verdict::contradicts;
   row.ceiling->load.machine = {1, 0, 2};
-  EXPECT_NE(bench::to_string(row).find("inconclusive: the machine was busy (other programs used "
-                                       "1.00 of 2 processors"),
-            std::string::npos)
-      << bench::to_string(row);
+  expect_parts(bench::to_string(row), {"inconclusive: the machine was busy (other programs used "
+                                       "1.00 of 2 processors"});
 }
 
 bool is_counted(const std::string& generator, const std::string& what, int side) {
@@ -66,8 +64,8 @@ bool is_counted(const std::string& generator, const std::string& what, int side)
   });
 }
 
-// Of a new generator the rows are counted by `scripts/issue-slots NAME`.
-TEST(GpuCeilings, AreKnownOfEveryGeneratorThatIsMeasured) {
+// `scripts/issue-slots NAME` counts the rows of a new generator.
+TEST(GpuCeilings, CoverEveryMeasuredGenerator) {
   for (const GeneratorEntry& entry : generator_registry()) {
     const bool image = entry.kind == SampleKind::image;
     for (const int side : image ? std::vector{224, 32} : std::vector{1})
@@ -81,7 +79,7 @@ TEST(GpuCeilings, AreKnownOfEveryGeneratorThatIsMeasured) {
   }
 }
 
-TEST(GpuCeilings, AreThoseOfTheSlotsAndOfTheBytes) {
+TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
   const bench::IssueSlots& row = bench::issue_slots()[0];
   const auto ceilings_of = [&](double bytes) {
     return bench::gpu_ceilings(row.generator, row.what, row.side, bytes, Device::cpu(), 0);
@@ -91,9 +89,8 @@ TEST(GpuCeilings, AreThoseOfTheSlotsAndOfTheBytes) {
   EXPECT_FALSE(few->is_here);
   EXPECT_DOUBLE_EQ(few->issue_rate * row.warp_instructions, 132 * 4 * 1.98e9);
   EXPECT_DOUBLE_EQ(few->write_rate, 4.8e12);
-  EXPECT_NE(bench::to_string(*few).find("NVIDIA H200, estimate from the listing"),
-            std::string::npos);
-  // As many bytes as the slots would leave time for: twice as many bind, half of them do not.
+  expect_parts(bench::to_string(*few), {"NVIDIA H200, estimate from the listing"});
+  // At this number of bytes per sample, writing takes as long as issuing the instructions.
   const double balance = few->write_rate / few->issue_rate;
   EXPECT_TRUE(ceilings_of(balance / 2)->issue_binds());
   EXPECT_FALSE(ceilings_of(balance * 2)->issue_binds());
@@ -103,8 +100,8 @@ TEST(GpuCeilings, AreThoseOfTheSlotsAndOfTheBytes) {
       bench::gpu_ceilings(row.generator, "no such settings", row.side, 1, Device::cpu(), 0));
 }
 
-// A normalisation reads as much as it writes; what only writes is no bound of it.
-TEST(Bench, OperationsThatReadAndWriteStandBesideACopy) {
+// A normalisation reads as much as it writes, so its bound is a copy, not a fill.
+TEST(Bench, ComparesOperationsWithACopy) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(
       {"bench", "ops", "--filter", "group norm 128x", "--json", "rows.json"}, folder.path());
@@ -114,14 +111,14 @@ TEST(Bench, OperationsThatReadAndWriteStandBesideACopy) {
   EXPECT_EQ(report.at("rows").at(0).at("ceiling").at("what"), "a copy of as many bytes");
 }
 
-TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
+TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(
       {"bench", "generators", "--filter", "^ee_mumu$", "--json", "rows.json"}, folder.path());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("memory write"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"memory write"});
   const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
-  // As many as the device likes, a training batch, and beside a plain loop; then threads beside
+  // Rows: the device's own batch, a training batch, against a plain loop; then all threads against
   // one.
   ASSERT_GE(report.at("rows").size(), 3u);
   const auto& row = report.at("rows").at(0);
@@ -129,25 +126,23 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_GT(row.at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("share"), 0);
-  // x is f32 here and bf16 on a GPU.
+  // x is f32 on the host and bf16 on a GPU.
   EXPECT_GT(row.at("bytes"), row.at("gpu_ceilings").at("bytes"));
   EXPECT_EQ(row.at("gpu_ceilings").at("gpu"), "NVIDIA H200");
   EXPECT_EQ(row.at("gpu_ceilings").at("is_here"), false);
-  EXPECT_NE(outcome.out.find("bytes per sample; NVIDIA H200, estimate from the listing: "),
-            std::string::npos)
-      << outcome.out;
+  expect_parts(outcome.out, {"bytes per sample; NVIDIA H200, estimate from the listing: "});
   for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),
                                row.at("ceiling").at("share_interval")})
     EXPECT_LE(interval.at(0), interval.at(1));
   const auto& rival = report.at("rows").at(2).at("rival");
   EXPECT_EQ(rival.at("what"), "a plain loop");
   EXPECT_GT(rival.at("times"), 0);
-  EXPECT_NE(outcome.out.find("of a plain loop"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"of a plain loop"});
   EXPECT_TRUE(report.contains("commit"));
   EXPECT_FALSE(report.at("machine").at("processor").get<std::string>().empty());
 }
 
-TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
+TEST(Bench, MeasuresOneLaunch) {
   const TemporaryFolder folder;
   const Outcome outcome =
       wellspring({"bench", "generators", "--filter", "^shapes$", "--batch", "3", "--size", "17",
@@ -159,23 +154,22 @@ TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
   EXPECT_EQ(report.at("rows").at(0).at("name"), "shapes 17x17x3 f32 batch 3");
   EXPECT_EQ(report.at("rows").at(0).at("repeats"), 1);
   EXPECT_GE(report.at("rows").at(0).at("bytes"), 17 * 17 * 3 * 4);
-  EXPECT_FALSE(report.at("rows").at(0).contains("gpu_ceilings")) << "nobody counts 17 pixels";
+  EXPECT_FALSE(report.at("rows").at(0).contains("gpu_ceilings")) << "no count for 17 pixels";
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
-  EXPECT_NE(refused.err.find("--batch and --size apply to"), std::string::npos) << refused.err;
+  expect_parts(refused.err, {"--batch and --size apply to"});
   EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
 }
 
-TEST(Bench, AFileThatCannotBeWrittenIsFoundBeforeAnythingIsMeasured) {
+TEST(Bench, RefusesUnwritableFiles) {
   const TemporaryFolder folder;
   for (const char* file : {"no/such/rows.json", "."}) {
     const Outcome outcome =
         wellspring({"bench", "generators", "--filter", "^ee_mumu$", "--json", file}, folder.path());
     EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.err.find(std::string(file) + ": cannot create"), std::string::npos)
-        << outcome.err;
+    expect_parts(outcome.err, {std::string(file) + ": cannot create"});
   }
 }
 

@@ -96,19 +96,19 @@ Outcome shell(const std::string& text, const std::filesystem::path& folder,
   return Process({"bash", "-c", text}, folder, environment).wait();
 }
 
-std::vector<std::string> suggestions(const std::string& page) {
+std::vector<std::string> suggestions(const std::string& output) {
   std::vector<std::string> commands;
-  std::size_t begin = std::min(page.find("\nTry next:\n"), page.find("\nOptions:\n"));
-  std::istringstream lines(begin == std::string::npos ? "" : page.substr(begin));
+  std::size_t begin = std::min(output.find("\nTry next:\n"), output.find("\nOptions:\n"));
+  std::istringstream lines(begin == std::string::npos ? "" : output.substr(begin));
   for (std::string line; std::getline(lines, line);)
     if (const std::size_t at = line.find(wellspring_path()); at != std::string::npos)
       commands.push_back(line.substr(at));
   return commands;
 }
 
-void expect_suggestions_work(const std::string& page, const std::filesystem::path& folder) {
-  const std::vector<std::string> commands = suggestions(page);
-  EXPECT_FALSE(commands.empty()) << page;
+void expect_suggestions_work(const std::string& output, const std::filesystem::path& folder) {
+  const std::vector<std::string> commands = suggestions(output);
+  EXPECT_FALSE(commands.empty()) << output;
   for (const std::string& command : commands) {
     const Outcome outcome = shell(command, folder);
     EXPECT_EQ(outcome.exit_code, 0) << command << "\n" << outcome.err;

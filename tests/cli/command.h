@@ -1,4 +1,4 @@
-// Runs the built command as a user does and keeps what it said. For tests; host only.
+// Runs the built command as a user does and returns exit code and output. For tests; host only.
 #pragma once
 
 #include "tests/support/temporary_folder.h"
@@ -12,19 +12,19 @@
 namespace wellspring::test {
 
 struct Outcome {
-  int exit_code = -1;  ///< -1 when it did not exit by itself
-  int signal = 0;      ///< that ended it; 0 when it exited
-  /// The largest resident set that it ever had, KiB. As Linux counts, a process begins with that of
-  /// the one that it was forked from: no less than the test's own.
+  int exit_code = -1;  ///< -1 when a signal ended it
+  int signal = 0;      ///< signal that ended it; 0 when it exited
+  /// Largest resident set, KiB. On Linux never less than that of the test itself, from which the
+  /// process was forked.
   long peak_memory = 0;
   std::string out, err;
 };
 
-/// A child process with its output in files. Killed at the end of its life when still running.
+/// A child process with its output in files. The destructor kills it when it still runs.
 class Process {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
-  /// `arguments[0]` is looked up on PATH; `folder`: where it runs; `environment` is added to ours.
+  /// `arguments[0]` is looked up on PATH. Runs in `folder`, with `environment` added to the test's.
   Process(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
           const Environment& environment = {});
   ~Process();
@@ -33,13 +33,13 @@ class Process {
 
   int id() const { return pid_; }
   void send(int signal) const;
-  /// Waits at most so long, then kills it (the outcome then shows signal 9).
+  /// Waits up to `limit`, then kills the process (outcome: signal 9).
   Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));
-  std::string output() const;  ///< what it wrote to standard output so far
+  std::string output() const;  ///< standard output so far
   bool running();
 
  private:
-  void reap(int options);  ///< of wait4
+  void reap(int options);  ///< wait4 with `options`
 
   int pid_ = -1;
   bool done_ = false;
@@ -57,10 +57,10 @@ Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::pa
 Outcome shell(const std::string& text, const std::filesystem::path& folder = {},
               const Process::Environment& environment = {});
 
-/// The commands that a page of `train` offers, under "Try next" or "Options".
-std::vector<std::string> suggestions(const std::string& page);
-/// Runs each in `folder`, and expects that it works.
-void expect_suggestions_work(const std::string& page, const std::filesystem::path& folder);
+/// Commands that the output of `train` suggests under "Try next" or "Options".
+std::vector<std::string> suggestions(const std::string& output);
+/// Expects that each suggested command succeeds in `folder`.
+void expect_suggestions_work(const std::string& output, const std::filesystem::path& folder);
 
 std::filesystem::path source_folder();
 

@@ -1,5 +1,6 @@
-// What `doctor` says of the machine is what the program does on it.
+// `doctor` describes the machine as the program uses it.
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 namespace wellspring::test {
 namespace {
 
-/// The first line of `doctor` that begins with `what`, run by a shell after `prefix`.
+/// First output line of `PREFIX wellspring doctor` that begins with `what`.
 std::string doctor_line(const std::string& prefix, const std::string& what) {
   const Outcome outcome =
       shell("unset OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES OMP_THREAD_LIMIT; " + prefix + " '" +
@@ -22,10 +23,10 @@ std::string doctor_line(const std::string& prefix, const std::string& what) {
   return "";
 }
 
-TEST(Doctor, SaysWhatDecidesAboutThreads) {
+TEST(Doctor, NamesTheReasonForTheThreadCount) {
   const auto expect = [](const std::string& prefix, const std::string& part) {
     const std::string line = doctor_line(prefix, "threads");
-    EXPECT_NE(line.find(part), std::string::npos) << line;
+    expect_parts(line, {part});
   };
   expect("OMP_NUM_THREADS=3", " 3, by OMP_NUM_THREADS=3");
   expect("OMP_NUM_THREADS=99999", "capped");
@@ -35,8 +36,8 @@ TEST(Doctor, SaysWhatDecidesAboutThreads) {
   expect("OMP_NUM_THREADS=2 " + one, " 2, by OMP_NUM_THREADS=2");
 }
 
-// OpenMP's runtime then binds the first thread to one processor before the program begins.
-TEST(Doctor, BoundThreadsStillHaveAllProcessors) {
+// With OMP_PROC_BIND the runtime binds the first thread to one processor before main() begins.
+TEST(Doctor, CountsAllProcessorsWithBoundThreads) {
   EXPECT_EQ(doctor_line("OMP_PROC_BIND=true", "processor"), doctor_line("", "processor"));
 }
 

@@ -1,7 +1,6 @@
-// What becomes of a run whose calls to the system fail one after the other, or that signals end at
-// any step: the exit code, what is said, and what its folder holds
-// (tests/support/fault_injector.cpp). A share of all faults; WELLSPRING_FAULT_SWEEP=all tries each
-// of them, which takes half an hour.
+// Exit code, message and folder of runs in which one system call fails or a signal arrives
+// (tests/support/fault_injector.cpp). By default a sample of the faults; WELLSPRING_FAULT_SWEEP=all
+// tries each of them, which takes half an hour.
 #include "core/io/safetensors.h"
 #include "tests/cli/command.h"
 #include "tests/support/image_fixtures.h"
@@ -40,12 +39,12 @@ train: {batch: 4, steps: 20, log_every: 1, checkpoint_every: 5}
 eval: {samples: 8, sources: [{of: noise}]}
 )";
 
-bool all_of_them() {
+bool full_sweep() {
   const char* const sweep = std::getenv("WELLSPRING_FAULT_SWEEP");
   return sweep != nullptr && std::string(sweep) == "all";
 }
 
-/// The n-th call of a kind fails with an error, or all from there on; or a signal comes at it.
+/// The n-th call of a kind fails (`lasting`: and all later ones), or a signal arrives at it.
 struct Fault {
   std::string call;
   long number = 0;
@@ -57,8 +56,8 @@ struct Fault {
   }
 };
 
-/// Which of `count` calls are tried: every one, or `share` of them evenly spread.
-std::vector<long> chosen(long count, long share, bool all) {
+/// Numbers of the calls to try, of `count`: all, or `share` evenly spaced ones.
+std::vector<long> sampled(long count, long share, bool all) {
   if (all) share = count;
   std::vector<long> numbers;
   for (long i = 0; i < std::min(share, count); ++i)
@@ -66,10 +65,10 @@ std::vector<long> chosen(long count, long share, bool all) {
   return numbers;
 }
 
-/// A folder of its own for one run, with the pictures of all.
-class Place {
+/// The folder of one run, with a link to the shared pictures.
+class RunFolder {
  public:
-  explicit Place(const fs::path& pictures) {
+  explicit RunFolder(const fs::path& pictures) {
     spill(folder_ / "small.yaml", kConfig);
     fs::create_directory_symlink(pictures, folder_ / "pictures");
   }
@@ -88,14 +87,14 @@ class Place {
     if (!under.empty()) environment.push_back({"WELLSPRING_FAULT_UNDER", under});
     return wellspring({"train", "small.yaml"}, folder_.path(), environment);
   }
-  /// The same run goes on, without measuring what it could have done.
-  Outcome go_on() const {
+  /// Resumes the run without faults and without measuring its ceiling.
+  Outcome resume() const {
     return Process({WELLSPRING_TRAIN_WORKER, "small.yaml"}, folder_.path()).wait();
   }
   std::string weights() const {
     return slurp(run_folder() / "checkpoints/step-20/model.safetensors");
   }
-  /// Everything below the folder, by name.
+  /// All paths below the folder, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
@@ -108,37 +107,37 @@ class Place {
   TemporaryFolder folder_, log_;
 };
 
-class Faults : public testing::Test {
+class FaultInjection : public testing::Test {
  protected:
-  Faults() {
+  FaultInjection() {
     write_image_folder(pictures_.path(), 2, 3, 8, 8);
-    const Place straight(pictures_.path());
-    EXPECT_EQ(straight.train_with("count:0:0").exit_code, 0);
-    weights_ = straight.weights();
-    config_ = slurp(straight.run_folder() / "config.resolved.yaml");
-    std::istringstream log(slurp(straight.log()));
+    const RunFolder undisturbed(pictures_.path());
+    EXPECT_EQ(undisturbed.train_with("count:0:0").exit_code, 0);
+    weights_ = undisturbed.weights();
+    config_ = slurp(undisturbed.run_folder() / "config.resolved.yaml");
+    std::istringstream log(slurp(undisturbed.log()));
     for (std::string word, call; log >> word >> call;) log >> calls_[call];
   }
 
-  /// Runs until the fault, looks at what is there, goes on without it.
+  /// Runs into the fault, checks the folder, resumes without the fault.
   void try_fault(const Fault& fault) {
     SCOPED_TRACE(fault.text());
-    const Place place(pictures_.path());
-    const Outcome outcome = place.train(fault);
-    const std::string log = slurp(place.log());
-    if (log.empty()) return;  // another path than usual: the call did not come
+    const RunFolder run(pictures_.path());
+    const Outcome outcome = run.train(fault);
+    const std::string log = slurp(run.log());
+    if (log.empty()) return;  // the run took another path and did not make the call
     SCOPED_TRACE(log + "exit code " + std::to_string(outcome.exit_code) + ", " + outcome.err);
     ++tried_;
     expect_documented_end(fault, outcome);
-    expect_whole(place, removes_its_temporaries(fault));
-    const Outcome after = place.go_on();
+    expect_whole(run, removes_its_temporaries(fault));
+    const Outcome after = run.resume();
     EXPECT_EQ(after.exit_code, 0) << after.err;
-    EXPECT_TRUE(place.weights() == weights_) << "ends with other weights";
-    expect_whole(place, true);
+    EXPECT_TRUE(run.weights() == weights_) << "different final weights";
+    expect_whole(run, true);
   }
 
-  /// Not a process that is killed, nor one whose memory ends in code that promises to throw
-  /// nothing. A folder that cannot be listed or emptied stays, too, until the next run.
+  /// False for a killed process, for a failed allocation in a noexcept function, and when a folder
+  /// cannot be listed or emptied. The next run removes such temporaries.
   static bool removes_its_temporaries(const Fault& fault) {
     return fault.signal != SIGKILL && fault.call != "allocate" && fault.call != "unlink" &&
            !(fault.call == "open" && fault.lasting);
@@ -153,23 +152,23 @@ class Faults : public testing::Test {
     const std::vector<int> codes = {0, fault.signal != 0 ? 75 : 1, 2, 3, 4};
     EXPECT_NE(std::find(codes.begin(), codes.end(), outcome.exit_code), codes.end());
     if (outcome.exit_code == 0 || fault.signal != 0) return;
-    EXPECT_FALSE(outcome.err.empty()) << "ends without a word";
+    EXPECT_FALSE(outcome.err.empty()) << "no message";
     const std::string reason = fault.call == "allocate" ? "memory" : std::strerror(fault.error);
-    EXPECT_NE(outcome.err.find(reason), std::string::npos) << "gives no reason";
+    EXPECT_NE(outcome.err.find(reason), std::string::npos) << "no reason";
   }
 
-  /// Every checkpoint is what its digests say; no other file is there in part.
-  void expect_whole(const Place& place, bool without_temporaries) const {
-    for (const std::string& name : place.names()) {
+  /// Every checkpoint matches its digests, and no other file is partial.
+  void expect_whole(const RunFolder& run, bool without_temporaries) const {
+    for (const std::string& name : run.names()) {
       const bool known = name == "small.yaml" || name == "pictures" || name == "runs" ||
                          name == "runs/small" || name.starts_with("runs/small/");
-      EXPECT_TRUE(known) << name << " lies outside of the run's folder";
+      EXPECT_TRUE(known) << name << " is outside the run's folder";
       if (without_temporaries) {
         EXPECT_EQ(name.find("/.tmp"), std::string::npos) << name;
         EXPECT_FALSE(name.ends_with(".old")) << name;
       }
     }
-    const fs::path folder = place.run_folder();
+    const fs::path folder = run.run_folder();
     if (!fs::is_directory(folder)) return;
     for (const std::uint64_t step : CheckpointStore(folder).steps()) {
       const fs::path checkpoint = CheckpointStore(folder).path_of(step);
@@ -188,54 +187,55 @@ class Faults : public testing::Test {
 
   TemporaryFolder pictures_;
   std::string weights_, config_;
-  std::map<std::string, long> calls_;  ///< how many of each kind an undisturbed run makes
+  std::map<std::string, long> calls_;  ///< calls of each kind in a run without faults
   int tried_ = 0;
 };
 
 struct Kind {
   const char* call;
   int error;
-  long share;  ///< of them that every test run tries
+  long share;  ///< calls to try by default
 };
-// Not of mmap, which only oneDNN calls, for code that it makes: version 2.6 goes on with what it
-// got.
+// mmap is left out: only oneDNN calls it, for generated code, and version 2.6 ignores a failure.
 constexpr Kind kKinds[] = {{"open", EMFILE, 4}, {"read", EIO, 2},     {"write", ENOSPC, 5},
                            {"sync", EIO, 3},    {"truncate", EIO, 1}, {"close", EIO, 2},
                            {"rename", EIO, 2},  {"link", ENOSPC, 1},  {"unlink", EIO, 1},
                            {"mkdir", ENOSPC, 2}};
 
-TEST_F(Faults, OfAnyCallEndARunAsDocumentedAndWhole) {
+TEST_F(FaultInjection, EveryFailingCallLeavesAWholeCheckpoint) {
   for (const Kind& kind : kKinds) {
     EXPECT_GT(calls_[kind.call], 0) << kind.call;
-    for (const long number : chosen(calls_[kind.call], kind.share, all_of_them()))
+    for (const long number : sampled(calls_[kind.call], kind.share, full_sweep()))
       try_fault({kind.call, number, kind.error});
   }
   RecordProperty("faults", tried_);
 }
 
-TEST_F(Faults, ThatLastEndARunAsDocumentedAndWhole) {
+TEST_F(FaultInjection, LastingFailuresLeaveAWholeCheckpoint) {
   for (const Kind& kind : {Kind{"write", ENOSPC, 2}, Kind{"sync", EIO, 1}, Kind{"open", EMFILE, 1}})
-    for (const long number : chosen(calls_[kind.call], kind.share, all_of_them()))
+    for (const long number : sampled(calls_[kind.call], kind.share, full_sweep()))
       try_fault({kind.call, number, kind.error, 0, true});
   RecordProperty("faults", tried_);
 }
 
-/// There are a hundred thousand: also the sweep takes a share, half of it of the first ones.
-TEST_F(Faults, OfMemoryEndARunAsDocumentedAndWhole) {
-  const long count = calls_["allocate"], share = all_of_them() ? 300 : 3;
+/// A run makes about 100,000 allocations: even the full sweep takes a sample, half of it among the
+/// first 6000.
+TEST_F(FaultInjection, FailingAllocationsLeaveAWholeCheckpoint) {
+  const long count = calls_["allocate"], share = full_sweep() ? 300 : 3;
   ASSERT_GT(count, 0);
   for (const long begin : {count, std::min(count, 6000L)})
-    for (const long number : chosen(begin, share, false)) try_fault({"allocate", number, ENOMEM});
-  for (const long number : chosen(count, all_of_them() ? 30 : 1, false))  // words take none
+    for (const long number : sampled(begin, share, false)) try_fault({"allocate", number, ENOMEM});
+  // Printing the message needs no memory.
+  for (const long number : sampled(count, full_sweep() ? 30 : 1, false))
     try_fault({"allocate", number, ENOMEM, 0, true});
   RecordProperty("faults", tried_);
 }
 
-/// The metrics of every step are written before the next one begins.
-TEST_F(Faults, SignalsAtAnyStepLeaveARunThatGoesOn) {
+/// The signals arrive at writes of metrics, which precede the next step.
+TEST_F(FaultInjection, SignalsAtAnyStepLeaveAResumableRun) {
   constexpr long kSteps = 20;
   for (const int signal : {SIGTERM, SIGINT, SIGKILL})
-    for (const long number : chosen(kSteps, 2, all_of_them()))
+    for (const long number : sampled(kSteps, 2, full_sweep()))
       try_fault({"write", number, 0, signal});
   RecordProperty("signals", tried_);
 }

@@ -1,5 +1,5 @@
-// Every command that the README shows is run, word for word; training with few steps. A command
-// that is not known here fails the test, so that the README cannot show one that nothing runs.
+// Runs every command of the README, literally; training takes few steps. Commands that are neither
+// `wellspring` nor listed below fail the test.
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
@@ -30,12 +30,12 @@ std::vector<std::string> readme_commands() {
   return commands;
 }
 
-/// Commands that set a machine up or run everything. What each is held by instead.
-const std::map<std::string, std::string>& not_run_here() {
+/// Commands that are not run here, and what covers each instead.
+const std::map<std::string, std::string>& covered_elsewhere() {
   static const std::map<std::string, std::string> commands = {
       {"git clone", "needs the network"},
       {"./quickstart", "tests/cli/setup.test.cpp, and by hand on a fresh machine"},
-      {"./test", "it is what runs this test"},
+      {"./test", "runs this test"},
       {"export PATH", "the test puts the command on PATH itself"},
       {"scripts/fetch-cifar10", "needs the network"},
       {"scripts/gpu-check", "needs a GPU; tests/scripts"},
@@ -43,25 +43,25 @@ const std::map<std::string, std::string>& not_run_here() {
   return commands;
 }
 
-bool is_known_set_up(const std::string& command) {
-  for (const auto& [prefix, why] : not_run_here()) {
+bool is_covered_elsewhere(const std::string& command) {
+  for (const auto& [prefix, why] : covered_elsewhere()) {
     if (command.starts_with(prefix)) return true;
   }
   return false;
 }
 
-/// A folder of images as the configurations for CIFAR-10 expect it: `cifar10-train.tar` and
-/// `cifar10-test.tar`. Empty where there is none.
+/// Folder with `cifar10-train.tar` and `cifar10-test.tar`, which the configurations for CIFAR-10
+/// read. Empty without one.
 fs::path cifar10() {
   const char* shared = std::getenv("WELLSPRING_SHARED");
   const fs::path root = shared != nullptr ? fs::path(shared) : source_folder() / ".." / "shared";
   return fs::exists(root / "data" / "cifar10-train.tar") ? fs::absolute(root / "data") : fs::path();
 }
 
-class Readme : public testing::TestWithParam<std::string> {
+class ReadmeCommand : public testing::TestWithParam<std::string> {
  protected:
-  /// A `wellspring` in front of PATH that cuts training short and calls the built one.
-  Readme() {
+  /// Puts a `wellspring` first on PATH that shortens training and calls the built command.
+  ReadmeCommand() {
     const fs::path file = folder_.path() / "wellspring";
     spill(file,
           "#!/usr/bin/env bash\n"
@@ -80,9 +80,9 @@ class Readme : public testing::TestWithParam<std::string> {
   TemporaryFolder folder_;
 };
 
-TEST_P(Readme, CommandWorks) {
+TEST_P(ReadmeCommand, Works) {
   const std::string& command = GetParam();
-  if (is_known_set_up(command)) return;
+  if (is_covered_elsewhere(command)) return;
   ASSERT_TRUE(command.starts_with("wellspring ")) << "no test runs: " << command;
   if (command.find("data/cifar10") != std::string::npos && cifar10().empty()) {
     GTEST_SKIP() << "needs CIFAR-10: set WELLSPRING_SHARED to a folder with data/cifar10-train.tar";
@@ -93,9 +93,9 @@ TEST_P(Readme, CommandWorks) {
   EXPECT_EQ(outcome.err, "") << command;
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, Readme, testing::ValuesIn(readme_commands()));
+INSTANTIATE_TEST_SUITE_P(Every, ReadmeCommand, testing::ValuesIn(readme_commands()));
 
-TEST(ReadmeText, ShowsCommandsAndOnlyFilesThatExist) {
+TEST(Readme, ShowsCommandsAndLinksOnlyToExistingFiles) {
   EXPECT_GE(readme_commands().size(), 8u);
   const std::string text = slurp(source_folder() / "README.md");
   for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 2)) {

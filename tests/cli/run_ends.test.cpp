@@ -1,5 +1,5 @@
-// How a run ends that somebody else ends, and what its folder is afterwards: signals, pipes without
-// a reader, streams that are closed, limits.
+// Exit code and folder of runs that are ended from outside: signals, pipes without a reader, closed
+// streams, limits.
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
@@ -32,12 +32,12 @@ train: {batch: 4, steps: 20, log_every: 5}
 eval: {samples: 16, sources: [{of: shapes}]}
 )";
 
-class RunEnds : public testing::Test {
+class TrainExit : public testing::Test {
  protected:
-  RunEnds() { spill(folder_ / "small.yaml", kConfig); }
+  TrainExit() { spill(folder_ / "small.yaml", kConfig); }
   fs::path run_folder() const { return folder_ / "runs/small"; }
-  /// `train` with these arguments, and whatever a shell can do with it.
-  Outcome in_shell(const std::string& arguments, const std::string& before = "") const {
+  /// `before` and `train small.yaml arguments` in a shell.
+  Outcome train_in_shell(const std::string& arguments, const std::string& before = "") const {
     return shell(before + "'" + wellspring_path() + "' train small.yaml " + arguments,
                  folder_.path());
   }
@@ -61,31 +61,31 @@ class RunEnds : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(RunEnds, AReaderThatGoesAwayEndsItWithACheckpoint) {
+TEST_F(TrainExit, SavesACheckpointWhenItsReaderCloses) {
   const Outcome outcome =
-      in_shell("train.steps=10000000 | head -n 1; echo status ${PIPESTATUS[0]} >&2");
-  EXPECT_NE(outcome.err.find("status 75"), std::string::npos) << outcome.err;
+      train_in_shell("train.steps=10000000 | head -n 1; echo status ${PIPESTATUS[0]} >&2");
+  expect_parts(outcome.err, {"status 75"});
   EXPECT_EQ(checkpoints(), 1);
 }
 
-TEST_F(RunEnds, WordsThatCannotBeWrittenEndNothing) {
-  const Outcome outcome = in_shell("> /dev/full");
+TEST_F(TrainExit, IgnoresUnwritableOutput) {
+  const Outcome outcome = train_in_shell("> /dev/full");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(checkpoints(), 1);
-  EXPECT_EQ(in_shell("train.steps=0 2> /dev/full").exit_code, 2);
+  EXPECT_EQ(train_in_shell("train.steps=0 2> /dev/full").exit_code, 2);
 }
 
-TEST_F(RunEnds, ClosedStreamsDoNotMixWithFiles) {
-  const Outcome outcome = in_shell("<&- >&- 2>&-");
+TEST_F(TrainExit, KeepsFilesCleanWithClosedStreams) {
+  const Outcome outcome = train_in_shell("<&- >&- 2>&-");
   EXPECT_EQ(outcome.exit_code, 0);
-  ASSERT_EQ(metrics().size(), 7u);  // the process, four windows, the evaluation and the rates
+  ASSERT_EQ(metrics().size(), 7u);  // run, four windows, evaluation, rates
   for (const std::string& line : metrics()) {
     EXPECT_TRUE(line.starts_with("{\"kind\":") && line.ends_with("}")) << line;
   }
   EXPECT_EQ(checkpoints(), 1);
 }
 
-TEST_F(RunEnds, AFinishedRunThatIsCalledAgainSaysSoAndTouchesNothing) {
+TEST_F(TrainExit, LeavesAFinishedRunUntouched) {
   ASSERT_EQ(train().exit_code, 0);
   const auto everything = [&] {
     return shell("cd runs/small && find . -type f -printf '%p %T@ ' -exec sha256sum {} +",
@@ -103,7 +103,7 @@ TEST_F(RunEnds, AFinishedRunThatIsCalledAgainSaysSoAndTouchesNothing) {
                                     return line.find("\"evaluation\"") != std::string::npos;
                                   }),
             1);
-  // Its learning rate falls over the whole run.
+  // The learning rate falls over the whole run.
   const Outcome refused = train({"train.steps=40"});
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   expect_parts(refused.err, {"planned for 20 steps and cannot be extended to 40",
@@ -112,7 +112,7 @@ TEST_F(RunEnds, AFinishedRunThatIsCalledAgainSaysSoAndTouchesNothing) {
   expect_suggestions_work(again.out, folder_.path());
 }
 
-TEST_F(RunEnds, ARunIsLongerWhereItsScheduleDoesNotDependOnItsLength) {
+TEST_F(TrainExit, ExtendsARunWithAConstantSchedule) {
   const auto constant = [&](const std::string& steps) {
     return train({"optimizer.floor=1", "optimizer.warmup=0", steps});
   };
@@ -126,25 +126,25 @@ TEST_F(RunEnds, ARunIsLongerWhereItsScheduleDoesNotDependOnItsLength) {
   expect_parts(longer.out, {"extended from 20 steps to 40", "finished after 40 steps"});
 }
 
-TEST_F(RunEnds, AFolderOfOtherFilesIsLeftAlone) {
+TEST_F(TrainExit, RefusesFoldersWithOtherFiles) {
   fs::create_directories(folder_ / "home/photos");
   spill(folder_ / "home/letter.tex", "");
-  for (const char* out : {"home", "."}) {  // and where small.yaml lies, beside them
+  for (const char* out : {"home", "."}) {  // "." is the folder of small.yaml
     const Outcome outcome = train({std::string("out=") + out});
     EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
     expect_parts(outcome.err, {"contains other files: ", "out=FOLDER"});
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "home"), {}), 2);
   expect_parts(train({"out=/"}).err, {"/: contains other files: ", " more"});
-  // What batch systems and people lay beside a run is no reason.
+  // Files of batch systems and notes of users are accepted.
   fs::create_directories(folder_ / "job");
   for (const char* name : {"job/slurm-17.out", "job/run.sh", "job/.note"})
     spill(folder_ / name, "");
   EXPECT_EQ(train({"out=job"}).exit_code, 0);
 }
 
-/// Waits until the run has made its folder: that is before it reads its data.
-bool opened(Process& process, const fs::path& folder) {
+/// Waits until the run has made its folder, which happens before it reads its data.
+bool made_its_folder(Process& process, const fs::path& folder) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
     if (fs::exists(folder / ".lock")) return true;
@@ -153,8 +153,8 @@ bool opened(Process& process, const fs::path& folder) {
   return false;
 }
 
-// One image under as many names as take a core a minute to decode.
-TEST_F(RunEnds, ASignalWhileImagesAreDecodedEndsItThere) {
+// 3000 names of one image take a core about a minute to decode.
+TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
   const int side = 1024;
   const fs::path first = folder_ / "images/a/0.jpg";
   write_bytes(first, encode_jpeg(noise_rgb(side, side, 1), side, side));
@@ -164,18 +164,17 @@ TEST_F(RunEnds, ASignalWhileImagesAreDecodedEndsItThere) {
   Process process({wellspring_path(), "train", "small.yaml", "eval.sources=[]",
                    "data.sources=[{name: files, kind: files, path: images, resize: 8}]"},
                   folder_.path());
-  ASSERT_TRUE(opened(process, run_folder()));
+  ASSERT_TRUE(made_its_folder(process, run_folder()));
   process.send(SIGTERM);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.err;
-  EXPECT_NE(outcome.err.find("stopping"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.out.find("stopped by a signal before the first step"), std::string::npos)
-      << outcome.out;
+  expect_parts(outcome.err, {"stopping"});
+  expect_parts(outcome.out, {"stopped by a signal before the first step"});
   EXPECT_FALSE(fs::exists(run_folder() / "checkpoints"));
 }
 
-TEST_F(RunEnds, AFileBeyondTheLimitIsAFailedWrite) {
-  const Outcome outcome = in_shell("", "ulimit -f 1; exec ");
+TEST_F(TrainExit, ReportsTheFileSizeLimit) {
+  const Outcome outcome = train_in_shell("", "ulimit -f 1; exec ");
   EXPECT_EQ(outcome.exit_code, 1) << "signal " << outcome.signal;
   expect_parts(outcome.err, {"File too large", "ulimit -f"});
 }

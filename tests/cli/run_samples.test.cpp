@@ -1,5 +1,5 @@
-// export, preview and digest of configurations, and what ends them early, as a user meets it: exit
-// codes, messages, files.
+// `export`, `preview` and `digest` of configurations, and their interruption: exit codes, messages,
+// files.
 #include "core/io/npy.h"
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"
@@ -39,9 +39,9 @@ model: {name: mlp, widths: [8]}
 train: {batch: 8, steps: 10}
 )";
 
-class OfAConfiguration : public testing::Test {
+class RunSamples : public testing::Test {
  protected:
-  OfAConfiguration() {
+  RunSamples() {
     write_as_npy(folder(), labelled_noise(3, 5, 12));
     spill(folder() / "mixed.yaml", kConfig);
   }
@@ -56,8 +56,8 @@ class OfAConfiguration : public testing::Test {
     EXPECT_EQ(outcome.err, "");
     return nlohmann::json::parse(outcome.out);
   }
-  /// What is in the folder, but for what the test put there.
-  std::vector<std::string> made() const {
+  /// Files that the commands wrote.
+  std::vector<std::string> written_files() const {
     std::vector<std::string> names = folder_.names();
     for (const char* ours : {"classes.txt", "mixed.yaml", "x.npy", "y.npy"})
       std::erase(names, ours);
@@ -67,18 +67,18 @@ class OfAConfiguration : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(OfAConfiguration, ExportHasBothSources) {
+TEST_F(RunSamples, ExportsBothSources) {
   const Outcome outcome = run({"export", "mixed.yaml", "--count", "21", "--out", "a.npz"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "a.npz: 21 samples of mixed as network inputs, steps 0 to 2, arrays x, label, "
             "latents, weight, source, sample, location, metadata\n");
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
+  EXPECT_EQ(written_files(), std::vector<std::string>{"a.npz"});
   const fs::path path = folder() / "a.npz";
   EXPECT_EQ(read_npz(path, "x").spec.shape, (std::vector<std::int64_t>{21, 12, 12, 3}));
   const NpyArray source = read_npz(path, "source"), sample = read_npz(path, "sample");
-  std::vector<std::int64_t> ids;  // of shapes: 0, 1, 2... in some order within a batch
+  std::vector<std::int64_t> ids;  // samples of shapes, in any order within a batch
   int photos = 0;
   for (std::size_t i = 0; i < 16; ++i) {
     if (source.as<std::int32_t>()[i] == 0) ids.push_back(sample.as<std::int64_t>()[i]);
@@ -89,8 +89,8 @@ TEST_F(OfAConfiguration, ExportHasBothSources) {
   EXPECT_EQ(ids, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-// The same rows whatever is asked for: a part of a batch, another number, from a later step.
-TEST_F(OfAConfiguration, PartsAreTheSameRows) {
+// The rows do not depend on the count, which may end inside a batch, or on the first step.
+TEST_F(RunSamples, ExportsTheSameRowsInParts) {
   const auto x = [&](const std::string& count, const std::string& step) {
     const std::string file = "part" + count + "-" + step + ".npz";
     const Outcome outcome =
@@ -108,17 +108,17 @@ TEST_F(OfAConfiguration, PartsAreTheSameRows) {
   EXPECT_TRUE(std::ranges::equal(x("11", "2"), std::span(all).subspan(16 * kRow, 11 * kRow)));
 }
 
-TEST_F(OfAConfiguration, SettingsAreThoseOfTraining) {
+TEST_F(RunSamples, FollowsTheSettingsOfTraining) {
   const nlohmann::json plain = digest({"--count", "20"});
   EXPECT_EQ(digest({"threads=1", "--count", "20"})["sha256"], plain["sha256"]);
   EXPECT_NE(digest({"seed=2", "--count", "20"})["sha256"], plain["sha256"]);
-  EXPECT_EQ(plain["device"], "cpu") << "unless it is asked for another";
+  EXPECT_EQ(plain["device"], "cpu") << "the default";
   EXPECT_EQ(plain["sources"][0]["generator"], "shapes");
   EXPECT_TRUE(plain["sources"][0]["generator_version"].is_number());
   EXPECT_EQ(digest({"--split", "train", "--count", "20"})["sha256"], plain["sha256"]);
 }
 
-TEST_F(OfAConfiguration, HeldOutSamplesAreASplit) {
+TEST_F(RunSamples, GivesHeldOutSamplesAsASplit) {
   const nlohmann::json held = digest({"--split", "eval"});
   EXPECT_EQ(held["count"], 9) << "all";
   EXPECT_EQ(held["split"], "eval");
@@ -128,12 +128,12 @@ TEST_F(OfAConfiguration, HeldOutSamplesAreASplit) {
   EXPECT_NE(fewer["sha256"], held["sha256"]);
 }
 
-TEST_F(OfAConfiguration, AFileOfAnyNameIsOne) {
+TEST_F(RunSamples, AcceptsConfigurationsOfAnyName) {
   fs::copy_file(folder() / "mixed.yaml", folder() / "mixed.conf");
   EXPECT_EQ(run({"digest", "mixed.conf", "--count", "3"}).exit_code, 0);
 }
 
-TEST_F(OfAConfiguration, PreviewShowsWhatTheNetworkSees) {
+TEST_F(RunSamples, PreviewsNetworkInputs) {
   const auto picture = [&](std::vector<std::string> settings) {
     std::vector<std::string> arguments = {"preview", "mixed.yaml", "--out", "a.png"};
     arguments.insert(arguments.end(), settings.begin(), settings.end());
@@ -147,21 +147,21 @@ TEST_F(OfAConfiguration, PreviewShowsWhatTheNetworkSees) {
   EXPECT_NE(picture({"seed=2"}), plain);
   EXPECT_NE(picture({"--step", "1"}), plain);
   EXPECT_NE(picture({"--split", "eval"}), plain);
-  // Of a whole run that is shorter than a picture all is shown.
+  // A run shorter than a picture is shown completely.
   EXPECT_EQ(run({"preview", "mixed.yaml", "train.steps=1"}).out,
             "mixed.png: 8 samples of mixed as network inputs, step 0\n");
 }
 
-// A preview that hides something says so (tests/export/samples.test.cpp). Colour operations
-// clamp for themselves, so that the strongest of them leave nothing to hide.
-TEST_F(OfAConfiguration, PreviewOfStrongColoursHidesNothing) {
+// A preview reports clamped values (tests/export/samples.test.cpp). Colour operations clamp their
+// own results, so even the strongest leave nothing to report.
+TEST_F(RunSamples, PreviewsStrongColoursWithoutClamping) {
   const Outcome outcome = run(
       {"preview", "mixed.yaml", "data.augment=[brightness: 0.9, contrast: 0.9, saturation: 0.9]"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
 }
 
-TEST_F(OfAConfiguration, APictureSaysWhatItsNumbersStandFor) {
+TEST_F(RunSamples, ExplainsNumbersInPlaceOfNames) {
   spill(folder() / "classes.txt", "Öl\n猫\nбык\n");
   const Outcome outcome = run({"preview", "mixed.yaml"});
   EXPECT_EQ(outcome.exit_code, 0);
@@ -169,8 +169,8 @@ TEST_F(OfAConfiguration, APictureSaysWhatItsNumbersStandFor) {
             "note: pictures can only show Latin letters: in photos, #1 is '猫', #2 is 'бык'\n");
 }
 
-// Two generators of events with other classes each, which are numbers in no one's picture.
-TEST_F(OfAConfiguration, SeveralSourcesOfEventsHaveAPictureAndNumbers) {
+// Two generators of events with different classes.
+TEST_F(RunSamples, PreviewsSeveralSourcesOfEvents) {
   spill(folder() / "events.yaml", R"(name: events
 data:
   sources:
@@ -182,29 +182,29 @@ train: {batch: 32, steps: 10}
 )");
   const Outcome outcome = run({"preview", "events.yaml", "--count", "100"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("four: "), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"four: "});
   EXPECT_EQ(run({"preview", "events.yaml", "--split", "eval", "--count", "100"}).exit_code, 0);
 }
 
-TEST_F(OfAConfiguration, EventsHaveAPictureAndNumbers) {
+TEST_F(RunSamples, PreviewsEventsAndSets) {
   const std::string config = (source_folder() / "configs/ee_mumu.yaml").string();
   const Outcome events = run({"preview", config, "--count", "300"});
   EXPECT_EQ(events.exit_code, 0) << events.err;
-  EXPECT_NE(events.out.find("cos_theta"), std::string::npos) << events.out;
+  expect_parts(events.out, {"cos_theta"});
   EXPECT_EQ(slurp(folder() / "ee_mumu.png").substr(1, 3), "PNG");
   const std::string sets = (source_folder() / "configs/ginkgo.yaml").string();
   EXPECT_EQ(run({"preview", sets, "--count", "30"}).exit_code, 0);
   EXPECT_EQ(slurp(folder() / "ginkgo.png").substr(1, 3), "PNG");
 }
 
-// What did not fit is left out, counted and said.
-TEST_F(OfAConfiguration, SetsThatOverflowSaySo) {
-  for (const std::vector<std::string>& of :
+// Items that do not fit are dropped, counted and reported.
+TEST_F(RunSamples, ReportsOverflowingSets) {
+  for (const std::vector<std::string>& what :
        {std::vector<std::string>{(source_folder() / "configs/ginkgo.yaml").string(),
                                  "data.sources.0.params.items=8"},
         std::vector<std::string>{"ginkgo", "items=8"}}) {
     std::vector<std::string> arguments = {"export"};
-    arguments.insert(arguments.end(), of.begin(), of.end());
+    arguments.insert(arguments.end(), what.begin(), what.end());
     arguments.insert(arguments.end(), {"--count", "50", "--out", "sets.npz"});
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -237,13 +237,13 @@ void PrintTo(const Refusal& refusal, std::ostream* out) {
   *out << refusal.what;
 }
 
-class RefusedSamples : public OfAConfiguration, public testing::WithParamInterface<Refusal> {};
+class RefusedRunSamples : public RunSamples, public testing::WithParamInterface<Refusal> {};
 
-TEST_P(RefusedSamples, WithExitCodeAndReasonAndNothingIsLeft) {
+TEST_P(RefusedRunSamples, ExitWithCodeAndReason) {
   const Outcome outcome = run(GetParam().arguments);
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
   expect_parts(outcome.err, GetParam().messages);
-  EXPECT_EQ(made(), std::vector<std::string>{});
+  EXPECT_EQ(written_files(), std::vector<std::string>{});
 }
 
 std::vector<std::string> exported(std::vector<std::string> more) {
@@ -253,7 +253,7 @@ std::vector<std::string> exported(std::vector<std::string> more) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Samples, RefusedSamples,
+    Samples, RefusedRunSamples,
     testing::Values(
         Refusal{
             "Seed", exported({"--seed", "3"}), 2, {"--seed cannot be used with", "write seed=3"}},
@@ -309,10 +309,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"PreviewThatIsNoPng", {"preview", "mixed.yaml", "--out", "a.gif"}, 2, {".png"}}),
     [](const auto& test) { return test.param.what; });
 
-// ---- files
-// ---------------------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------------------
 
-TEST_F(OfAConfiguration, AnUnwritableFolderIsRefusedBeforeAnythingIsMade) {
+TEST_F(RunSamples, RefusesUnwritableFolders) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   fs::create_directory(folder() / "closed");
   fs::permissions(folder() / "closed", fs::perms::owner_read | fs::perms::owner_exec);
@@ -321,7 +320,7 @@ TEST_F(OfAConfiguration, AnUnwritableFolderIsRefusedBeforeAnythingIsMade) {
   expect_parts(outcome.err, {"closed/a.npz: cannot create", "a folder that you can write to"});
 }
 
-TEST_F(OfAConfiguration, AFullDiskLeavesTheOlderFile) {
+TEST_F(RunSamples, KeepsTheOldFileOnAFullDisk) {
   spill(folder() / "a.npz", "older");
   const Outcome outcome = shell("trap '' XFSZ; ulimit -f 64; exec '" + wellspring_path() +
                                     "' export shapes --count 100 --size 64 --out a.npz",
@@ -329,11 +328,11 @@ TEST_F(OfAConfiguration, AFullDiskLeavesTheOlderFile) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
   expect_parts(outcome.err, {"a.npz", "cannot write", "File too large"});
   EXPECT_EQ(slurp(folder() / "a.npz"), "older");
-  EXPECT_EQ(made(), std::vector<std::string>{"a.npz"});
+  EXPECT_EQ(written_files(), std::vector<std::string>{"a.npz"});
 }
 
-/// Waits until the command has begun its file, which has no name before it is whole.
-bool began(Process& process, const TemporaryFolder& folder) {
+/// Waits until the command writes its file, which has no name before it is complete.
+bool writes_its_file(Process& process, const TemporaryFolder& folder) {
   const fs::path descriptors = "/proc/" + std::to_string(process.id()) + "/fd";
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
@@ -350,30 +349,30 @@ bool began(Process& process, const TemporaryFolder& folder) {
   return false;
 }
 
-TEST_F(OfAConfiguration, ASignalEndsAnExportThatLeavesNothing) {
+TEST_F(RunSamples, LeavesNothingAfterASignal) {
   const std::vector<std::string> generator = {"shapes"},
                                  mixture = {"mixed.yaml", "train.steps=1000000"};
-  const auto ended_by = [&](const std::vector<std::string>& of, int signal) {
+  const auto ended_by = [&](const std::vector<std::string>& what, int signal) {
     std::vector<std::string> arguments = {wellspring_path(), "export"};
-    arguments.insert(arguments.end(), of.begin(), of.end());
+    arguments.insert(arguments.end(), what.begin(), what.end());
     arguments.insert(arguments.end(), {"--count", "4000000", "--out", "a.npz"});
     Process process(arguments, folder());
-    EXPECT_TRUE(began(process, folder_));
+    EXPECT_TRUE(writes_its_file(process, folder_));
     process.send(signal);
     const Outcome outcome = process.wait();
-    EXPECT_EQ(made(), std::vector<std::string>{}) << signal;
+    EXPECT_EQ(written_files(), std::vector<std::string>{}) << signal;
     return outcome;
   };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGXCPU}) {
     const Outcome outcome = ended_by(signal == SIGINT ? mixture : generator, signal);
     EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
-    EXPECT_NE(outcome.err.find("interrupted: nothing is kept"), std::string::npos) << outcome.err;
+    expect_parts(outcome.err, {"interrupted: nothing is kept"});
   }
   EXPECT_EQ(ended_by(generator, SIGKILL).signal, SIGKILL);
 }
 
-// Sixty times as many samples take no more memory.
-TEST_F(OfAConfiguration, MemoryDoesNotGrowWithTheCount) {
+// 60 times as many samples take no more memory.
+TEST_F(RunSamples, ExportsInConstantMemory) {
   std::vector<long> peaks;
   for (const char* count : {"20000", "1200000"}) {
     const Outcome outcome =
@@ -382,12 +381,12 @@ TEST_F(OfAConfiguration, MemoryDoesNotGrowWithTheCount) {
     peaks.push_back(outcome.peak_memory);
   }
   ASSERT_GT(peaks[0], 0);
-  // Columns beside x have 32 bytes a sample: 36 MiB more, were they kept, beside some 10 of this
-  // test, which may hide as much of the smaller one.
+  // Columns other than x have 32 bytes per sample: kept in memory, they would add 36 MiB. The peak
+  // of the smaller export may be hidden by that of this test, about 10 MiB.
   EXPECT_LT(peaks[1], peaks[0] + 5 * 1024);
 }
 
-TEST_F(OfAConfiguration, NumPyReadsIt) {
+TEST_F(RunSamples, IsReadByNumPy) {
   if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
     GTEST_SKIP() << "needs python3 with numpy";
   }

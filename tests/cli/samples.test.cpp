@@ -5,6 +5,7 @@
 #include "generators/generator.h"
 #include "tests/cli/command.h"
 #include "tests/generators/golden.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -16,8 +17,7 @@
 namespace wellspring::test {
 namespace {
 
-/// `command generator` with images of 24 pixels and, where its own defaults are slow, the
-/// parameters that the tests of every generator take.
+/// `COMMAND GENERATOR` with images of 24 pixels and the quick parameters of the golden file.
 std::vector<std::string> arguments_of(const std::string& command, const std::string& generator,
                                       const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {command, generator};
@@ -37,9 +37,8 @@ std::string digest(const std::string& generator, std::vector<std::string> more) 
   return nlohmann::json::parse(outcome.out).at("sha256").get<std::string>();
 }
 
-/// The array `metadata` of an exported archive as it lies there, decoded apart from core/io/npy:
-/// NumPy's
-/// "<U" without dimensions, UTF-32.
+/// The array `metadata` of an archive, decoded without core/io/npy: NumPy's "<U", UTF-32, without
+/// dimensions.
 nlohmann::json metadata_of(const std::string& file) {
   const std::string bytes = slurp(file);
   const std::size_t array = bytes.find("\x93NUMPY", bytes.find("metadata.npy"));
@@ -47,12 +46,11 @@ nlohmann::json metadata_of(const std::string& file) {
   const std::size_t dictionary = bytes.find("{'descr': '<U", array);
   EXPECT_EQ(dictionary, array + 10);
   const std::size_t length = std::stoul(bytes.substr(dictionary + 13));
-  EXPECT_NE(bytes.substr(array, 128).find("'shape': (), }"), std::string::npos);
+  expect_parts(bytes.substr(array, 128), {"'shape': (), }"});
   std::string text;
   for (std::size_t i = 0; i < length; ++i) {
     const std::size_t at = array + 128 + 4 * i;
-    EXPECT_EQ(bytes.substr(at + 1, 3), std::string(3, '\0'))
-        << "beyond what the generators' names use";
+    EXPECT_EQ(bytes.substr(at + 1, 3), std::string(3, '\0')) << "only ASCII expected";
     text += bytes[at];
   }
   return nlohmann::json::parse(text);
@@ -60,23 +58,20 @@ nlohmann::json metadata_of(const std::string& file) {
 
 class EveryGenerator : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryGenerator, DigestDependsOnTheSamplesAlone) {
+TEST_P(EveryGenerator, HasADigestIndependentOfBatchAndThreads) {
   const std::string expected = digest(GetParam(), {"--count", "70"});
-  for (const char* batch : {"1", "7", "64"}) {
-    for (const char* threads : {"1", "2"}) {
-      EXPECT_EQ(digest(GetParam(), {"--count", "70", "--batch", batch, "--threads", threads}),
-                expected)
-          << "batch " << batch << ", threads " << threads;
-    }
+  for (const auto& [batch, threads] : {std::pair{"1", "2"}, {"7", "1"}, {"64", "2"}}) {
+    EXPECT_EQ(digest(GetParam(), {"--count", "70", "--batch", batch, "--threads", threads}),
+              expected)
+        << "batch " << batch << ", threads " << threads;
   }
   EXPECT_NE(digest(GetParam(), {"--count", "70", "--first", "1"}), expected);
   EXPECT_NE(digest(GetParam(), {"--count", "69"}), expected);
 }
 
-// The definition, computed from what export writes: for each sample x, label, the targets where it
-// has any, latents, weight; of a set x with zeros in place of the items that it lacks, and its
-// count and globals behind it.
-TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
+// The definition of the digest, applied to exported files: per sample x, label, targets if any,
+// latents, weight. In a set, x is padded with zeros and followed by the count and the globals.
+TEST_P(EveryGenerator, HasTheDigestOfItsExportedBytes) {
   const TemporaryFolder folder;
   const auto part = [&](const std::string& first, const std::string& count) {
     const std::string file = (folder.path() / (first + ".npz")).string();
@@ -125,7 +120,7 @@ TEST_P(EveryGenerator, DigestIsTheHashOfTheExportedBytesWhereverTheyAreSplit) {
   EXPECT_EQ(hash.hex(), digest(GetParam(), {"--count", "70"}));
 }
 
-TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
+TEST_P(EveryGenerator, ExportsItsShapesAndParameters) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "samples.npz").string();
   ASSERT_EQ(
@@ -158,14 +153,12 @@ TEST_P(EveryGenerator, ExportHasTheShapesAndTheNames) {
   }
 }
 
-TEST_P(EveryGenerator, IsListedAndDescribedWithEveryParameter) {
-  EXPECT_NE(wellspring({"list", "generators"}).out.find("  " + GetParam() + " "),
-            std::string::npos);
+TEST_P(EveryGenerator, IsListedAndDescribed) {
+  expect_parts(wellspring({"list", "generators"}).out, {"  " + GetParam() + " "});
   const Outcome described = wellspring({"describe", GetParam()});
   EXPECT_EQ(described.exit_code, 0) << described.err;
   for (const ParamRow& row : find_generator(GetParam()).parameters) {
-    EXPECT_NE(described.out.find("\n  " + row.name + "  "), std::string::npos) << row.name;
-    EXPECT_NE(described.out.find(row.help), std::string::npos) << row.name;
+    expect_parts(described.out, {"\n  " + row.name + "  ", row.help});
   }
   const auto json = nlohmann::json::parse(wellspring({"describe", GetParam(), "--json"}).out);
   EXPECT_EQ(json.at("version"), find_generator(GetParam()).version);
@@ -176,7 +169,7 @@ TEST_P(EveryGenerator, IsListedAndDescribedWithEveryParameter) {
   }
 }
 
-TEST(Describe, AllThatHasANameIsJsonToo) {
+TEST(Describe, PrintsJson) {
   for (const char* name : {"config", "augment", "deepset", "npy"}) {
     const Outcome outcome = wellspring({"describe", name, "--json"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -184,30 +177,32 @@ TEST(Describe, AllThatHasANameIsJsonToo) {
   }
 }
 
-TEST_P(EveryGenerator, PreviewShowsIt) {
-  const TemporaryFolder folder;
-  const Outcome outcome =
-      wellspring(arguments_of("preview", GetParam(), {"--count", "5"}), folder.path());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(slurp(folder.path() / (GetParam() + ".png")).substr(1, 3), "PNG");
-  if (find_generator(GetParam()).kind == SampleKind::event) {
-    EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'),
-              7);  // heading, events, file
+// Preview.DrawsEveryGenerator (tests/export) checks the pictures.
+TEST(Preview, NamesItsFileAfterTheGenerator) {
+  for (const std::string generator : {"shapes", "ee_mumu", "ginkgo"}) {
+    const TemporaryFolder folder;
+    const Outcome outcome =
+        wellspring(arguments_of("preview", generator, {"--count", "5"}), folder.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(slurp(folder.path() / (generator + ".png")).substr(1, 3), "PNG");
+    if (find_generator(generator).kind == SampleKind::event) {
+      // Heading, five events, file name.
+      EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 7);
+    }
   }
 }
 
-TEST(Words, OneIsNotMany) {
+TEST(SampleText, UsesTheSingularForOne) {
   const TemporaryFolder folder;
   const Outcome one =
       wellspring({"export", "shapes", "--count", "1", "--out", "x.npz"}, folder.path());
-  EXPECT_NE(one.out.find("1 sample of shapes"), std::string::npos) << one.out << one.err;
+  expect_parts(one.out, {"1 sample of shapes"});
   const std::string sets = wellspring({"describe", "deepset"}).out;
-  EXPECT_NE(sets.find("input set of up to 32 items of 4 features, 2 globals"), std::string::npos)
-      << sets;
+  expect_parts(sets, {"input set of up to 32 items of 4 features, 2 globals"});
   EXPECT_EQ(sets.find("1x32x"), std::string::npos) << sets;
 }
 
-TEST(Preview, OfAGeneratorTakesItsParameters) {
+TEST(Preview, TakesParametersOfTheGenerator) {
   const TemporaryFolder folder;
   for (const auto& [file, setting] :
        {std::pair{"a.png", "softness=0.1"}, {"b.png", "softness=0.9"}}) {
@@ -232,25 +227,25 @@ struct Refusal {
   const char* what;
   std::vector<std::string> arguments;
   int exit_code;
-  const char* message;  ///< part of what standard error must say
+  const char* message;  ///< part of standard error
 };
 
 void PrintTo(const Refusal& refusal, std::ostream* out) {
   *out << refusal.what;
 }
 
-class Refused : public testing::TestWithParam<Refusal> {};
+class RefusedCommand : public testing::TestWithParam<Refusal> {};
 
-TEST_P(Refused, WithExitCodeAndReason) {
+TEST_P(RefusedCommand, ExitsWithCodeAndReason) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(GetParam().arguments, folder.path());
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
-  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
+  expect_parts(outcome.err, {GetParam().message});
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "something was written";
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Samples, Refused,
+    Samples, RefusedCommand,
     testing::Values(
         Refusal{
             "UnknownGenerator", {"digest", "shpes", "--count", "1"}, 2, "did you mean 'shapes'"},

@@ -1,6 +1,7 @@
-// The set-up scripts: what they do without privileges, and twice in a row. The system's tools are
-// replaced by small scripts in front of PATH, so nothing is installed.
+// The set-up scripts. Small scripts at the front of PATH replace the system's tools, so nothing is
+// installed.
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ class Setup : public testing::Test {
     tool("sudo", "exit 1");
     tool("apt-cache", "exit 0");
     tool("apt-get", "echo \"apt-get $*\" >>\"$LOG\"");
-    // Knows every package but cmake, until apt-get has installed it.
+    // Lists every package as installed; cmake only after apt-get has run.
     tool("dpkg-query",
          "case \"${@: -1}\" in cmake) grep -q install \"$LOG\" && echo installed;; "
          "*) echo installed;; esac; exit 0");
@@ -42,25 +43,22 @@ class Setup : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Setup, WithoutPrivilegesQuickstartPrintsTheOneCommandAndExits2) {
+TEST_F(Setup, PrintsTheInstallCommandWithoutPrivileges) {
   const Outcome outcome = run("./quickstart");
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-  EXPECT_NE(outcome.err.find("sudo apt-get update && sudo apt-get install -y "
-                             "--no-install-recommends cmake\n"),
-            std::string::npos)
-      << outcome.err;
-  EXPECT_EQ(slurp(log()), "");  // nothing was touched
+  expect_parts(outcome.err, {"sudo apt-get update && sudo apt-get install -y "
+                             "--no-install-recommends cmake\n"});
+  EXPECT_EQ(slurp(log()), "");  // apt-get did not run
 }
 
-TEST_F(Setup, InstallsOnlyWhatIsMissing) {
+TEST_F(Setup, InstallsOnlyMissingPackages) {
   tool("id", "echo 0");
   const Outcome outcome = run("scripts/install-packages");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_NE(slurp(log()).find("install -y --no-install-recommends cmake\n"), std::string::npos)
-      << slurp(log());
+  expect_parts(slurp(log()), {"install -y --no-install-recommends cmake\n"});
 }
 
-TEST_F(Setup, NothingToDoIsSilent) {
+TEST_F(Setup, IsSilentWithoutMissingPackages) {
   tool("dpkg-query", "echo installed");
   const Outcome outcome = run("scripts/install-packages");
   EXPECT_EQ(outcome.exit_code, 0);
@@ -68,7 +66,7 @@ TEST_F(Setup, NothingToDoIsSilent) {
   EXPECT_EQ(slurp(log()), "");
 }
 
-TEST_F(Setup, AFailedInstallationIsReported) {
+TEST_F(Setup, ReportsAFailedInstallation) {
   tool("id", "echo 0");
   tool("apt-get", "exit 100");
   const Outcome outcome = run("./quickstart");
@@ -76,9 +74,9 @@ TEST_F(Setup, AFailedInstallationIsReported) {
   EXPECT_NE(outcome.exit_code, 2);
 }
 
-// What takes minutes shows where it is: the count of ninja and ctest, or the last line of its log.
-// The work waits for what is shown, so that no time matters.
-TEST_F(Setup, LongWorkShowsWhereItIs) {
+// Long work shows the count of ninja and ctest, or the last line of its log. The fake work ends
+// when the expected line appears, so the test does not depend on time.
+TEST_F(Setup, ShowsTheProgressOfLongWork) {
   const auto shown = [&](const std::string& written, const std::string& expected) {
     const fs::path out = folder_ / "out";
     const std::string text =
@@ -94,7 +92,7 @@ TEST_F(Setup, LongWorkShowsWhereItIs) {
   shown("Unpacking ninja\\nSetting up cmake (3.25)\\n", "^    Setting up cmake (3.25)  [0-9]* s$");
 }
 
-TEST_F(Setup, FailedWorkShowsTheEndOfItsLog) {
+TEST_F(Setup, ShowsTheEndOfTheLogOfFailedWork) {
   const std::string log = (folder_ / "deep/work.log").string();
   const Outcome outcome =
       run("set -euo pipefail; source scripts/common.sh; work() { echo because; return 3; }; "
@@ -102,11 +100,10 @@ TEST_F(Setup, FailedWorkShowsTheEndOfItsLog) {
           log + "' work; echo not reached");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find("because\n"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("'work' failed; the whole log is " + log), std::string::npos);
+  expect_parts(outcome.err, {"because\n", "'work' failed; the whole log is " + log});
 }
 
-TEST_F(Setup, HelpAndUnknownArguments) {
+TEST_F(Setup, PrintsHelpAndRefusesUnknownArguments) {
   EXPECT_EQ(run("./quickstart --help").exit_code, 0);
   EXPECT_EQ(run("./test --help").exit_code, 0);
   EXPECT_EQ(run("./quickstart nonsense").exit_code, 2);

@@ -1,6 +1,7 @@
-// `train`, `eval` and `config` as a user meets them: exit codes, messages, signals, resumption.
+// `train`, `eval` and `config`: exit codes, messages, signals, resumption.
 #include "core/io/files.h"
 #include "tests/cli/command.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A run of a second or so; `steps` says how long.
+/// A run of about a second.
 constexpr const char* kConfig = R"(name: small
 device: cpu
 threads: 1
@@ -55,8 +56,7 @@ class Train : public testing::Test {
   Outcome run(std::vector<std::string> arguments) const {
     return wellspring(std::move(arguments), folder());
   }
-  /// The weights of the newest checkpoint: the tensors alone, without the header, which holds the
-  /// configuration.
+  /// Tensors of the newest checkpoint, without the header, which holds the configuration.
   std::string weights() const {
     fs::path newest;
     int newest_step = -1;
@@ -73,24 +73,22 @@ class Train : public testing::Test {
 
   TemporaryFolder folder_;
 };
+using ConfigCommand = Train;
 
-// Of samples that there are but so many of, training draws the held-out ones, too.
-TEST_F(Train, WhatRepeatsIsNotCalledNeverTrainedOn) {
+// A generator with finitely many samples: training also draws the held-out ones.
+TEST_F(Train, SaysWhenTrainingDrawsTheHeldOutSamples) {
   const Outcome outcome = run({"train", "small.yaml", "data.sources.0.generator=sprites"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* part : {"held out", "from 737280 distinct ones that training also draws from",
-                           "737280 different samples and no others"})
-    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  expect_parts(outcome.out, {"held out", "from 737280 distinct ones that training also draws from",
+                             "737280 different samples and no others"});
   EXPECT_EQ(outcome.out.find("never trained on"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
+TEST_F(Train, PrintsAndStoresItsResults) {
   const Outcome outcome = run({"train", "small.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* part : {"never trained on", "accuracy", "samples/s", "ceiling", "resident",
-                           "preview.png", "report.html", "Try next", "eval"}) {
-    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
-  }
+  expect_parts(outcome.out, {"never trained on", "accuracy", "samples/s", "ceiling", "resident",
+                             "preview.png", "report.html", "Try next", "eval"});
   for (const char* file : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html"}) {
     EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
   }
@@ -101,8 +99,8 @@ TEST_F(Train, FinishesAndSaysWhatCameOfIt) {
     EXPECT_TRUE(fs::exists(folder() / file)) << file;
 }
 
-// Words are quoted as a shell wants them, and what cannot be evaluated is not offered.
-TEST_F(Train, SuggestsWhatFollowsFromTheRun) {
+// Arguments are quoted for a shell; without held-out samples `eval` is not suggested.
+TEST_F(Train, SuggestsQuotedCommands) {
   const Outcome outcome =
       run({"train", "small.yaml", "eval.sources=[]", "out=it's one", "train.steps=2"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -117,25 +115,21 @@ TEST_F(Train, SuggestsWhatFollowsFromTheRun) {
   EXPECT_EQ(shell(commands[0], folder()).exit_code, 0);
 }
 
-// Of one window nothing can be said of how sure its rate is.
-TEST_F(Train, TellsNoSpreadOfOneWindowAndKeepsWhereItWasTrained) {
+TEST_F(Train, GivesNoIntervalOfOneWindowAndRecordsTheMachine) {
   const Outcome outcome = run({"train", "small.yaml", "train.log_every=10", "train.steps=20",
                                "train.checkpoint_every=0", "eval.every=0"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("(1 window, too few for an interval)"), std::string::npos)
-      << outcome.out;
+  expect_parts(outcome.out, {"(1 window, too few for an interval)"});
   EXPECT_FALSE(std::regex_search(outcome.out, std::regex("samples/s .*(\\+-|to )"))) << outcome.out;
   const std::string metrics = slurp(folder() / "runs/small/metrics.jsonl");
   EXPECT_EQ(metrics.find("{\"kind\":\"run\",\"step\":0,\"time\":\"20"), 0u) << metrics;
-  for (const char* part : {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rates\""})
-    EXPECT_NE(metrics.find(part), std::string::npos) << part << "\n" << metrics;
+  expect_parts(metrics, {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rates\""});
 }
 
-TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
+TEST_F(Train, PrintsTheBestPossibleAccuracy) {
   const Outcome outcome = run({"train", (source_folder() / "configs/ee_mumu.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  // 64 samples: a standard error of some percentage points, one digit behind the point.
   EXPECT_TRUE(std::regex_search(
       outcome.out, std::regex("accuracy [0-9.]+ \\+- [0-9.]+ % \\(best possible 86.76 %\\)")))
       << outcome.out;
@@ -146,8 +140,8 @@ TEST_F(Train, PrintsTheBestPossibleAccuracyWhereItIsKnown) {
       << again.out;
 }
 
-// A regression has no accuracy: the error of each target, beside the smallest there can be.
-TEST_F(Train, PrintsTheSmallestPossibleErrorsOfARegression) {
+// A regression has no accuracy but the error of each target, next to its smallest possible value.
+TEST_F(Train, PrintsTheSmallestPossibleErrors) {
   const Outcome outcome = run({"train", (source_folder() / "configs/gaussian_linear.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -155,38 +149,37 @@ TEST_F(Train, PrintsTheSmallestPossibleErrorsOfARegression) {
   EXPECT_TRUE(std::regex_search(outcome.out,
                                 std::regex("mean: rmse of theta0 [0-9.]+ \\(best possible 0\\.4")))
       << outcome.out;
-  EXPECT_NE(read_text(folder() / "runs/gaussian_linear/metrics.jsonl").find("\"best\":0.4"),
-            std::string::npos);
+  expect_parts(read_text(folder() / "runs/gaussian_linear/metrics.jsonl"), {"\"best\":0.4"});
 }
 
-// Rows of 4 items for jets of about 8.
-TEST_F(Train, TellsWhatDidNotFitIntoASetAndTheAreaUnderTheCurve) {
+// Rows have room for 4 items; jets have about 8.
+TEST_F(Train, ReportsOverflowAndTheAreaUnderTheCurve) {
   const Outcome outcome = run({"train", (source_folder() / "configs/ginkgo.yaml").string(),
                                "train.steps=3", "train.batch=64", "train.log_every=1",
                                "data.sources.0.params.items=4", "eval.samples=64", "device=cpu"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const std::size_t told = outcome.out.find("did not fit into the rows of their sets");
-  ASSERT_NE(told, std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("did not fit", told + 1), std::string::npos) << "the sum at the end";
-  EXPECT_NE(outcome.out.find("area under the curve 0."), std::string::npos) << outcome.out;
+  const std::size_t warning = outcome.out.find("did not fit into the rows of their sets");
+  ASSERT_NE(warning, std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("did not fit", warning + 1), std::string::npos)
+      << "the sum at the end";
+  expect_parts(outcome.out, {"area under the curve 0."});
   const Outcome preview = shell(suggestions(outcome.out).at(1), folder());
   EXPECT_EQ(preview.exit_code, 0) << preview.err;
-  EXPECT_NE(read_text(folder() / "runs/ginkgo/metrics.jsonl").find("\"overflow\":{\"samples\":"),
-            std::string::npos);
+  expect_parts(read_text(folder() / "runs/ginkgo/metrics.jsonl"), {"\"overflow\":{\"samples\":"});
 }
 
 TEST_F(Train, EvaluatesItsCheckpoint) {
   ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
   const Outcome outcome = run({"eval", "runs/small"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("shapes: accuracy"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"shapes: accuracy"});
   const Outcome other = run({"eval", "runs/small", "small.yaml", "eval.samples=32"});
   EXPECT_EQ(other.exit_code, 0) << other.err;
-  EXPECT_NE(other.out.find("32 samples"), std::string::npos) << other.out;
+  expect_parts(other.out, {"32 samples"});
 }
 
-// What batch systems set around a run: fewer threads than it asks for.
-TEST_F(Train, LimitsOfOpenMpAreKept) {
+// Batch systems may limit the threads to fewer than the run asks for.
+TEST_F(Train, ObeysLimitsOfOpenMp) {
   for (const char* limit : {"OMP_THREAD_LIMIT", "OMP_DYNAMIC"}) {
     Process process({wellspring_path(), "train", "small.yaml", "threads=2"}, folder(),
                     {{limit, limit == std::string("OMP_DYNAMIC") ? "true" : "1"}});
@@ -196,7 +189,7 @@ TEST_F(Train, LimitsOfOpenMpAreKept) {
   }
 }
 
-TEST_F(Train, GraphModesMakeTheSameWeights) {
+TEST_F(Train, GivesEqualWeightsInEveryGraphMode) {
   std::vector<std::string> weights_of;
   for (const char* mode : {"on", "off", "check"}) {
     const Outcome outcome = run({"train", "small.yaml", "--graph", mode});
@@ -208,7 +201,7 @@ TEST_F(Train, GraphModesMakeTheSameWeights) {
   EXPECT_TRUE(weights_of[0] == weights_of[2]) << "recorded and checked steps differ";
 }
 
-/// Waits until the run has written its first metrics; false when it ended before.
+/// Waits until the run has written its first metrics; false when it ends first.
 bool started(Process& process, const fs::path& metrics) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
@@ -218,55 +211,45 @@ bool started(Process& process, const fs::path& metrics) {
   return false;
 }
 
-class Signals : public Train, public testing::WithParamInterface<int> {};
-
-TEST_P(Signals, StopWithCheckpointExit75AndContinueToTheSameWeights) {
-  // Long enough to be met on the way; the steps after the resumption are the last ones.
+TEST_F(Train, ResumesToTheSameWeightsAfterASignal) {
+  // Long enough for the signal to arrive before the last step.
   const std::vector<std::string> arguments = {"train", "small.yaml", "train.steps=1500"};
   ASSERT_EQ(run(arguments).exit_code, 0);
   const std::string uninterrupted = weights();
-  fs::remove_all(folder() / "runs");
 
   std::vector<std::string> command = arguments;
   command.insert(command.begin(), wellspring_path());
-  Process process(command, folder());
-  ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
-  process.send(GetParam());
-  const Outcome stopped = process.wait();
-  ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
-  EXPECT_NE(stopped.out.find("stopped by a signal"), std::string::npos) << stopped.out;
-  EXPECT_NE(stopped.out.find("train small.yaml train.steps=1500\n"), std::string::npos)
-      << stopped.out;
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    SCOPED_TRACE(signal);
+    fs::remove_all(folder() / "runs");
+    Process process(command, folder());
+    ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
+    process.send(signal);
+    const Outcome stopped = process.wait();
+    ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
+    expect_parts(stopped.out, {"stopped by a signal", "train small.yaml train.steps=1500\n"});
 
-  const Outcome resumed = run(arguments);
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.out.find("resumed"), std::string::npos) << resumed.out;
-  EXPECT_TRUE(weights() == uninterrupted) << "other weights than without the interruption";
+    const Outcome resumed = run(arguments);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    expect_parts(resumed.out, {"resumed"});
+    EXPECT_TRUE(weights() == uninterrupted) << "the interruption changed the weights";
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, Signals, testing::Values(SIGTERM, SIGINT, SIGUSR1),
-                         [](const auto& test) {
-                           return test.param == SIGTERM  ? "SIGTERM"
-                                  : test.param == SIGINT ? "SIGINT"
-                                                         : "SIGUSR1";
-                         });
-
-TEST_F(Train, ASecondRunInTheFolderIsRefusedUntilTheFirstIsGone) {
+TEST_F(Train, RefusesAFolderInUse) {
   Process first({wellspring_path(), "train", "small.yaml", "train.steps=100000"}, folder());
   ASSERT_TRUE(started(first, folder() / "runs" / "small" / "metrics.jsonl"));
   const Outcome second = run({"train", "small.yaml", "train.steps=100000"});
   EXPECT_EQ(second.exit_code, 1) << second.out;
-  for (const char* part : {"runs/small: in use by process ", "another out=FOLDER"}) {
-    EXPECT_NE(second.err.find(part), std::string::npos) << second.err;
-  }
+  expect_parts(second.err, {"runs/small: in use by process ", "another out=FOLDER"});
   first.send(SIGKILL);
   EXPECT_EQ(first.wait().signal, SIGKILL);
   const Outcome third = run({"train", "small.yaml"});
   EXPECT_EQ(third.exit_code, 0) << third.err;
 }
 
-TEST_F(Train, SecondInterruptEndsAtOnce) {
-  // Steps so large that the first signal is still waiting for its step when the second comes.
+TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
+  // Large steps: the second signal arrives before the step of the first one has ended.
   Process process({wellspring_path(), "train", "small.yaml", "train.steps=100000",
                    "train.batch=4096", "data.size=64", "train.log_every=1"},
                   folder());
@@ -281,34 +264,34 @@ TEST_F(Train, SecondInterruptEndsAtOnce) {
   EXPECT_NE(outcome.err.find("wellspring: aborted", answer), std::string::npos) << outcome.err;
 }
 
-TEST_F(Train, ResumeNeverRefusesToOverwrite) {
+TEST_F(Train, RefusesToOverwriteWithResumeNever) {
   ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
   const Outcome outcome = run({"train", "small.yaml", "--resume", "never"});
   EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
 }
 
-TEST_F(Train, ConfigPrintsWhatReadsBackToTheSame) {
+TEST_F(ConfigCommand, RoundTrips) {
   const Outcome first = run({"config", "small.yaml", "train.steps=7"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_NE(first.out.find("steps: 7"), std::string::npos) << first.out;
+  expect_parts(first.out, {"steps: 7"});
   spill(folder() / "again.yaml", first.out);
   const Outcome second = run({"config", "again.yaml"});
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(second.out, first.out);
 }
 
-TEST_F(Train, ConfigChecksTheTextAloneWhereDataAreElsewhere) {
+TEST_F(ConfigCommand, ChecksTheTextAloneWithNoData) {
   const std::vector<std::string> elsewhere = {"config", "small.yaml", "init.from=no/such/run"};
   EXPECT_EQ(run(elsewhere).exit_code, 3);
   std::vector<std::string> text = elsewhere;
   text.emplace_back("--no-data");
   const Outcome outcome = run(text);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("from: no/such/run"), std::string::npos) << outcome.out;
+  expect_parts(outcome.out, {"from: no/such/run"});
 }
 
-// A run that goes on from its own checkpoint does not ask for them again.
-TEST_F(Train, ConfigAsksForTheWeightsThatTrainAsksFor) {
+// A run that resumes from its own checkpoint does not read the initial weights again.
+TEST_F(ConfigCommand, RequiresTheWeightsThatTrainRequires) {
   ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
   fs::rename(folder() / "runs/small", folder() / "first");
   const std::vector<std::string> from_first = {"small.yaml", "init.from=first"};
@@ -327,13 +310,11 @@ TEST_F(Train, ConfigAsksForTheWeightsThatTrainAsksFor) {
   EXPECT_EQ(with("train"), 3);
 }
 
-TEST_F(Train, DefaultsAreDescribed) {
-  const std::string keys = run({"describe", "config"}).out;
-  for (const char* part : {"0: about every ten minutes; the last step and a signal also write one",
-                           "without sources nothing is held out and the run is never evaluated",
-                           "keep the first N rows of each class; 0: all"}) {
-    EXPECT_NE(keys.find(part), std::string::npos) << part;
-  }
+TEST(DescribeConfig, ExplainsDefaults) {
+  expect_parts(wellspring({"describe", "config"}).out,
+               {"0: about every ten minutes; the last step and a signal also write one",
+                "without sources nothing is held out and the run is never evaluated",
+                "keep the first N rows of each class; 0: all"});
 }
 
 struct Refusal {
@@ -350,7 +331,7 @@ void PrintTo(const Refusal& refusal, std::ostream* out) {
 
 class RefusedRun : public Train, public testing::WithParamInterface<Refusal> {};
 
-TEST_P(RefusedRun, WithExitCodePlaceAndAdvice) {
+TEST_P(RefusedRun, ExitsWithCodeLocationAndAdvice) {
   std::string text = kConfig;
   if (!GetParam().from.empty()) {
     const std::size_t at = text.find(GetParam().from);
@@ -362,10 +343,8 @@ TEST_P(RefusedRun, WithExitCodePlaceAndAdvice) {
   arguments.insert(arguments.end(), GetParam().overrides.begin(), GetParam().overrides.end());
   const Outcome outcome = run(arguments);
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out << outcome.err;
-  for (const std::string& message : GetParam().messages) {
-    EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
-  }
-  // What is neither of this machine nor of the training itself, `config` refuses in the same words.
+  expect_parts(outcome.err, GetParam().messages);
+  // Except for errors of the machine or of training itself, `config` gives the same refusal.
   if (outcome.exit_code != 2 && outcome.exit_code != 3) return;
   arguments[0] = "config";
   const Outcome checked = run(arguments);
@@ -478,20 +457,18 @@ INSTANTIATE_TEST_SUITE_P(
                 {"not finite"}}),
     [](const auto& test) { return test.param.what; });
 
-TEST_F(Train, MixesSamplesAndSaysHow) {
+TEST_F(Train, MixesSamples) {
   const Outcome outcome = run({"train", "small.yaml", "data.mix={mixup: 0.8, cutmix: 1}"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(slurp(folder() / "runs/small/config.resolved.yaml").find("cutmix: 1\n"),
-            std::string::npos);
+  expect_parts(slurp(folder() / "runs/small/config.resolved.yaml"), {"cutmix: 1\n"});
   const Outcome keys = run({"describe", "config"});
-  EXPECT_NE(keys.out.find("data.mix"), std::string::npos);
-  EXPECT_NE(keys.out.find("cutmix"), std::string::npos);
+  expect_parts(keys.out, {"data.mix", "cutmix"});
 }
 
-TEST_F(Train, MissingConfigurationIsNamed) {
+TEST_F(Train, RefusesAMissingConfiguration) {
   const Outcome outcome = run({"train", "nowhere.yaml"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.err.find("nowhere.yaml"), std::string::npos) << outcome.err;
+  expect_parts(outcome.err, {"nowhere.yaml"});
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Ours, whatever started the tests ignores (nohup).
+/// Restores the default action: the parent process may ignore the signal (nohup).
 class DefaultAction {
  public:
   explicit DefaultAction(int signal) : signal_(signal), before_(::signal(signal, SIG_DFL)) {}
@@ -27,10 +27,10 @@ class DefaultAction {
   sighandler_t before_;
 };
 
-class Signal : public testing::TestWithParam<int> {};
+class GuardedSignal : public testing::TestWithParam<int> {};
 
-TEST_P(Signal, RaisesTheFlagOnly) {
-  const DefaultAction ours(GetParam());
+TEST_P(GuardedSignal, OnlyRaisesTheFlag) {
+  const DefaultAction default_action(GetParam());
   const SignalGuard guard;
   EXPECT_FALSE(interrupt_requested());
   EXPECT_NO_THROW(stop_if_interrupted());
@@ -38,20 +38,20 @@ TEST_P(Signal, RaisesTheFlagOnly) {
   EXPECT_TRUE(interrupt_requested());
   EXPECT_THROW(stop_if_interrupted(), Interrupted);
 }
-INSTANTIATE_TEST_SUITE_P(Each, Signal, testing::ValuesIn(SignalGuard::kSignals));
+INSTANTIATE_TEST_SUITE_P(Each, GuardedSignal, testing::ValuesIn(SignalGuard::kSignals));
 
-class Ignored : public testing::TestWithParam<int> {};
+class IgnoredSignal : public testing::TestWithParam<int> {};
 
-TEST_P(Ignored, StaysIgnored) {
-  const DefaultAction ours(GetParam());
+TEST_P(IgnoredSignal, StaysIgnored) {
+  const DefaultAction default_action(GetParam());
   ::signal(GetParam(), SIG_IGN);
   const SignalGuard guard;
   raise(GetParam());
   EXPECT_FALSE(interrupt_requested());
 }
-INSTANTIATE_TEST_SUITE_P(Each, Ignored, testing::Values(SIGHUP, SIGPIPE));
+INSTANTIATE_TEST_SUITE_P(Each, IgnoredSignal, testing::Values(SIGHUP, SIGPIPE));
 
-TEST(Signals, ASecondInterruptEndsTheProcessWith130) {
+TEST(SignalGuard, ExitsWith130AfterASecondInterrupt) {
   EXPECT_EXIT(
       {
         const SignalGuard guard;
@@ -62,7 +62,7 @@ TEST(Signals, ASecondInterruptEndsTheProcessWith130) {
       testing::ExitedWithCode(130), "");
 }
 
-TEST(Signals, EveryTerminationWaits) {
+TEST(SignalGuard, SurvivesRepeatedTerminations) {
   const SignalGuard guard;
   raise(SIGTERM);
   raise(SIGTERM);
@@ -70,8 +70,8 @@ TEST(Signals, EveryTerminationWaits) {
   EXPECT_TRUE(interrupt_requested());
 }
 
-/// What a child that raises these says on standard error.
-std::string said_after(std::vector<int> signals) {
+/// Standard error of a child process that raises `signals` in turn.
+std::string stderr_after(std::vector<int> signals) {
   const test::TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) {
@@ -81,7 +81,7 @@ std::string said_after(std::vector<int> signals) {
     for (const int signal : signals) {
       errno = EDOM;
       raise(signal);
-      if (errno != EDOM) _exit(1);  // whoever was interrupted finds its own
+      if (errno != EDOM) _exit(1);  // the handler must preserve errno
     }
     _exit(0);
   }
@@ -91,19 +91,19 @@ std::string said_after(std::vector<int> signals) {
   return test::slurp(folder / "said");
 }
 
-TEST(Signals, AreAnsweredAtOnce) {
-  EXPECT_EQ(said_after({SIGTERM, SIGTERM}), "stopping\n");
-  EXPECT_EQ(said_after({SIGINT, SIGTERM}), "stopping\n");
-  EXPECT_EQ(said_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own answer";
-  EXPECT_EQ(said_after({SIGINT, SIGINT}), "stopping\nended\n");
+TEST(SignalGuard, PrintsItsAnswerAtOnce) {
+  EXPECT_EQ(stderr_after({SIGTERM, SIGTERM}), "stopping\n");
+  EXPECT_EQ(stderr_after({SIGINT, SIGTERM}), "stopping\n");
+  EXPECT_EQ(stderr_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own answer";
+  EXPECT_EQ(stderr_after({SIGINT, SIGINT}), "stopping\nended\n");
 }
 
-TEST(Signals, OneGuardAtATime) {
+TEST(SignalGuard, RefusesASecondGuard) {
   const SignalGuard guard;
   EXPECT_THROW(SignalGuard(), std::logic_error);
 }
 
-TEST(Signals, TheGuardRestoresWhatWasInstalled) {
+TEST(SignalGuard, RestoresTheOldHandlers) {
   struct sigaction before {
   }, after{};
   sigaction(SIGTERM, nullptr, &before);

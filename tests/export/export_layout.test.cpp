@@ -1,4 +1,4 @@
-// HDF5 exports: the same columns as npz, and the layouts of communities.
+// HDF5 exports: the columns of npz and the community layouts.
 #include "export/export_layout.h"
 
 #include "core/error.h"
@@ -32,7 +32,7 @@ void export_to(const fs::path& path, const std::string& generator, const Setting
   export_samples(feed, path, {layout, {}});
 }
 
-/// Every number of an array, as double: f32 and whole numbers below 2^53 keep their value.
+/// All numbers of an array as double, exact for f32 and for integers below 2^53.
 std::vector<double> values(const fs::path& path, const std::string& name) {
   const Hdf5File file(path);
   const Hdf5Array array = file.array(name);
@@ -51,7 +51,7 @@ std::vector<double> npz_values(const fs::path& path, const std::string& name) {
   return widened(array.as<float>());
 }
 
-TEST(ExportLayout, ColumnsAreThoseOfNpz) {
+TEST(ExportLayout, WritesTheColumnsOfNpz) {
   const test::TemporaryFolder folder;
   const Settings calo = {{"layers", "2"}};
   for (const auto& [generator, settings] : {std::pair<std::string, Settings>{"shapes", {}},
@@ -78,7 +78,7 @@ TEST(ExportLayout, ColumnsAreThoseOfNpz) {
   }
 }
 
-TEST(ExportLayout, ShowersAreThoseOfTheChallengeWhateverTheUnit) {
+TEST(ExportLayout, WritesShowersInMevForCaloChallenge) {
   const test::TemporaryFolder folder;
   for (const std::string unit : {"MeV", "GeV"}) {
     const Settings settings = {{"layers", "2"}, {"unit", unit}};
@@ -98,15 +98,16 @@ TEST(ExportLayout, ShowersAreThoseOfTheChallengeWhateverTheUnit) {
       ASSERT_EQ(showers[i], double{static_cast<float>(x[i] * mev)}) << i;
     for (std::size_t i = 0; i < energies.size(); ++i)
       ASSERT_EQ(energies[i], latents[i * latents.size() / 23] * mev);
-    EXPECT_EQ(values(folder / "a.h5", "latents"), latents) << "truth comes along";
+    EXPECT_EQ(values(folder / "a.h5", "latents"), latents) << "truth is exported, too";
     EXPECT_FALSE(file.has("x"));
   }
 }
 
-// Momenta of npz beside features, which were rounded to f32 once: relative 2^-24 and, of
-// differences of angles below pi and of eta below 16, 2^-21. Jets of 400 GeV and 80 GeV mass: E^2 -
-// p^2 of f32 loses (E / m)^2 = 25 times 2^-23 at most, the square root half of that.
-TEST(ExportLayout, JetsAreThoseOfJetNet) {
+// Compares features with the momenta of npz. Both are rounded to f32 once: relative error 2^-24;
+// 2^-21 for differences of angles below pi and of eta below 16. For jets of 400 GeV with a mass of
+// 80 GeV, E^2 - p^2 in f32 has a relative error of at most (E / m)^2 = 25 times 2^-23, its square
+// root half of that.
+TEST(ExportLayout, WritesJetsOfJetNet) {
   const test::TemporaryFolder folder;
   export_to(folder / "a.h5", "ginkgo", {});
   export_to(folder / "a.npz", "ginkgo", {});
@@ -142,16 +143,16 @@ TEST(ExportLayout, JetsAreThoseOfJetNet) {
         EXPECT_EQ(f[0] == 0 && f[1] == 0 && f[2] == 0, true) << "padded by zeros";
       }
       if (i > 0 && i < count) {
-        EXPECT_LE(f[2], features[4 * i - 2]) << "by falling pT";
+        EXPECT_LE(f[2], features[4 * i - 2]) << "sorted by decreasing pT";
       }
       sum_x += f[2] * std::cos(f[1]);
       sum_y += f[2] * std::sin(f[1]);
     }
-    // Transverse momenta of all particles add up to the jet's: the sum of up to 64 roundings of
-    // features, of the f32 momenta of npz, and of angles. Ginkgo keeps momentum to 1e-4 or so.
+    // Transverse momenta of the particles add up to the jet's, up to 64 roundings of features, npz
+    // momenta and angles. Ginkgo conserves momentum to about 1e-4.
     EXPECT_NEAR(sum_x, 1, 1e-3);
     EXPECT_NEAR(sum_y, 0, 1e-3);
-    // The hardest particle is the one of the largest transverse momentum.
+    // The first particle has the largest transverse momentum.
     double hardest = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const double* const part = &x[4 * (static_cast<std::size_t>(offsets[j]) + i)];
@@ -161,8 +162,8 @@ TEST(ExportLayout, JetsAreThoseOfJetNet) {
   }
 }
 
-// The jets of lund_shower in the same layout; what is no set is exported as columns unless told.
-TEST(ExportLayout, TheLayoutOfJetsIsThatOfTheirSets) {
+// Jets of lund_shower have the same layout; outputs that are not sets default to columns.
+TEST(ExportLayout, ChoosesTheJetLayoutForSetsAlone) {
   const test::TemporaryFolder folder;
   export_to(folder / "a.h5", "lund_shower", {{"preset", "jetnet30"}});
   export_to(folder / "a.npz", "lund_shower", {{"preset", "jetnet30"}});
@@ -176,7 +177,7 @@ TEST(ExportLayout, TheLayoutOfJetsIsThatOfTheirSets) {
   for (std::size_t j = 0; j < 23; ++j) {
     const double count = offsets[j + 1] - offsets[j];
     EXPECT_EQ(jets[4 * j + 3], count);
-    // Constituents' momenta add up as vectors: they lie within the radius of 0.8 or a top's decay.
+    // Momenta add up as vectors within the jet radius of 0.8 or a top's decay.
     EXPECT_NEAR(jets[4 * j], latents[j * width], 0.2 * latents[j * width]);
     double pt = 0;
     for (std::size_t i = 0; i < 30; ++i) pt += particles[(30 * j + i) * 4 + 2];
@@ -192,10 +193,10 @@ TEST(ExportLayout, TheLayoutOfJetsIsThatOfTheirSets) {
     }
   }
   export_to(folder / "c.h5", "lund_shower", {{"columns", "lund"}});
-  EXPECT_TRUE(Hdf5File(folder / "c.h5").has("x")) << "with columns of their own";
+  EXPECT_TRUE(Hdf5File(folder / "c.h5").has("x")) << "other columns";
 }
 
-TEST(ExportLayout, PulsesAreThoseOfIceCubeByTime) {
+TEST(ExportLayout, WritesPulsesOfIceCubeByTime) {
   const test::TemporaryFolder folder;
   const Settings settings = {{"output", "truth"}, {"strings", "12"}, {"items", "200"}};
   export_to(folder / "a.h5", "nu_telescope", settings);
@@ -219,8 +220,8 @@ TEST(ExportLayout, PulsesAreThoseOfIceCubeByTime) {
   const auto about = nlohmann::json::parse(file.text("metadata"));
   EXPECT_EQ(about.at("layout"), "icecube");
   const auto& names = about["sources"][0]["latents"];
-  for (const auto* const all : {&time, &sensor, &charge, &auxiliary})
-    ASSERT_EQ(all->size() * 10, x.size());
+  for (const auto* const column : {&time, &sensor, &charge, &auxiliary})
+    ASSERT_EQ(column->size() * 10, x.size());
   ASSERT_GT(time.size(), 200u);
   for (std::size_t i = 0; i < 23; ++i) {
     EXPECT_EQ(event[i], static_cast<double>(10 + i));
@@ -235,7 +236,7 @@ TEST(ExportLayout, PulsesAreThoseOfIceCubeByTime) {
         EXPECT_EQ(zenith[i], latent);
       }
     }
-    // The same pulses: as many, by time, each in its place.
+    // The same pulses in order of time, each with the position of its sensor.
     std::vector<std::vector<double>> wanted;
     for (auto k = static_cast<std::size_t>(offsets[i]);
          k < static_cast<std::size_t>(offsets[i + 1]); ++k)
@@ -253,10 +254,10 @@ TEST(ExportLayout, PulsesAreThoseOfIceCubeByTime) {
     }
   }
   export_to(folder / "b.h5", "nu_telescope", {});
-  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "without the modules there are columns";
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "without sensor ids the default is columns";
 }
 
-TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
+TEST(ExportLayout, RefusesSamplesThatDoNotFitALayout) {
   const test::TemporaryFolder folder;
   const auto refused = [&](const std::string& name, const std::string& generator,
                            const std::string& layout, const Settings& settings = {}) {
@@ -281,10 +282,10 @@ TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
                {"voxel energies must not be negative", "`threshold`", "--layout columns"});
   EXPECT_TRUE(folder.names().empty());
   export_to(folder / "b.h5", "calo_gflash", {{"noise", "5"}});
-  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "with noise there are columns";
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "with noise the default is columns";
 }
 
-TEST(ExportLayout, AnInterruptedExportLeavesNothingAndTheOlderFile) {
+TEST(ExportLayout, KeepsTheOldFileAfterAnInterruption) {
   const test::TemporaryFolder folder;
   export_to(folder / "old.h5", "ginkgo", {});
   const std::string before = test::slurp(folder / "old.h5");
@@ -299,7 +300,7 @@ TEST(ExportLayout, AnInterruptedExportLeavesNothingAndTheOlderFile) {
   EXPECT_EQ(test::slurp(folder / "old.h5"), before);
 }
 
-TEST(ExportLayout, BatchesAreNotSeenInTheFile) {
+TEST(ExportLayout, DoesNotDependOnTheBatch) {
   const test::TemporaryFolder folder;
   std::vector<double> first;
   for (const std::int64_t batch : {1, 7, 64}) {

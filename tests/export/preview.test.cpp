@@ -1,4 +1,4 @@
-// Pictures of samples: headings, names, histograms.
+// Pictures of samples: headings, names and histograms.
 #include "export/preview.h"
 
 #include "core/picture/drawing.h"
@@ -20,7 +20,7 @@ SampleOrigin origin_of(const std::string& name, std::vector<std::string> classes
   return origin;
 }
 
-/// Pixels of a column strip that are not paper.
+/// Pixels in a rectangle that differ from the paper colour.
 int drawn_in(const RgbImage& image, int left, int right, int top = 0, int bottom = 1 << 20) {
   int drawn = 0;
   for (int y = top; y < std::min(bottom, image.height); ++y)
@@ -31,14 +31,14 @@ int drawn_in(const RgbImage& image, int left, int right, int top = 0, int bottom
   return drawn;
 }
 
-/// Letters that a text of `words` draws.
+/// Pixels that drawing `words` sets.
 int dots_of(const std::string& words, int scale) {
   RgbImage image{400, 40, std::vector<std::uint8_t>(3 * 400 * 40, 255)};
   draw_text(image, 0, 0, words, kInk, scale);
   return drawn_in(image, 0, 400);
 }
 
-/// One image of 8 pixels a side, white, with its label.
+/// One white image of 8x8 pixels with its label.
 struct OneImage {
   std::vector<float> x = std::vector<float>(8 * 8 * 3, 1.f);
   std::int32_t label = 0;
@@ -55,9 +55,9 @@ struct OneImage {
   }
 };
 
-// One white image is narrower than its title. Every dot of title, remark, parameters and name is on
-// the paper, and the margin is free.
-TEST(Preview, AHeadingOverOneImageIsBrokenAndNotCut) {
+// The image is narrower than its title: every pixel of title, remark, parameters and name is drawn,
+// and the margin is empty.
+TEST(Preview, WrapsTheHeadingOfOneImage) {
   OneImage one;
   const std::string title = "a_name_that_is_as_long_as_some_are",
                     remark = "seed 12345   ids 0 to 0",
@@ -72,7 +72,7 @@ TEST(Preview, AHeadingOverOneImageIsBrokenAndNotCut) {
   EXPECT_EQ(drawn_in(image, image.width - kMargin, image.width), 0);
 }
 
-TEST(Preview, NamesThatTheFontCannotTellAreNumbersWithALegend) {
+TEST(Preview, NumbersNamesThatTheFontLacks) {
   OneImage one;
   one.label = 2;
   const std::vector<SampleOrigin> animals = {
@@ -89,12 +89,12 @@ TEST(Preview, NamesThatTheFontCannotTellAreNumbersWithALegend) {
   const PictureNames names({origin_of("фото", {"Öl"}), origin_of("photos", {"猫"})});
   EXPECT_EQ(names.of(0, 0), "source 0: Ol");
   EXPECT_EQ(names.of(1, 0), "photos: #0");
-  EXPECT_EQ(names.of(1, 7), "photos: 7") << "a label that is no class";
+  EXPECT_EQ(names.of(1, 7), "photos: 7") << "a label without a class";
   EXPECT_EQ(names.legend(), std::vector<std::string>{
                                 "pictures can only show Latin letters: in photos, #0 is '猫'"});
 }
 
-TEST(Preview, ALegendNamesSoManyAndCountsTheRest) {
+TEST(Preview, LimitsItsLegend) {
   std::vector<std::string> classes;
   for (int i = 0; i < 1000; ++i) classes.push_back("猫" + std::to_string(i));
   const std::vector<std::string> legend = picture_legend({origin_of("o", classes)});
@@ -132,18 +132,18 @@ struct Events {
   }
 };
 
-TEST(Histograms, CountWeightsAndTheirStatisticalErrors) {
+TEST(HistogramSheet, SumsWeightsAndVariances) {
   SampleOrigin origin = origin_of("o", {"a", "b"});
   origin.has_range = true;
   origin.info.low = 0;
-  origin.info.high = 50;  // a bin a unit
+  origin.info.high = 50;  // bins of width 1
   const std::vector<SampleOrigin> origins = {origin};
   Events events;
   events.add(0, {3.5f});
   events.add(0, {3.6f}, 2);
   events.add(1, {3.5f});
-  events.add(1, {99});  // counted at the end
-  events.add(7, {-1});  // a label beyond the classes, with the last of them
+  events.add(1, {99});  // counted in the last bin
+  events.add(7, {-1});  // a label above the classes is counted as the last class
   events.add(0, {std::numeric_limits<float>::quiet_NaN()});
   HistogramSheet sheet(origins, events.layout);
   sheet.add(events.samples());
@@ -156,9 +156,9 @@ TEST(Histograms, CountWeightsAndTheirStatisticalErrors) {
   EXPECT_EQ(lines[1].front().sum, 1);
 }
 
-// Three items of one set in a bin are one sample that adds three: variance 9, not 3. Where the
-// range is not known the samples wait for it.
-TEST(Histograms, ItemsOfASetComeTogether) {
+// Three items of one set in a bin are one entry of weight 3: variance 9, not 3. Without a known
+// range, the sheet keeps samples until it can determine one.
+TEST(HistogramSheet, CountsItemsOfASetAsOneEntry) {
   const std::vector<SampleOrigin> origins = {origin_of("o", {"a"})};
   Events sets;
   sets.layout = SampleLayout::set(4, 1);
@@ -174,8 +174,8 @@ TEST(Histograms, ItemsOfASetComeTogether) {
   EXPECT_EQ(bins.back().variance, 1);
 }
 
-// Legends of many classes go on in further rows; nothing reaches into the right margin.
-TEST(Histograms, ALegendOfSixteenClassesFits) {
+// A long legend wraps into more rows; the right margin stays empty.
+TEST(HistogramSheet, FitsALegendOfSixteenClasses) {
   const auto picture = [](int classes) {
     std::vector<std::string> names;
     for (int c = 0; c < classes; ++c) names.push_back("class number " + std::to_string(c));
@@ -189,14 +189,14 @@ TEST(Histograms, ALegendOfSixteenClassesFits) {
   EXPECT_EQ(two.width, sixteen.width);
   EXPECT_GT(sixteen.height, two.height);
   EXPECT_EQ(drawn_in(sixteen, sixteen.width - 4, sixteen.width), 0);
-  // The numbers of the vertical axis stand between the margin and the panel.
+  // The numbers of the vertical axis are between the margin and the panel.
   const int legend = sixteen.height - two.height;
   EXPECT_GT(drawn_in(two, kMargin, kMargin + 48, two.height / 3), 30);
   EXPECT_GE(legend, 14);
 }
 
-// A picture of 6480 panels would have a thousand million pixels.
-TEST(Histograms, OfThousandsOfFeaturesTheFirstAreDrawn) {
+// 6480 panels would need about 10^9 pixels.
+TEST(HistogramSheet, DrawsOnlyTheFirstOfManyFeatures) {
   const auto height = [](std::size_t features) {
     Events events;
     events.layout = SampleLayout::event(static_cast<int>(features));

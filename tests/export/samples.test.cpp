@@ -23,7 +23,7 @@
 namespace wellspring {
 namespace {
 
-TEST(Export, NpzHoldsTheSamplesAndTheirTruth) {
+TEST(Export, WritesSamplesAndTheirTruth) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "shapes.npz";
   const auto generator = make_generator("shapes", 12);
@@ -46,14 +46,14 @@ TEST(Export, NpzHoldsTheSamplesAndTheirTruth) {
   }
 }
 
-// What is told while samples are made; what that throws leaves nothing behind.
-TEST(Export, TellsHowFarItIsAndCanBeStopped) {
+// An exception in the progress callback leaves no file.
+TEST(Export, ReportsProgressAndStopsAtAnException) {
   const test::TemporaryFolder folder;
-  std::vector<std::uint64_t> told;
+  std::vector<std::uint64_t> reported;
   GeneratorReader feed(make_generator("noise", 4), {0, 0, 20}, {Device::cpu(), 7, 1});
   export_samples(feed, folder.path() / "a.npz",
-                 {"", [&](std::uint64_t done) { told.push_back(done); }});
-  EXPECT_EQ(told, (std::vector<std::uint64_t>{7, 14, 20}));
+                 {"", [&](std::uint64_t done) { reported.push_back(done); }});
+  EXPECT_EQ(reported, (std::vector<std::uint64_t>{7, 14, 20}));
 
   GeneratorReader again(make_generator("noise", 4), {0, 0, 20}, {Device::cpu(), 7, 1});
   EXPECT_THROW(export_samples(again, folder.path() / "b.npz",
@@ -65,7 +65,7 @@ TEST(Export, TellsHowFarItIsAndCanBeStopped) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.npz"});
 }
 
-TEST(Export, EventsAreRowsOfFeatures) {
+TEST(Export, WritesEventsAsRowsOfFeatures) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "events.npz";
   GeneratorReader feed(make_generator("ee_mumu", 1), {3, 0, 100});
@@ -73,7 +73,7 @@ TEST(Export, EventsAreRowsOfFeatures) {
   EXPECT_EQ(read_npz(path, "x").spec.shape, (std::vector<std::int64_t>{100, 2}));
 }
 
-TEST(Export, UnknownEndingsAreRefused) {
+TEST(Export, RefusesUnknownExtensions) {
   for (const char* name : {"a.hdf", "a.tar", "folder", "a.npy"}) {
     try {
       GeneratorReader feed(make_generator("noise", 4), {0, 0, 1});
@@ -94,12 +94,12 @@ std::size_t colours(const RgbImage& image) {
   return seen.size();
 }
 
-TEST(Preview, ImagesMakeASheetThatHoldsThemEnlarged) {
+TEST(Preview, EnlargesImagesOnASheet) {
   const auto generator = make_generator("shapes", 32);
   const RgbImage image = preview(*generator, {1, 0, 5});
   EXPECT_EQ(image.pixels.size(), static_cast<std::size_t>(image.width) * image.height * 3);
   EXPECT_GT(image.width, 3 * 96);
-  // The first pixel of the first sample, three times as large, stands at the sheet's first tile.
+  // The first tile shows the first sample enlarged by three: its first pixel has nine copies.
   const auto samples = test::collect(*generator, {1, 0, 1});
   const auto byte = [&](std::size_t c) {
     return static_cast<std::uint8_t>(std::lround(samples.x[c] * 255));
@@ -114,11 +114,11 @@ TEST(Preview, ImagesMakeASheetThatHoldsThemEnlarged) {
   EXPECT_GE(hits, 9);
 }
 
-// Values that a picture cannot show are counted, and so is what is no number.
-TEST(Preview, CountsWhatItClamps) {
+// Values outside the range of a picture and NaN are counted.
+TEST(Preview, CountsClampedValues) {
   SampleOrigin origin;
   origin.info.classes = {"a"};
-  origin.augmentation.mean[0] = 0.5f;  // shown: x / 2 + 0.5
+  origin.augmentation.mean[0] = 0.5f;  // drawn as x / 2 + 0.5
   origin.augmentation.inv_std[0] = 2;
   const auto clamped = [&](std::vector<float> x) {
     HostSamples samples;
@@ -139,17 +139,17 @@ TEST(Preview, CountsWhatItClamps) {
   EXPECT_EQ(clamped({std::numeric_limits<float>::quiet_NaN(), 0}), 1u);
 }
 
-TEST(Preview, EveryGeneratorHasAPicture) {
+TEST(Preview, DrawsEveryGenerator) {
   for (const GeneratorEntry& entry : generator_registry()) {
     const auto generator = make_generator(entry.name, 16, test::read_golden(entry.name).quick);
-    // Paper, ink and pale ink are the sheet's own; the plainest picture adds black, its white is
-    // the paper's. That no sample is empty is tested with the registry.
+    // The sheet has paper, ink and pale ink; the plainest sample adds black. Tests of the registry
+    // check that no sample is empty.
     EXPECT_GE(colours(preview(*generator, {1, 0, 40})), 4u) << entry.name;
     EXPECT_GT(colours(preview(*generator, {1, 0, 1})), 2u) << entry.name << ", one sample";
   }
 }
 
-TEST(Preview, TheFontHasEveryCharacterOfTheNames) {
+TEST(Font, HasEveryCharacterOfTheNames) {
   std::string used = "0123456789.,:-+/() []=x";
   for (const GeneratorEntry& entry : generator_registry()) {
     const auto generator = make_generator(entry.name, 8);

@@ -22,7 +22,7 @@
 namespace wellspring {
 namespace {
 
-/// Rows of a table by the names of its columns.
+/// Rows of a table, each a map from column name to value.
 std::vector<std::map<std::string, double>> read_table(const std::filesystem::path& path) {
   std::istringstream text(read_text(path));
   const auto cells = [](const std::string& line) {
@@ -44,7 +44,7 @@ std::vector<std::map<std::string, double>> read_table(const std::filesystem::pat
   return rows;
 }
 
-TEST(TrackMl, TablesHaveEveryHitOnceWithItsTruth) {
+TEST(TrackMl, WritesEveryHitOnceWithItsTruth) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "events.trackml";
   GeneratorReader feed(make_generator("tracks", 1, {{"columns", "truth", {}}}), {5, 40, 6});
@@ -61,7 +61,7 @@ TEST(TrackMl, TablesHaveEveryHitOnceWithItsTruth) {
     for (std::size_t i = 0; i < hits.size(); ++i) {
       EXPECT_EQ(hits[i].at("hit_id"), static_cast<double>(i + 1));
       EXPECT_EQ(truth[i].at("hit_id"), static_cast<double>(i + 1));
-      // Errors are up to 5.78 times 3.12 mm; a row of another hit would often be farther off.
+      // Errors are up to 5.78 times 3.12 mm; a different hit would often be farther away.
       for (const char* axis : {"x", "y", "z"})
         EXPECT_NEAR(hits[i].at(axis), truth[i].at("t" + std::string(axis)), 18.1) << axis;
       EXPECT_GE(hits[i].at("volume_id"), 7);
@@ -79,7 +79,7 @@ TEST(TrackMl, TablesHaveEveryHitOnceWithItsTruth) {
       EXPECT_EQ(std::abs(particle.at("q")), 1);
     }
   }
-  EXPECT_NE(read_text(path / "metadata.json").find("\"tracks\""), std::string::npos);
+  test::expect_parts(read_text(path / "metadata.json"), {"\"tracks\""});
 }
 
 TEST(TrackMl, RefusesSamplesWithoutTruthOrInOtherUnits) {
@@ -94,7 +94,7 @@ TEST(TrackMl, RefusesSamplesWithoutTruthOrInOtherUnits) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "events.trackml"));
 }
 
-TEST(TrackMl, ReplacesItsOwnTablesAlone) {
+TEST(TrackMl, ReplacesOnlyItsOwnTables) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "events.trackml";
   const auto write = [&](std::uint64_t first) {
@@ -109,7 +109,7 @@ TEST(TrackMl, ReplacesItsOwnTablesAlone) {
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
                      {"events.trackml", "notes.txt", "another name"});
   EXPECT_EQ(test::slurp(path / "notes.txt"), "mine");
-  // Tables of somebody else.
+  // Tables without this program's metadata.
   std::filesystem::remove(path / "notes.txt");
   std::filesystem::remove(path / "metadata.json");
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
@@ -117,7 +117,7 @@ TEST(TrackMl, ReplacesItsOwnTablesAlone) {
   EXPECT_TRUE(std::filesystem::exists(path / "event000000001-hits.csv"));
 }
 
-TEST(TrackMl, RemovesWhatAKilledExportLeft) {
+TEST(TrackMl, RemovesTheRestsOfAKilledExport) {
   const test::TemporaryFolder folder;
   const auto write = [&](const std::function<void(std::uint64_t)>& progress) {
     GeneratorReader feed(make_generator("tracks", 1, {{"columns", "truth", {}}}), {5, 0, 2},

@@ -68,7 +68,7 @@ TEST(Conv2d, Refuses) {}
         ).stdout
         self.assertIn("kernels StepGraph.CudaCaptureHasTheSameCensusAndResult\n", listing)
         # Its source lies in a folder without a program of its own.
-        self.assertIn("sources DatasetSources.AGpuSeesWhatTheHostSees\n", listing)
+        self.assertIn("sources DatasetSourceTest.EmitsHostBatchesOnAGpu\n", listing)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-// Longer than 500 lines: resident, streamed, resumed and damaged data sets share one set of
-// fixtures.
+// Longer than 500 lines: resident, streamed, resumed and damaged data sets share the fixtures.
 #include "sources/dataset_source.h"
 
 #include "core/io/sha256.h"
@@ -65,7 +64,7 @@ SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
   return spec;
 }
 
-/// A file source, alone or with an endless one.
+/// A file source, alone or mixed with an endless source.
 void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
                  const std::string& yaml = "") {
   SourceContext context;
@@ -78,7 +77,7 @@ void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
   mixture.set_schedule({{0, {0, 1}}, {0.2, {0, 1}}, {0.6, {0.7, 0.3}}, {1, {1, 0}}});
 }
 
-/// The sources with a batch to emit into.
+/// A loaded mixture with a batch to emit into.
 struct FileRun {
   static constexpr std::int64_t kBatch = 8;
   static constexpr std::uint64_t kSteps = 30;
@@ -130,9 +129,9 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
 
 enum class Steps : std::uint8_t { eager, replayed };
 
-/// The same on a GPU, where the host waits for no step. If every step is repeated many times, the
-/// device falls behind and rows of the ring are requested while it still reads them. Without repeats
-/// it waits for its data, and a step that did not wait would see wrong rows.
+/// The same trace on a device, where the host does not wait for steps. Each step emits `times`
+/// times. If many, the device lags, and a host that does not wait refills rows that are still read;
+/// if one, the device is early, and a step that does not wait for its data reads old rows.
 Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times,
                    const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
@@ -176,9 +175,9 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
           {all_labels.data(), all_labels.data() + all_labels.size()}};
 }
 
-class DatasetSources : public ::testing::Test {
+class DatasetSourceTest : public ::testing::Test {
  protected:
-  DatasetSources() { test::write_image_folder(root_, 3, 7, kSide, kSide); }
+  DatasetSourceTest() { test::write_image_folder(root_, 3, 7, kSide, kSide); }
   std::string refused(const SourceSpec& spec, int size = 0) {
     SourceContext context;
     context.size = size;
@@ -198,8 +197,8 @@ class DatasetSources : public ::testing::Test {
   fs::path root_ = folder_.path() / "images";
 };
 
-// A step sees what a plain decoder returns for its slots.
-TEST_F(DatasetSources, ResidentDataEqualsDirectDecoding) {
+// Every emitted row equals the image of its slot, decoded directly.
+TEST_F(DatasetSourceTest, EmitsDecodedImages) {
   FileRun run(with_storage(files(root_), Storage::resident), true);
   const ImageSet images = ImageSet::open({root_, "", 0});
   ImageDecoder decoder;
@@ -223,7 +222,7 @@ TEST_F(DatasetSources, ResidentDataEqualsDirectDecoding) {
   EXPECT_GT(seen, 60);  // several epochs of 21 images
 }
 
-TEST_F(DatasetSources, StreamedDataEqualsResidentForAnyThreadCount) {
+TEST_F(DatasetSourceTest, StreamsResidentRowsWithAnyThreadCount) {
   for (const bool mixed : {false, true}) {
     const Trace resident = trace(with_storage(files(root_), Storage::resident), mixed);
     for (const int threads : {1, 2, 5}) {
@@ -236,12 +235,12 @@ TEST_F(DatasetSources, StreamedDataEqualsResidentForAnyThreadCount) {
   }
 }
 
-TEST_F(DatasetSources, RepeatedRowsAreAugmentedOtherwiseEachTime) {
+TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
   SourceSpec spec = with_storage(files(root_), Storage::resident);
   spec.repeats = 3;
   const std::string yaml = "augment: [shift: 0.4]";
   const Trace repeated = trace(spec, false, 0, yaml);
-  // Batches of 8 rows begin within the copies of an image, too; 240 rows are four epochs.
+  // Batches of 8 rows may begin between repeats of an image; 240 rows are four epochs.
   const std::size_t rows = repeated.labels.size(), values = repeated.x.size() / rows;
   const FileRun run(spec, false, yaml);
   SampleOrder once = run.mixture.source(0).order();
@@ -267,12 +266,12 @@ TEST_F(DatasetSources, RepeatedRowsAreAugmentedOtherwiseEachTime) {
             trace(with_storage(spec, Storage::streamed, 3), true, 0, yaml));
 }
 
-/// Copied pixels, and interpolated ones.
+/// Without augmentation pixels are copied, with it they are interpolated.
 std::vector<std::string> device_augmentations() {
   return {"", "augment: [flip_x, rotate: 20, zoom: [0.8, 1], erase: 3]"};
 }
 
-TEST_F(DatasetSources, AGpuSeesWhatTheHostSees) {
+TEST_F(DatasetSourceTest, EmitsHostBatchesOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   for (const std::string& yaml : device_augmentations()) {
@@ -288,8 +287,8 @@ TEST_F(DatasetSources, AGpuSeesWhatTheHostSees) {
   }
 }
 
-// The test above, on the host.
-TEST_F(DatasetSources, ADeviceRunOnTheHostSeesTheSame) {
+// Tests device_trace itself on the host.
+TEST_F(DatasetSourceTest, EmitsHostBatchesInADeviceRunOnTheHost) {
   for (const std::string& yaml : device_augmentations()) {
     const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, yaml);
     for (const Steps steps : {Steps::eager, Steps::replayed}) {
@@ -299,12 +298,12 @@ TEST_F(DatasetSources, ADeviceRunOnTheHostSeesTheSame) {
   }
 }
 
-TEST_F(DatasetSources, StreamingBeginsAtAnyStep) {
+TEST_F(DatasetSourceTest, StreamsFromAnyStep) {
   const SourceSpec streamed = with_storage(files(root_), Storage::streamed);
   const Trace whole = trace(streamed, true), tail = trace(streamed, true, 13);
   EXPECT_TRUE(std::equal(tail.x.begin(), tail.x.end(),
                          whole.x.end() - static_cast<std::ptrdiff_t>(tail.x.size())));
-  // Back and forth within one run, a step twice, and past the planned end.
+  // Steps out of order, repeated, and beyond the planned end.
   FileRun run(streamed, true), reference(with_storage(files(root_), Storage::resident), true);
   for (const std::uint64_t s : {20, 21, 21, 22, 5, 6, 29, 30, 31, 31, 45, 0, 1, 2}) {
     run.step(s);
@@ -313,7 +312,7 @@ TEST_F(DatasetSources, StreamingBeginsAtAnyStep) {
   }
 }
 
-TEST_F(DatasetSources, ReplaysFromTheStepCounterAlone) {
+TEST_F(DatasetSourceTest, ReplaysFromTheStepCounterAlone) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     FileRun eager(with_storage(files(root_), storage), true);
     FileRun replayed(with_storage(files(root_), storage), true);
@@ -332,7 +331,7 @@ TEST_F(DatasetSources, ReplaysFromTheStepCounterAlone) {
   }
 }
 
-TEST_F(DatasetSources, NothingIsAllocatedOnTheDeviceAfterLoading) {
+TEST_F(DatasetSourceTest, AllocatesNothingAfterLoading) {
   FileRun run(with_storage(files(root_), Storage::streamed), true);
   const std::uint64_t before = device_allocation_count();
   for (std::uint64_t s = 0; s < FileRun::kSteps; ++s) run.step(s);
@@ -340,7 +339,7 @@ TEST_F(DatasetSources, NothingIsAllocatedOnTheDeviceAfterLoading) {
   run.memory.check_guards();
 }
 
-TEST_F(DatasetSources, EvaluatesEveryImageOnceWithoutAugmentation) {
+TEST_F(DatasetSourceTest, EvaluatesEveryImageOnceWithoutAugmentation) {
   const std::string mirrored = "augment: [flip_x: 1]";
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     FileRun run(with_storage(files(root_), storage), true, mirrored);
@@ -375,7 +374,7 @@ TEST_F(DatasetSources, EvaluatesEveryImageOnceWithoutAugmentation) {
   }
 }
 
-TEST_F(DatasetSources, TheBudgetDecidesWherePixelsLive) {
+TEST_F(DatasetSourceTest, ChoosesItsStorageByTheBudget) {
   const auto resident = [&](std::uint64_t budget, Storage storage) {
     SourceContext context;
     context.budget_bytes = budget;
@@ -389,7 +388,7 @@ TEST_F(DatasetSources, TheBudgetDecidesWherePixelsLive) {
   EXPECT_FALSE(resident(all - 1, Storage::automatic).first);
   EXPECT_TRUE(resident(1, Storage::resident).first);
   EXPECT_FALSE(resident(all, Storage::streamed).first);
-  EXPECT_TRUE(resident(0, Storage::automatic).first);  // a quarter of this machine
+  EXPECT_TRUE(resident(0, Storage::automatic).first);  // 0: a quarter of the machine's memory
   expect_parts(resident(all, Storage::automatic).second,
                {"21 images of 3 classes", "12x12", "resident", "within the budget of 8.9 KiB"});
   expect_parts(resident(all - 1, Storage::automatic).second,
@@ -397,7 +396,7 @@ TEST_F(DatasetSources, TheBudgetDecidesWherePixelsLive) {
   expect_parts(resident(all, Storage::streamed).second, {"as configured"});
 }
 
-TEST_F(DatasetSources, ResizesAndConverts) {
+TEST_F(DatasetSourceTest, ResizesAndConverts) {
   const fs::path mixed = folder_.path() / "mixed";
   write_bytes(mixed / "a/1.jpg", encode_jpeg(noise_rgb(40, 30, 1), 40, 30));
   write_bytes(mixed / "a/2.png", encode_png(noise_rgb(12, 90, 2), 12, 90, PngKind::grey8));
@@ -412,7 +411,7 @@ TEST_F(DatasetSources, ResizesAndConverts) {
   expect_parts(DatasetSource(spec, {}).summary(), {"resized to 12"});
 }
 
-TEST_F(DatasetSources, SkipsWhatCannotBeDecoded) {
+TEST_F(DatasetSourceTest, SkipsImagesThatCannotBeDecoded) {
   write_bytes(root_ / "class1/000.jpg", {0xff, 0xd8, 0xff, 0, 1, 2});
   write_bytes(root_ / "class2/001.jpg", encode_jpeg(noise_rgb(12, 12, 1), 12, 12, JpegKind::cmyk));
   write_bytes(root_ / "class2/002.png", {});
@@ -430,8 +429,8 @@ TEST_F(DatasetSources, SkipsWhatCannotBeDecoded) {
             trace(with_storage(spec, Storage::resident), false));
 }
 
-// The first failure in the order of the images is reported, by any number of threads.
-TEST_F(DatasetSources, RefusesBadImagesWithTheirNames) {
+// With any number of threads the first bad image in order is reported.
+TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   struct Case {
     std::string name;
     Bytes bytes;
@@ -444,14 +443,22 @@ TEST_F(DatasetSources, RefusesBadImagesWithTheirNames) {
       {"1.png", Bytes(png.begin(), png.end() - 60), {"damaged PNG", "truncated"}},
       {"1.jpg", {}, {"the file is empty"}},
       {"1.jpg", {'B', 'M', 0, 0}, {"neither JPEG nor PNG"}},
-      {"1.jpg", encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk), {"CMYK JPEG", "convert the file"}},
-      {"1.jpg", encode_jpeg(rgb, kSide, kSide, JpegKind::grey), {"greyscale", "on_convert"}},
-      {"1.png", encode_png(rgb, kSide, kSide, PngKind::grey8), {"greyscale", "on_convert"}},
-      {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgb16), {"16-bit PNG", "on_convert"}},
+      {"1.jpg",
+       encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk),
+       {"CMYK JPEG", "convert the file to RGB"}},
+      {"1.jpg",
+       encode_jpeg(rgb, kSide, kSide, JpegKind::grey),
+       {"greyscale image", "on_convert: convert"}},
+      {"1.png",
+       encode_png(rgb, kSide, kSide, PngKind::grey8),
+       {"greyscale image", "on_convert: convert"}},
+      {"1.png",
+       encode_png(rgb, kSide, kSide, PngKind::rgb16),
+       {"16-bit PNG", "on_convert: convert"}},
       {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgba8), {"transparency", "on_convert"}},
       {"1.png",
        test::huge_png_header(60'000, 50'000),
-       {"60000x50000", "max_pixels: 67108864", "raise max_pixels"}},
+       {"image of 60000x50000 pixels", "max_pixels: 67108864", "raise max_pixels"}},
       {"1.jpg",
        encode_jpeg(noise_rgb(16, 8, 1), 16, 8),
        {"16x8", "class0/000.jpg has 12x12", "set resize: 12"}},
@@ -469,8 +476,8 @@ TEST_F(DatasetSources, RefusesBadImagesWithTheirNames) {
   }
 }
 
-// Headers are checked before the first step, also of images that no step may ever need.
-TEST_F(DatasetSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
+// Headers are checked before the first step, even of images that no step uses.
+TEST_F(DatasetSourceTest, ChecksHeadersOfStreamedImagesAtTheStart) {
   const Bytes rgb = noise_rgb(kSide, kSide, 1);
   const fs::path path = root_ / "class2/zz.png";
   const auto message = [&](const Bytes& bytes) {
@@ -486,15 +493,16 @@ TEST_F(DatasetSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
   expect_parts(message({'B', 'M', 0, 0}), {"neither JPEG nor PNG"});
   expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk)), {"CMYK JPEG"});
   expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::grey)), {"greyscale"});
+  expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::grey8)), {"greyscale"});
   expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::rgb16)), {"16-bit PNG"});
   expect_parts(message(test::huge_png_header(60'000, 50'000)), {"60000x50000", "max_pixels"});
   expect_parts(message(encode_png(noise_rgb(16, 8, 1), 16, 8)), {"16x8", "set resize: 12"});
-  expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG nor PNG"});  // longer than what is read
+  expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG nor PNG"});  // longer than one read
 }
 
-TEST_F(DatasetSources, HeadersMayLieBehindLargeProfiles) {
+TEST_F(DatasetSourceTest, ReadsHeadersAfterLargeProfiles) {
   Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
-  Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // APP2 of the greatest length: 65535 bytes
+  Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // APP2 of the largest length, 65535 bytes
   profile.resize(2 + 65535, 7);
   jpeg.insert(jpeg.begin() + 2, profile.begin(), profile.end());
   write_bytes(root_ / "class2/zz.jpg", jpeg);
@@ -502,12 +510,12 @@ TEST_F(DatasetSources, HeadersMayLieBehindLargeProfiles) {
             trace(with_storage(files(root_), Storage::resident), false));
 }
 
-TEST_F(DatasetSources, RefusesImagesThatDoNotFitTheNetwork) {
+TEST_F(DatasetSourceTest, RefusesImagesThatDoNotFitTheNetwork) {
   expect_parts(refused(files(root_), 32), {"class0/000.jpg", "12x12", "the network reads 32x32",
                                            "on source 'real'", "resize: 32"});
 }
 
-TEST_F(DatasetSources, NamesTheMemberOfAnArchive) {
+TEST_F(DatasetSourceTest, NamesTheMemberOfAnArchive) {
   test::TarWriter writer;
   writer.add("a/1.jpg", encode_jpeg(noise_rgb(8, 8, 1), 8, 8));
   writer.add("a/2.jpg", {1, 2, 3});
@@ -516,9 +524,8 @@ TEST_F(DatasetSources, NamesTheMemberOfAnArchive) {
   expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: neither JPEG nor PNG"});
 }
 
-// A damaged file far into an epoch ends the run in before_step of the step that needs it, not
-// earlier, not with a hang, and whatever the number of threads.
-TEST_F(DatasetSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
+// With any number of threads, before_step throws at the step that needs the damaged file.
+TEST_F(DatasetSourceTest, ReportsADecodingFailureAtItsStep) {
   const fs::path damaged = root_ / "class1/003.jpg";
   Bytes cut = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   cut.resize(cut.size() - 60);
@@ -533,15 +540,15 @@ TEST_F(DatasetSources, FailuresOfDecodingThreadsSurfaceAtTheirStep) {
     };
     while (!uses(needed)) ++needed;
     for (std::uint64_t s = 0; s < needed; ++s) run.step(s);
-    for (int attempt = 0; attempt < 2; ++attempt) {  // it stays failed
+    for (int attempt = 0; attempt < 2; ++attempt) {  // a retry fails, too
       expect_parts(message_of(ErrorKind::data, [&] { run.step(needed); }),
                    {damaged.string(), "damaged JPEG"});
     }
   }
 }
 
-// A large image fails late, a small one after it at once: the first in order is reported.
-TEST_F(DatasetSources, TheFirstFailureInOrderIsReported) {
+// The large image fails later than the small one after it, but is first in order.
+TEST_F(DatasetSourceTest, ReportsTheFirstFailureInOrder) {
   const fs::path slow = folder_.path() / "slow";
   Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);
   Bytes small = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
@@ -559,7 +566,7 @@ TEST_F(DatasetSources, TheFirstFailureInOrderIsReported) {
   }
 }
 
-TEST_F(DatasetSources, StopsInTheMiddleOfWork) {
+TEST_F(DatasetSourceTest, StopsWhileDecoding) {
   for (int i = 0; i < 20; ++i) {
     FileRun run(with_storage(files(root_), Storage::streamed, 4), false);
     for (int s = 0; s < i % 4; ++s) run.step(static_cast<std::uint64_t>(s));
@@ -582,7 +589,7 @@ class SharedCifar : public ::testing::Test {
   fs::path data_;
 };
 
-TEST_F(SharedCifar, TheFirstBatchHoldsAllClasses) {
+TEST_F(SharedCifar, HasAllClassesInTheFirstBatch) {
   SourceContext context;
   context.seed = 1;
   const auto source = make_source(train(0), context);
@@ -597,13 +604,13 @@ TEST_F(SharedCifar, TheFirstBatchHoldsAllClasses) {
   EXPECT_LT(test::chi_square_score(counts, 12.8), 5);
 }
 
-TEST_F(SharedCifar, StreamedEqualsResident) {
+TEST_F(SharedCifar, StreamsResidentRows) {
   const SourceSpec spec = train(20);
   const Trace resident = trace(with_storage(spec, Storage::resident), true);
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed, 3), true), resident);
 }
 
-TEST_F(SharedCifar, WholeSetsDecode) {
+TEST_F(SharedCifar, DecodesCompletely) {
   SourceSpec spec = with(files(data_), "split", "test");
   spec.storage = Storage::resident;
   FileRun run(spec, false);

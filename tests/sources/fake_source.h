@@ -1,5 +1,5 @@
-// A source without a generator or files: x, label and latents spell out which slot they came from,
-// so that tests can check who filled what. Tests only; host only.
+// A source without a generator or files: x, label and latents encode the slot that they came from,
+// so tests can check which source filled a row. Tests only; host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -40,8 +40,7 @@ class FakeSource final : public Source {
     std::uint64_t size = 0;
     int latents = 0;
     SampleShape shape = {1, 1, 1};
-    SampleKind kind = SampleKind::image;  ///< or an event of as many features as channels,
-                                          ///< or a set of as many items as it is wide
+    SampleKind kind = SampleKind::image;  ///< event: `channels` features; set: `width` items
   };
   FakeSource(std::string name, Traits traits) : name_(std::move(name)), traits_(std::move(traits)) {
     for (int i = 0; i < traits_.latents; ++i) latent_names_.push_back("latent" + std::to_string(i));

@@ -1,5 +1,5 @@
-// Sources of one run are independent of each other: no shared sample, order or augmentation, and
-// adding one moves no other.
+// Sources of one run are independent: they share no sample, order or augmentation, and adding a
+// source changes no other.
 #include "generators/generator.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
@@ -70,17 +70,17 @@ std::vector<Samples> samples_of(const std::vector<SourceSpec>& specs, std::int64
   return all;
 }
 
-// Equal images of two sources would be equal draws: of 32-bit words, many a sample.
-TEST(Independence, TwoSourcesOfOneGeneratorShareNoImage) {
+// Equal images would mean equal draws of many 32-bit words.
+TEST(IndependentSources, ShareNoImage) {
   const auto all = samples_of({generator("a", "shapes"), generator("b", "shapes")}, 1000);
   std::set<std::string> seen(all[0].images.begin(), all[0].images.end());
   EXPECT_EQ(seen.size(), 1000u);
   for (const std::string& image : all[1].images) EXPECT_FALSE(seen.contains(image));
 }
 
-// Pairs of labels at equal ids are uniform over all pairs; chi-square at 5 sigma, a false alarm in
-// 3.5 million runs. Sources that shared their draws would fill the diagonal alone.
-TEST(Independence, LabelsOfTwoSourcesAreUnrelated) {
+// Pairs of labels at equal ids are uniform over all pairs: chi-square at 5 sigma, one false alarm
+// in 3.5 million runs. Sources with shared draws would fill only the diagonal.
+TEST(IndependentSources, HaveUnrelatedLabels) {
   constexpr std::int64_t kCount = 4000;
   const auto all = samples_of({generator("a", "shapes"), generator("b", "shapes")}, kCount);
   const std::size_t classes = make_generator("shapes", kSize)->info().classes.size();
@@ -94,14 +94,14 @@ TEST(Independence, LabelsOfTwoSourcesAreUnrelated) {
             5);
 }
 
-TEST(Independence, AddingASourceMovesNoOther) {
+TEST(IndependentSources, AreUnchangedByAddedSources) {
   const auto one = samples_of({generator("a", "shapes")}, 50);
   const auto two = samples_of({generator("b", "noise"), generator("a", "shapes")}, 50);
   EXPECT_EQ(one[0].images, two[1].images);
   EXPECT_EQ(one[0].labels, two[1].labels);
 }
 
-TEST(Independence, TheSeedOfASourceIsPrintedAndMakesItsSamplesAgain) {
+TEST(IndependentSources, ReproduceSamplesFromTheirPrintedSeed) {
   SourceSpec spec = generator("a", "shapes");
   const std::uint64_t seed = source_seed(spec, kRunSeed);
   EXPECT_EQ(seed, named_key(kRunSeed, "a") >> 1);
@@ -119,7 +119,7 @@ TEST(Independence, TheSeedOfASourceIsPrintedAndMakesItsSamplesAgain) {
 class IndependentFiles : public ::testing::Test {
  protected:
   IndependentFiles() {
-    // Black on the left, white on the right.
+    // Black pixels on the left, white pixels on the right.
     test::LabelledImages images;
     images.side = 2;
     images.classes = {"c"};
@@ -145,17 +145,17 @@ class IndependentFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// Two permutations agree in as many places as a Poisson variable of mean 1: 12 or more once in
+// The places where two random permutations agree are Poisson with mean 1: 12 or more once in
 // 1.2 billion epochs.
-TEST_F(IndependentFiles, HaveOrdersOfTheirOwn) {
+TEST_F(IndependentFiles, HaveDifferentOrders) {
   const SampleOrder a = source("a")->order(), b = source("b")->order();
   int equal = 0;
   for (std::uint64_t i = 0; i < kRows; ++i) equal += a.sample(i) == b.sample(i) ? 1 : 0;
   EXPECT_LT(equal, 12);
 }
 
-// Mirrored alike or not is a fair coin: 5 sigma, a false alarm in 1.7 million runs.
-TEST_F(IndependentFiles, AreAugmentedApart) {
+// Equal mirroring has probability 1/2: 5 sigma, one false alarm in 1.7 million runs.
+TEST_F(IndependentFiles, AreAugmentedIndependently) {
   std::vector<std::vector<bool>> mirrored;
   for (const char* const name : {"a", "b"}) {
     const auto own = source(name);
@@ -172,9 +172,9 @@ TEST_F(IndependentFiles, AreAugmentedApart) {
     for (std::size_t i = 0; i < kRows; ++i) row.push_back(batch.x()[12 * i] > 0.5f);
     mirrored.push_back(row);
   }
-  int alike = 0;
-  for (std::size_t i = 0; i < kRows; ++i) alike += mirrored[0][i] == mirrored[1][i] ? 1 : 0;
-  EXPECT_LT(std::abs(alike - kRows / 2.), 5 * std::sqrt(kRows / 4.));
+  int equal = 0;
+  for (std::size_t i = 0; i < kRows; ++i) equal += mirrored[0][i] == mirrored[1][i] ? 1 : 0;
+  EXPECT_LT(std::abs(equal - kRows / 2.), 5 * std::sqrt(kRows / 4.));
 }
 
 }  // namespace

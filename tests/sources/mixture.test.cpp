@@ -56,7 +56,7 @@ struct PlannedRun {
   Planned<StepState> state;
 };
 
-TEST(Mixture, HostAndDeviceAgreeOnEverySlot) {
+TEST(Mixture, HasEqualSlotsOnHostAndDevice) {
   PlannedRun run;
   HostBatch batch(PlannedRun::kBatch, run.mixture.layout());
   for (std::uint64_t step = 0; step < PlannedRun::kSteps; ++step) {
@@ -74,7 +74,7 @@ TEST(Mixture, HostAndDeviceAgreeOnEverySlot) {
   }
 }
 
-TEST(Mixture, EverySourceGivesItsSamplesInOrderWithoutGaps) {
+TEST(Mixture, DrawsEverySourceInOrderWithoutGaps) {
   PlannedRun run;
   std::vector<std::uint64_t> next(3, 0);
   for (std::uint64_t step = 0; step < PlannedRun::kSteps; ++step) {
@@ -93,18 +93,17 @@ TEST(Mixture, EverySourceGivesItsSamplesInOrderWithoutGaps) {
       ASSERT_LT(std::abs(static_cast<double>(n) - run.mixture.target(step + 1, k)), 1);
     }
   }
-  // A source at weight 0 is not seen: the first step of a ramp from 0 gives it nothing to speak of.
+  // A ramp from weight 0 gives the source no sample in the first step.
   EXPECT_EQ(run.mixture.achieved(1, 2), 0);
 }
 
-TEST(Mixture, SlotsOfASourceAreSpreadOverTheBatch) {
-  PlannedRun run;
+TEST(Mixture, SpreadsEachSourceOverTheBatch) {
   std::vector<double> counts(PlannedRun::kBatch, 0);
   double total = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    PlannedRun other(seed);
+    const PlannedRun run(seed);
     for (std::uint64_t step = 0; step < PlannedRun::kSteps / 2; ++step) {
-      for (const Slot& slot : other.mixture.host_slots(step)) {
+      for (const Slot& slot : run.mixture.host_slots(step)) {
         if (slot.source == 1) ++counts[slot.row], ++total;
       }
     }
@@ -112,11 +111,11 @@ TEST(Mixture, SlotsOfASourceAreSpreadOverTheBatch) {
   EXPECT_LT(test::chi_square_score(counts, total / PlannedRun::kBatch), 5);
 }
 
-TEST(Mixture, OneSourceNeedsNoTable) {
+TEST(Mixture, NeedsNoTableForOneSource) {
   Mixture mixture(3);
   mixture.add(fake("only"), {});
   MemoryPlan memory(Device::cpu());
-  mixture.plan(memory, 8, 1'000'000'000'000);  // the length of the run costs nothing
+  mixture.plan(memory, 8, 1'000'000'000'000);  // independent of the length of the run
   memory.commit();
   Stream stream(Device::cpu(), 1);
   mixture.load(stream);
@@ -127,7 +126,7 @@ TEST(Mixture, OneSourceNeedsNoTable) {
   }
 }
 
-TEST(Mixture, StepsBeyondThePlanRepeatTheLastShares) {
+TEST(Mixture, RepeatsTheLastSharesBeyondThePlan) {
   PlannedRun run;
   for (const std::uint64_t step : {PlannedRun::kSteps, PlannedRun::kSteps + 5}) {
     std::vector<std::int64_t> counts(3, 0);
@@ -166,16 +165,16 @@ TEST(Mixture, EvaluatesARangeInPlainOrder) {
     EXPECT_EQ(run.mixture.slots()[row].source, 2u);
   }
   run.mixture.emit_range(run.stream, 0, 3, batch.view(), 8);
-  EXPECT_EQ(batch.x()[0], -5003.f);  // generators evaluate on ids of their own
+  EXPECT_EQ(batch.x()[0], -5003.f);  // generators have separate ids for evaluation
   EXPECT_THROW(run.mixture.emit_range(run.stream, 2, 46, batch.view(), 5), std::logic_error);
 }
 
-TEST(Mixture, SummaryNamesSourcesAndShares) {
+TEST(Mixture, NamesSourcesAndSharesInItsSummary) {
   PlannedRun run;
   expect_parts(run.mixture.summary(), {"shapes", "noise", "real", "requested", "assigned"});
 }
 
-TEST(MixtureErrors, Sources) {
+TEST(Mixture, RefusesBadSources) {
   Mixture mixture(1);
   mixture.add(fake("a"), {});
   const ConfigLocation place{"run.yaml", 7, 3};
@@ -185,18 +184,18 @@ TEST(MixtureErrors, Sources) {
                  mixture.add(fake("b", {.shape = {2, 2, 3}}), {}, place);
                }),
                {"2x2x3", "1x1x1", "resize"});
-  const auto beside = [&](FakeSource::Traits there, FakeSource::Traits here) {
+  const auto mixed_with = [&](FakeSource::Traits there, FakeSource::Traits here) {
     Mixture two(1);
     two.add(fake("there", std::move(there)), {});
     return config_error([&] { two.add(fake("here", std::move(here)), {}, place); });
   };
   const FakeSource::Traits event = {.shape = {1, 1, 3}, .kind = SampleKind::event},
                            set = {.shape = {1, 4, 3}, .kind = SampleKind::set};
-  expect_parts(beside({}, event), {"mix images with images"});
-  expect_parts(beside(event, set), {"sets with sets"});
-  expect_parts(beside(event, {.shape = {1, 1, 2}, .kind = SampleKind::event}),
+  expect_parts(mixed_with({}, event), {"mix images with images"});
+  expect_parts(mixed_with(event, set), {"sets with sets"});
+  expect_parts(mixed_with(event, {.shape = {1, 1, 2}, .kind = SampleKind::event}),
                {"the same features, in one order"});
-  expect_parts(beside(set, {.shape = {1, 5, 3}, .kind = SampleKind::set}),
+  expect_parts(mixed_with(set, {.shape = {1, 5, 3}, .kind = SampleKind::set}),
                {"as many items (items:", "globals"});
   expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = -1}, place); }),
                {"run.yaml:7:3", "weight -1"});
@@ -207,7 +206,7 @@ TEST(MixtureErrors, Sources) {
   expect_parts(config_error([&] { full.add(fake("more"), {}, place); }), {"at most 16"});
 }
 
-TEST(MixtureErrors, WeightsAndSchedule) {
+TEST(Mixture, RefusesBadWeightsAndSchedules) {
   MemoryPlan memory(Device::cpu());
   Mixture none(1);
   expect_parts(config_error([&] { none.plan(memory, 8, 10); }), {"no source"});
@@ -227,7 +226,7 @@ TEST(MixtureErrors, WeightsAndSchedule) {
   expect_parts(refused({{0, {1, -2}, place}}), {"'b' weight -2"});
   expect_parts(refused({{1.5, {1, 1}, place}}), {"1.5", "outside"});
   expect_parts(refused({{0.5, {1, 1}}, {0.2, {1, 1}, place}}), {"run.yaml:9:5", "0.2", "after"});
-  // Two sources at 10^9 steps of a batch would need 15 GiB of table.
+  // The table of two sources over 10^9 steps would need 15 GiB.
   mixture.set_schedule({{0, {1, 1}}});
   expect_parts(config_error([&] { mixture.plan(memory, 8, 1'000'000'000); }), {"table", "MiB"});
 }

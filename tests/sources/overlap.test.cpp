@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using test::expect_parts;
 
-class Overlaps : public ::testing::Test {
+class FindOverlaps : public ::testing::Test {
  protected:
-  Overlaps() {
+  FindOverlaps() {
     images_ = test::labelled_noise(2, 10, 8);
     test::write_as_folder(folder_ / "train", images_);
   }
@@ -43,7 +43,7 @@ class Overlaps : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-TEST_F(Overlaps, OtherImagesAreHeldOut) {
+TEST_F(FindOverlaps, FindsNoneAmongOtherImages) {
   test::LabelledImages others = images_;
   for (std::size_t i = 0; i < others.rgb.size(); ++i) {
     others.rgb[i] = test::noise_rgb(8, 8, 50'000 + static_cast<std::uint32_t>(i));
@@ -57,8 +57,8 @@ TEST_F(Overlaps, OtherImagesAreHeldOut) {
             "held out 'test': none of 20 rows are also in 'real'");
 }
 
-// Stored otherwise, and in another order, but the same pixels.
-TEST_F(Overlaps, CopiesAreFoundByTheirBytes) {
+// The same pixels in another format and order.
+TEST_F(FindOverlaps, FindsCopiesByTheirPixels) {
   test::LabelledImages some;
   some.side = 8;
   some.classes = images_.classes;
@@ -79,7 +79,7 @@ TEST_F(Overlaps, CopiesAreFoundByTheirBytes) {
                 "class1/0017.png"});
 }
 
-TEST_F(Overlaps, TheSameFilesAreRefusedHoweverTheyAreNamed) {
+TEST_F(FindOverlaps, RefusesTheSameFiles) {
   fs::create_directory_symlink(path("train"), path("link"));
   for (const std::string other : {"train", "train/../train/", "link"}) {
     const Mixture training = train(), held_out = files("test", path(other));
@@ -89,12 +89,12 @@ TEST_F(Overlaps, TheSameFilesAreRefusedHoweverTheyAreNamed) {
   }
 }
 
-TEST_F(Overlaps, LargeSetsAreComparedInPart) {
+TEST_F(FindOverlaps, ComparesAPartOfLargeSets) {
   test::write_as_tar(path("copy.tar"), images_);
   const Mixture training = train(), held_out = files("test", path("copy.tar"));
   constexpr std::int64_t kRow = 8 * 8 * 3;
   const auto overlaps = find_overlaps(training, held_out, 2, 7 * kRow);
-  ASSERT_EQ(overlaps.size(), 1u);  // every third row of both
+  ASSERT_EQ(overlaps.size(), 1u);  // every third row of both sources
   EXPECT_EQ(overlaps[0].compared, 7);
   EXPECT_EQ(overlaps[0].trained_compared, 7);
   EXPECT_EQ(overlaps[0].rows, 7);
@@ -102,7 +102,7 @@ TEST_F(Overlaps, LargeSetsAreComparedInPart) {
                {"7 of 20 rows held out, 7 of 20 trained on"});
 }
 
-TEST_F(Overlaps, GeneratorsAndOtherLayoutsAreNotCompared) {
+TEST_F(FindOverlaps, SkipsGeneratorsAndOtherLayouts) {
   test::write_as_folder(path("larger"), test::labelled_noise(1, 2, 9));
   const Mixture training = train();
   EXPECT_TRUE(find_overlaps(training, files("test", path("larger")), 2).empty());

@@ -311,7 +311,7 @@ TEST_F(Shares, AddUpToTheGradientOfOneRank) {
   }
 }
 
-TEST(RankGroup, AddsInBothTypesAndPassesFailuresOn) {
+TEST(RankGroup, AddsBothTypesAndPropagatesExceptions) {
   test::RankGroup(3).run([](Communicator& ranks) {
     Stream stream(Device::cpu(), 1);
     const auto own = static_cast<float>(1 << ranks.rank());

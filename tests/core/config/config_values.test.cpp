@@ -61,7 +61,7 @@ bench:
 )");
 }
 
-TEST(ConfigWriter, AnElementMayBeginWithASection) {
+TEST(ConfigWriter, StartsAnElementWithASection) {
   ConfigWriter writer;
   writer.section("a", [&] {
     writer.element(0, [&] {
@@ -72,7 +72,7 @@ TEST(ConfigWriter, AnElementMayBeginWithASection) {
   EXPECT_EQ(config_yaml(writer.entries()), "a:\n  - b:\n      c: 1\n    d: 2\n");
 }
 
-TEST(ConfigWriter, WhatIsWrittenReadsBack) {
+TEST(ConfigWriter, RoundTripsThroughYaml) {
   const std::vector<ConfigEntry> written = example();
   const std::vector<ConfigEntry> read = config_entries(config_yaml(written), "text");
   ASSERT_EQ(read.size(), written.size());
@@ -81,12 +81,12 @@ TEST(ConfigWriter, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read[2].value, "a: b");
 }
 
-TEST(ConfigWriter, IdentityLeavesOutWhatMayChange) {
+TEST(ConfigIdentity, OmitsRowsThatMayChange) {
   for (const ConfigEntry& entry : config_identity(example())) EXPECT_NE(entry.path.back(), "shown");
   EXPECT_EQ(config_identity(example()).size() + 2, example().size());
 }
 
-TEST(ConfigDifferences, NamePathsAndValues) {
+TEST(ConfigDifferences, NamesPathsAndValues) {
   const std::string there = "seed: 1\ndata:\n  sources:\n    - name: a\n      size: 3\n";
   const std::string here =
       "seed: 2\ndata:\n  sources:\n    - name: a\n      size: 3\n    - name: b\n";

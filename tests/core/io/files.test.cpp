@@ -23,7 +23,7 @@ using test::spill;
 using test::TemporaryFolder;
 namespace fs = std::filesystem;
 
-TEST(Files, WholeFilesReadBack) {
+TEST(Files, ReadBackAsWritten) {
   const TemporaryFolder folder;
   const std::string text("line\n\0binary\xff", 13);
   write_file(folder / "a", text);
@@ -34,7 +34,7 @@ TEST(Files, WholeFilesReadBack) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
-TEST(Files, MissingPathsNameTheMissingPart) {
+TEST(Files, NameTheMissingPartOfAPath) {
   const TemporaryFolder folder;
   fs::create_directories(folder / "cifar10/train");
   const std::string at = folder.path().string();
@@ -54,7 +54,7 @@ TEST(Files, MissingPathsNameTheMissingPart) {
   require_file(folder / "file");
 }
 
-TEST(InputFile, ReadsAnywhereAndSaysWhereItEnds) {
+TEST(InputFile, ReadsAtAnyOffsetAndRefusesPastTheEnd) {
   const TemporaryFolder folder;
   spill(folder / "f", "0123456789");
   const InputFile file(folder / "f");
@@ -66,7 +66,7 @@ TEST(InputFile, ReadsAnywhereAndSaysWhereItEnds) {
             (folder / "f").string() + ": the file is too short (2 bytes are missing at offset 10)");
 }
 
-TEST(OutputFile, Modes) {
+TEST(OutputFile, CreatesAppendsAndReplaces) {
   const TemporaryFolder folder;
   {
     OutputFile file(folder / "f", OutputFile::Mode::create);
@@ -76,21 +76,19 @@ TEST(OutputFile, Modes) {
     file.finish();
   }
   EXPECT_EQ(slurp(folder / "f"), "hello World");
-  EXPECT_NE(
-      message_of(ErrorKind::runtime, [&] { OutputFile(folder / "f", OutputFile::Mode::create); })
-          .find("cannot create (File exists)"),
-      std::string::npos);
+  expect_parts(
+      message_of(ErrorKind::runtime, [&] { OutputFile(folder / "f", OutputFile::Mode::create); }),
+      {"cannot create (File exists)"});
   OutputFile(folder / "f", OutputFile::Mode::append).write("!");
   EXPECT_EQ(slurp(folder / "f"), "hello World!");
   OutputFile(folder / "f", OutputFile::Mode::replace).write("new");
   EXPECT_EQ(slurp(folder / "f"), "new");
-  EXPECT_NE(message_of(ErrorKind::runtime,
-                       [&] { OutputFile(folder / "no/f", OutputFile::Mode::replace); })
-                .find("no/f: cannot create (No such file or directory)"),
-            std::string::npos);
+  expect_parts(message_of(ErrorKind::runtime,
+                          [&] { OutputFile(folder / "no/f", OutputFile::Mode::replace); }),
+               {"no/f: cannot create (No such file or directory)"});
 }
 
-TEST(OutputFile, AFullDiskIsAnErrorWithItsReason) {
+TEST(OutputFile, ReportsAFullDisk) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
   OutputFile file("/dev/full", OutputFile::Mode::replace);
   EXPECT_EQ(message_of(ErrorKind::runtime, [&] { file.write("x"); }),
@@ -98,18 +96,17 @@ TEST(OutputFile, AFullDiskIsAnErrorWithItsReason) {
             "  free some space or use another folder");
 }
 
-TEST(OutputFile, AShortWriteIsAnError) {
+TEST(OutputFile, RefusesAShortWrite) {
   const TemporaryFolder folder;
   OutputFile file(folder / "f", OutputFile::Mode::create);
   const FileSizeLimit limit(4096);
   const std::string block(3000, 'x');
   file.write(block);
   // The kernel takes 1096 bytes of this one and refuses the rest.
-  EXPECT_NE(message_of(ErrorKind::runtime, [&] { file.write(block); }).find("File too large"),
-            std::string::npos);
+  expect_parts(message_of(ErrorKind::runtime, [&] { file.write(block); }), {"File too large"});
 }
 
-TEST(AtomicFile, OldOrNewButNothingBetween) {
+TEST(AtomicFile, HoldsTheOldOrTheNewText) {
   const TemporaryFolder folder;
   spill(folder / "model", "old");
   {
@@ -128,30 +125,28 @@ TEST(AtomicFile, OldOrNewButNothingBetween) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
 }
 
-TEST(AtomicFile, AFullDiskLeavesTheOlderFile) {
+TEST(AtomicFile, KeepsTheOldFileOnAFullDisk) {
   const TemporaryFolder folder;
   spill(folder / "model", "old");
   {
     const FileSizeLimit limit(4096);
-    EXPECT_NE(message_of(ErrorKind::runtime,
-                         [&] { write_file(folder / "model", std::string(10000, 'x')); })
-                  .find("cannot write (File too large)"),
-              std::string::npos);
+    expect_parts(message_of(ErrorKind::runtime,
+                            [&] { write_file(folder / "model", std::string(10000, 'x')); }),
+                 {"cannot write (File too large)"});
   }
   EXPECT_EQ(slurp(folder / "model"), "old");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
 }
 
-TEST(AtomicFile, AFolderInItsPlaceIsAnError) {
+TEST(AtomicFile, RefusesToReplaceAFolder) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "model");
-  EXPECT_NE(message_of(ErrorKind::runtime, [&] { write_file(folder / "model", "x"); })
-                .find("cannot replace (Is a directory)"),
-            std::string::npos);
+  expect_parts(message_of(ErrorKind::runtime, [&] { write_file(folder / "model", "x"); }),
+               {"model: cannot replace (Is a directory)"});
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
 }
 
-TEST(AtomicFolder, AppearsWithEverythingInIt) {
+TEST(AtomicFolder, AppearsComplete) {
   const TemporaryFolder folder;
   {
     AtomicFolder step(folder / "step-1");
@@ -165,7 +160,7 @@ TEST(AtomicFolder, AppearsWithEverythingInIt) {
   EXPECT_EQ(slurp(folder / "step-1/model"), "weights");
 }
 
-TEST(AtomicFolder, ReplacesAnOlderOneAtOnce) {
+TEST(AtomicFolder, ReplacesTheOldFolderAtomically) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "step-1");
   spill(folder / "step-1/old", "old");
@@ -186,31 +181,31 @@ TEST(AtomicFolder, ReplacesAnOlderOneAtOnce) {
   EXPECT_TRUE(fs::exists(folder / "step-1/new"));
 }
 
-TEST(AtomicFolder, ReplacesInStepsWhereNamesCannotBeExchanged) {
+TEST(AtomicFolder, ReplacesInStepsWithoutAnExchangeOfNames) {
   const TemporaryFolder folder;
-  for (const char* name : {"new", "step-1", "step-1.old"}) {  // the last one: a run killed before
+  // A killed run has left step-1.old.
+  for (const char* name : {"new", "step-1", "step-1.old"}) {
     fs::create_directory(folder / name);
     spill(folder / name / "name", name);
   }
   detail::replace_folder_in_steps(folder / "new", folder / "step-1");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
   EXPECT_EQ(slurp(folder / "step-1/name"), "new");
-  // What cannot be put in place leaves the older one.
-  EXPECT_NE(
+  // After a failure the old folder is still in place.
+  expect_parts(
       message_of(ErrorKind::runtime,
-                 [&] { detail::replace_folder_in_steps(folder / "absent", folder / "step-1"); })
-          .find("cannot rename the new folder (No such file or directory)"),
-      std::string::npos);
+                 [&] { detail::replace_folder_in_steps(folder / "absent", folder / "step-1"); }),
+      {"cannot rename the new folder (No such file or directory)"});
   EXPECT_EQ(slurp(folder / "step-1/name"), "new");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
 }
 
-TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
+TEST(RemoveStaleTemporaries, RemovesTheRestsOfAKilledProcess) {
   const TemporaryFolder folder;
   spill(folder / "model", "old");
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
-  if (child == 0) {  // dies in the middle of writing, destructors unrun
+  if (child == 0) {  // dies while writing, without running destructors
     AtomicFile file(folder / "model");
     AtomicFolder step(folder / "step-1");
     file.write("half");
@@ -220,7 +215,7 @@ TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  // The folder, and the file where the file system has no files without a name.
+  // The folder; also the file, unless the file system supports O_TMPFILE.
   const bool unnamed = OutputFile::unnamed(folder / "model").has_value();
   EXPECT_EQ(remove_stale_temporaries(folder.path()), unnamed ? 1 : 2);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
@@ -228,7 +223,7 @@ TEST(AtomicFolder, WhatAKilledRunLeftIsRemoved) {
   EXPECT_EQ(remove_stale_temporaries(folder / "absent"), 0);
 }
 
-TEST(AtomicFolder, WhatIsAbandonedIsToldFromWhatLives) {
+TEST(RemoveAbandonedFolders, RemovesOnlyFoldersOfDeadProcesses) {
   const TemporaryFolder folder;
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -264,22 +259,21 @@ TEST(AtomicFolder, WhatIsAbandonedIsToldFromWhatLives) {
   EXPECT_EQ(slurp(folder / "events/event1.csv"), "half");
 }
 
-TEST(AtomicFolder, FoldersAreRemovedWithAllThatIsInThem) {
+TEST(RemoveFolder, RemovesItsContents) {
   const TemporaryFolder folder;
   make_folders(folder / "step-1/more");
   spill(folder / "step-1/more/model", "weights");
   remove_folder(folder / "step-1");
   EXPECT_EQ(folder.names(), std::vector<std::string>{});
-  EXPECT_NE(message_of(ErrorKind::runtime, [&] { remove_folder(folder / "step-1"); })
-                .find("step-1: cannot remove (No such file or directory)"),
-            std::string::npos);
+  expect_parts(message_of(ErrorKind::runtime, [&] { remove_folder(folder / "step-1"); }),
+               {"step-1: cannot remove (No such file or directory)"});
 }
 
-TEST(AtomicFile, IsNeverSeenBeforeItIsWhole) {
+TEST(AtomicFile, HasNoNameBeforeTheCommit) {
   const TemporaryFolder folder;
   if (!OutputFile::unnamed(folder / "model"))
     GTEST_SKIP() << "needs O_TMPFILE in " << folder.path();
-  for (const char* text : {"first", "second"}) {  // where nothing is, and in place of an older one
+  for (const char* text : {"first", "second"}) {  // a new file, then a replacement
     const std::vector<std::string> before = folder.names();
     AtomicFile file(folder / "model");
     file.write(text);
@@ -290,16 +284,7 @@ TEST(AtomicFile, IsNeverSeenBeforeItIsWhole) {
   }
 }
 
-TEST(AtomicFile, LeavesNothingWhereItCannotReplace) {
-  const TemporaryFolder folder;
-  fs::create_directory(folder / "model");
-  EXPECT_NE(message_of(ErrorKind::runtime, [&] { write_file(folder / "model", "text"); })
-                .find("model: cannot replace (Is a directory)"),
-            std::string::npos);
-  EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
-}
-
-TEST(AtomicFile, WritesWhatALinkLeadsTo) {
+TEST(AtomicFile, WritesTheTargetOfALink) {
   const TemporaryFolder folder;
   make_folders(folder / "disk");
   spill(folder / "disk/model", "old");
@@ -326,7 +311,7 @@ TEST(AtomicFile, WritesWhatALinkLeadsTo) {
   expect_parts(refused("to pipe"), {"to pipe: is a named pipe", "give the name of a file"});
 }
 
-TEST(AtomicFolder, WritesWhatALinkLeadsTo) {
+TEST(AtomicFolder, WritesTheTargetOfALink) {
   const TemporaryFolder folder;
   make_folders(folder / "disk/events");
   spill(folder / "disk/events/old.csv", "old");
@@ -342,7 +327,7 @@ TEST(AtomicFolder, WritesWhatALinkLeadsTo) {
   EXPECT_FALSE(fs::exists(folder / "events/old.csv"));
 }
 
-TEST(FolderLock, KeepsOthersOutAndNamesItsHolder) {
+TEST(FolderLock, RefusesASecondHolderAndNamesTheFirst) {
   const TemporaryFolder folder;
   {
     const FolderLock lock(folder / "runs/a", "go elsewhere");
@@ -357,7 +342,7 @@ TEST(FolderLock, KeepsOthersOutAndNamesItsHolder) {
   EXPECT_TRUE(FolderLock(folder / "runs/a", "").held()) << "given back";
 }
 
-TEST(FolderLock, IsGivenBackByAProcessThatIsKilled) {
+TEST(FolderLock, IsReleasedWhenItsProcessIsKilled) {
   const TemporaryFolder folder;
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -379,15 +364,14 @@ TEST(FolderLock, IsGivenBackByAProcessThatIsKilled) {
   ::close(ready[1]);
 }
 
-TEST(Files, FoldersAreMadeWithTheirParents) {
+TEST(MakeFolders, MakesParents) {
   const TemporaryFolder folder;
   make_folders(folder / "a/b/c");
   make_folders(folder / "a/b/c");
   EXPECT_TRUE(fs::is_directory(folder / "a/b/c"));
   spill(folder / "file", "x");
-  EXPECT_NE(message_of(ErrorKind::runtime, [&] { make_folders(folder / "file/b"); })
-                .find("cannot make the folder (Not a directory)"),
-            std::string::npos);
+  expect_parts(message_of(ErrorKind::runtime, [&] { make_folders(folder / "file/b"); }),
+               {"cannot make the folder (Not a directory)"});
 }
 
 }  // namespace

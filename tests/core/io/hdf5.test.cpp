@@ -16,7 +16,7 @@
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
-// The library loses some hundred bytes of its own where a damaged header ends its reading.
+// libhdf5 leaks some hundred bytes when a damaged header ends its reading.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:H5FL_";
 }
@@ -43,7 +43,7 @@ std::vector<float> numbers() {
   return x;
 }
 
-/// x [rows, 3], label [rows], growing [rows, 2], nothing [rows, 0], a text, attributes.
+/// x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, attributes.
 void write_all(const fs::path& path) {
   const std::vector<float> x = numbers();
   std::vector<std::int32_t> label(kRows);
@@ -71,7 +71,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
 }
 
-TEST(Hdf5, GivesBackWhatWasWrittenBitForBit) {
+TEST(Hdf5, RoundTripsBitForBit) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.h5"});
@@ -98,14 +98,14 @@ TEST(Hdf5, GivesBackWhatWasWrittenBitForBit) {
   EXPECT_EQ(file.text("metadata"), "{\"caf\xc3\xa9\": 1}");
 }
 
-TEST(Hdf5, EqualArraysMakeEqualFiles) {
+TEST(Hdf5, WritesEqualFilesForEqualArrays) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   write_all(folder / "b.h5");
   EXPECT_EQ(slurp(folder / "a.h5"), slurp(folder / "b.h5"));
 }
 
-TEST(Hdf5, WithoutACommitNothingIsThereAndAnOlderFileIsAsItWas) {
+TEST(Hdf5, LeavesTheOldFileWithoutACommit) {
   const TemporaryFolder folder;
   const std::vector<float> x = numbers();
   spill(folder / "old.h5", "older");
@@ -120,8 +120,8 @@ TEST(Hdf5, WithoutACommitNothingIsThereAndAnOlderFileIsAsItWas) {
   EXPECT_EQ(Hdf5File(folder / "old.h5").array("x").shape()[0], kRows);
 }
 
-// A full disk, met while arrays are written and when the file is closed.
-TEST(Hdf5, AFullDiskIsAnErrorWithTheSystemsReason) {
+// A full disk, met while arrays are written or when the file is closed.
+TEST(Hdf5, ReportsAFullDisk) {
   const TemporaryFolder folder;
   const std::vector<float> x = numbers();
   for (const rlim_t most : {100, 9000}) {
@@ -135,11 +135,11 @@ TEST(Hdf5, AFullDiskIsAnErrorWithTheSystemsReason) {
     expect_parts(message, {"a.h5: cannot write", "File too large"});
     EXPECT_TRUE(folder.names().empty());
   }
-  write_all(folder / "a.h5");  // the library has not lost its way
+  write_all(folder / "a.h5");  // libhdf5 still works after the failure
   EXPECT_EQ(Hdf5File(folder / "a.h5").names().size(), 5u);
 }
 
-TEST(Hdf5, WhatIsNotThereIsRefusedWithTheNearestName) {
+TEST(Hdf5, RefusesAbsentNamesWithTheNearestOne) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   const Hdf5File file(folder / "a.h5");
@@ -156,7 +156,7 @@ TEST(Hdf5, WhatIsNotThereIsRefusedWithTheNearestName) {
                {"b.h5: not an HDF5 file"});
 }
 
-/// Reads all there is; an Error of kind data is fine, anything else is not. True where none came.
+/// Reads the whole file. False after an Error of kind data; other kinds fail the test.
 bool reads(const fs::path& path) {
   try {
     const Hdf5File file(path);
@@ -178,7 +178,7 @@ bool reads(const fs::path& path) {
   }
 }
 
-TEST(Hdf5, ACutFileIsRefused) {
+TEST(Hdf5, RefusesTruncatedFiles) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   const std::string whole = slurp(folder / "a.h5");
@@ -191,8 +191,8 @@ TEST(Hdf5, ACutFileIsRefused) {
                {"cut.h5: cannot open the HDF5 file", "truncated file", "make or copy it again"});
 }
 
-// A flipped byte in what the library reads first: an error or other numbers, no more.
-TEST(Hdf5, ADamagedFileEndsInAnErrorOrInOtherNumbers) {
+// A flipped byte in the headers gives an error or other numbers, never a crash.
+TEST(Hdf5, SurvivesFlippedBytes) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   const std::string whole = slurp(folder / "a.h5");
@@ -206,7 +206,7 @@ TEST(Hdf5, ADamagedFileEndsInAnErrorOrInOtherNumbers) {
   EXPECT_GT(refused, 5);
 }
 
-TEST(Hdf5, ThreadsShareAFile) {
+TEST(Hdf5, ReadsFromSeveralThreads) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   const Hdf5File file(folder / "a.h5");

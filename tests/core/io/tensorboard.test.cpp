@@ -8,7 +8,7 @@
 namespace wellspring {
 namespace {
 
-/// Takes one record off the front of `rest` and checks both of its checksums.
+/// Removes the first record of `rest`, checks its two checksums and returns its payload.
 std::string take_record(std::string& rest) {
   const Bytes bytes = bytes_of(rest);
   if (bytes.size() < 16) {
@@ -24,18 +24,19 @@ std::string take_record(std::string& rest) {
   return out;
 }
 
-TEST(TensorBoard, EventsAreExactToTheByte) {
+TEST(TensorBoardWriter, WritesEventsToTheByte) {
   const test::TemporaryFolder folder;
   TensorBoardWriter writer(folder / "events", 1.5);
   writer.add_scalar("loss", 300, 2.0, 0.5f);
-  // Nothing is held back: a reader may look at any time.
+  // Events are not buffered: a reader may open the file at any time.
   std::string rest = test::slurp(folder / "events");
   // Field 1 (wall_time, fixed64) = 1.5; field 3 (file_version, 13 bytes).
   EXPECT_EQ(take_record(rest), std::string("\x09\0\0\0\0\0\0\xF8\x3F\x1A\x0D"
                                            "brain.Event:2",
                                            24));
-  // wall_time = 2.0; field 2 (step, varint) = 300 = AC 02; field 5 (summary, 13 bytes) of field 1
-  // (value, 11 bytes) of field 1 (tag) = "loss" and field 2 (simple_value, fixed32) = 0.5.
+  // wall_time = 2.0; field 2 (step, varint) = 300 = AC 02; field 5 (summary, 13 bytes) holds
+  // field 1 (value, 11 bytes), which holds field 1 (tag) = "loss" and field 2 (simple_value,
+  // fixed32) = 0.5.
   EXPECT_EQ(take_record(rest), std::string("\x09\0\0\0\0\0\0\0\x40\x10\xAC\x02\x2A\x0D\x0A\x0B\x0A"
                                            "\x04loss\x15\0\0\0\x3F",
                                            27));
@@ -43,13 +44,13 @@ TEST(TensorBoard, EventsAreExactToTheByte) {
   writer.finish();
 }
 
-TEST(TensorBoard, FileNameIsWhatItLooksFor) {
+TEST(TensorBoardWriter, NamesFilesAsTensorBoardExpects) {
   const std::string name = TensorBoardWriter::file_name(1700000000.25);
   EXPECT_TRUE(name.starts_with("events.out.tfevents.1700000000.")) << name;
   EXPECT_EQ(name.find('/'), std::string::npos);
 }
 
-/// How many records a file has.
+/// Number of records in a file.
 int records(const std::filesystem::path& file) {
   std::string rest = test::slurp(file);
   int count = 0;
@@ -57,7 +58,7 @@ int records(const std::filesystem::path& file) {
   return count;
 }
 
-TEST(TensorBoard, WhatLiesAfterAStepCanBeRemoved) {
+TEST(CutBackEvents, RemovesEventsAfterAStep) {
   const test::TemporaryFolder folder;
   const auto file = [&](int k) { return folder / ("events.out.tfevents." + std::to_string(k)); };
   for (const int first : {10, 40}) {
@@ -71,7 +72,7 @@ TEST(TensorBoard, WhatLiesAfterAStepCanBeRemoved) {
   const std::string whole = test::slurp(file(10));
   cut_back_events(folder.path(), 50);
   EXPECT_EQ(test::slurp(file(10)), whole) << "nothing to remove";
-  test::spill(file(10), whole + whole.substr(0, 30));  // as a process that was killed leaves it
+  test::spill(file(10), whole + whole.substr(0, 30));  // a killed process left a partial record
   cut_back_events(folder.path(), 40);
   EXPECT_EQ(test::slurp(file(10)), whole);
   EXPECT_EQ(records(file(40)), 3) << "the version, and two scalars of step 40";

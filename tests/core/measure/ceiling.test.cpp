@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-/// Pairs whose halves met a load of their own each time, and whose ratios are `ratios`.
+/// Pairs with the given ratios of rate to ceiling; the load changes from pair to pair.
 std::vector<RatePair> pairs_of(const std::vector<double>& ratios) {
   std::vector<RatePair> pairs;
   double ceiling = 100;
@@ -25,7 +25,7 @@ ProcessorLoad load_of(double others) {
   return load;
 }
 
-TEST(Ceiling, AShareIsTheMedianOfPairs) {
+TEST(ShareOfCeiling, IsTheMedianOfPairs) {
   const CeilingShare share = share_of_ceiling(pairs_of({0.9, 0.97, 0.98, 0.5, 0.99, 0.96}));
   EXPECT_EQ(share.verdict, Verdict::stands);
   EXPECT_DOUBLE_EQ(share.median, (0.96 + 0.97) / 2);
@@ -36,8 +36,8 @@ TEST(Ceiling, AShareIsTheMedianOfPairs) {
   EXPECT_EQ(to_string(share, load_of(1.5)), "96.5 % (95 %: 50.0 to 99.0 %)");
 }
 
-// 255 % is no figure: it says that the two were not measured alike.
-TEST(Ceiling, AShareAboveOneBeyondItsIntervalIsInconclusive) {
+// A share of 255 % shows that rate and ceiling were measured under different conditions.
+TEST(ShareOfCeiling, IsInconclusiveWithAnIntervalAboveOne) {
   const CeilingShare share = share_of_ceiling(pairs_of({2.1, 2.6, 2.55, 2.5, 3, 2.4, 2.6}));
   EXPECT_EQ(share.verdict, Verdict::contradicts);
   EXPECT_EQ(to_string(share, load_of(0.93)),
@@ -53,7 +53,7 @@ TEST(Ceiling, AShareAboveOneBeyondItsIntervalIsInconclusive) {
       "unknown)");
 }
 
-TEST(Ceiling, AShareAboveOneWithinItsIntervalIsAFigure) {
+TEST(ShareOfCeiling, IsReportedWithAnIntervalAroundOne) {
   EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict, Verdict::stands);
   // Two windows of the same work, the second with warmer caches.
   EXPECT_EQ(share_of_ceiling(pairs_of({1.01, 1.01, 1.01, 1.01, 1.01, 1.01})).verdict,
@@ -62,8 +62,8 @@ TEST(Ceiling, AShareAboveOneWithinItsIntervalIsAFigure) {
             Verdict::contradicts);
 }
 
-// The pairs fit, but the rate of all windows is that of quieter minutes than the ceiling's.
-TEST(Ceiling, RatesThatDoNotOverlapContradictEachOther) {
+// The pairs agree, but the rate of all windows was measured in quieter minutes than the ceiling.
+TEST(ShareOfCeiling, RefusesRatesAboveTheCeilingsInterval) {
   const std::vector<RatePair> pairs = pairs_of({0.9, 0.9, 0.9, 0.9, 0.9, 0.9});
   const auto verdict = [&](Interval rate, Interval ceiling) {
     return share_of_ceiling(pairs, rate, ceiling).verdict;
@@ -74,15 +74,15 @@ TEST(Ceiling, RatesThatDoNotOverlapContradictEachOther) {
   EXPECT_EQ(share_of_ceiling(pairs, Interval{123, 130}, std::nullopt).verdict, Verdict::stands);
 }
 
-// One or two windows of a ceiling have no interval; four times as fast is a contradiction even so.
-TEST(Ceiling, ARateFarAboveAFewWindowsContradictsThem) {
+// One or two windows give no interval, but a rate of four times the ceiling contradicts them.
+TEST(ShareOfCeiling, RefusesRatesFarAboveAFewWindows) {
   const std::vector<RatePair> pairs = {{72, 88}, {74, 89}};
   EXPECT_EQ(share_of_ceiling(pairs, Interval{80, 90}).verdict, Verdict::too_few);
   EXPECT_EQ(share_of_ceiling(pairs, Interval{170, 190}).verdict, Verdict::too_few);
   EXPECT_EQ(share_of_ceiling(pairs, Interval{329, 430}).verdict, Verdict::contradicts);
 }
 
-TEST(Ceiling, PairsThatDifferWidelyAreInconclusive) {
+TEST(ShareOfCeiling, IsInconclusiveForScatteredPairs) {
   EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict, Verdict::stands);
   const CeilingShare wide = share_of_ceiling(pairs_of({0.4, 0.6, 0.7, 0.8, 0.9, 9.75}));
   EXPECT_EQ(wide.verdict, Verdict::scattered);
@@ -94,7 +94,7 @@ TEST(Ceiling, PairsThatDifferWidelyAreInconclusive) {
             "processors, this one 1.05)");
 }
 
-TEST(Ceiling, TooFewPairsHaveNoInterval) {
+TEST(ShareOfCeiling, NeedsSixPairsForAnInterval) {
   EXPECT_EQ(share_of_ceiling({}).verdict, Verdict::unmeasured);
   EXPECT_EQ(to_string(share_of_ceiling({}), load_of(0)), "not measured");
   const CeilingShare one = share_of_ceiling(pairs_of({0.8}));

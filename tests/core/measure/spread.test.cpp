@@ -8,7 +8,7 @@
 namespace wellspring {
 namespace {
 
-TEST(SpreadTest, IsTheMedianAndTheScaledMedianDistance) {
+TEST(SpreadOf, GivesTheMedianAndTheScaledMedianDistance) {
   EXPECT_EQ(spread_of({}).median, 0);
   EXPECT_EQ(spread_of({3}).median, 3);
   EXPECT_EQ(spread_of({3}).spread, 0);
@@ -19,7 +19,7 @@ TEST(SpreadTest, IsTheMedianAndTheScaledMedianDistance) {
   EXPECT_DOUBLE_EQ(spread_of({1000, 2, 1, 4, 3}).spread, 1.4826);
 }
 
-/// Which of n values in order are the ends, counted from 1; zeros where there is no interval.
+/// Ranks (from 1) of the interval's ends among n sorted values; zeros without an interval.
 std::pair<int, int> ranks(std::size_t n) {
   std::vector<double> values(n);
   std::iota(values.rbegin(), values.rend(), 1);  // n, n - 1, ..., 1
@@ -28,8 +28,8 @@ std::pair<int, int> ranks(std::size_t n) {
   return {static_cast<int>(interval->low), static_cast<int>(interval->high)};
 }
 
-// By exact integers: the largest k with sum over j < k of C(n, j) <= 0.025 * 2^n.
-TEST(SpreadTest, TheMediansIntervalIsThatOfTheBinomialLaw) {
+// Expected, in exact integers: the largest k with sum over j < k of C(n, j) <= 0.025 * 2^n.
+TEST(MedianInterval, FollowsTheBinomialLaw) {
   using Ranks = std::pair<int, int>;
   EXPECT_EQ(ranks(0), Ranks(0, 0));
   EXPECT_EQ(ranks(5), Ranks(0, 0));  // 2 / 2^5 is 6.3 %
@@ -39,7 +39,7 @@ TEST(SpreadTest, TheMediansIntervalIsThatOfTheBinomialLaw) {
   EXPECT_EQ(ranks(11), Ranks(2, 10));
   EXPECT_EQ(ranks(20), Ranks(6, 15));
   EXPECT_EQ(ranks(100), Ranks(40, 61));
-  EXPECT_EQ(ranks(2000), Ranks(956, 1045));  // 2^-2000 is no double
+  EXPECT_EQ(ranks(2000), Ranks(956, 1045));  // 2^-2000 underflows a double
 }
 
 }  // namespace

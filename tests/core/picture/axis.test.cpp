@@ -5,7 +5,7 @@
 namespace wellspring {
 namespace {
 
-TEST(Axis, TicksAreRoundAndCoverTheRange) {
+TEST(AxisTicks, AreRoundAndCoverTheRange) {
   EXPECT_EQ(axis_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
   const std::vector<double> ticks = axis_ticks(0.013, 0.097, 5);
   EXPECT_LE(ticks.front(), 0.013);
@@ -13,7 +13,7 @@ TEST(Axis, TicksAreRoundAndCoverTheRange) {
   EXPECT_NEAR(ticks[1] - ticks[0], 0.02, 1e-12);
 }
 
-TEST(Axis, TicksOfOneValue) {
+TEST(AxisTicks, EncloseARangeOfOneValue) {
   for (const double value : {0.0, 3.0, -2.0, 1e-9}) {
     const std::vector<double> ticks = axis_ticks(value, value, 5);
     ASSERT_GE(ticks.size(), 2u);
@@ -22,7 +22,7 @@ TEST(Axis, TicksOfOneValue) {
   }
 }
 
-TEST(Axis, TicksReadAsAPersonWritesThem) {
+TEST(TickText, IsShortAndReadable) {
   EXPECT_EQ(tick_text(0, 0.2), "0");
   EXPECT_EQ(tick_text(3 * 0.2, 0.2), "0.6");
   EXPECT_EQ(tick_text(1, 0.25), "1.0");

@@ -21,7 +21,7 @@ bool is_red(const RgbImage& image, int x, int y) {
          image.pixels[i + 2] == kRed[2];
 }
 
-TEST(Drawing, WritesTheDotsOfEachGlyph) {
+TEST(DrawText, WritesTheDotsOfEachGlyph) {
   RgbImage image = blank(40, 24);
   draw_text(image, 3, 2, "aZ", kRed, 2);
   for (int y = 0; y < image.height; ++y) {
@@ -39,7 +39,7 @@ TEST(Drawing, WritesTheDotsOfEachGlyph) {
   EXPECT_EQ(text_width("aZ", 2), 24);
 }
 
-TEST(Drawing, LeavesOutWhatLiesOutside) {
+TEST(DrawText, ClipsAtTheImage) {
   RgbImage image = blank(4, 4);
   draw_text(image, -7, -5, "||||", kRed, 3);
   draw_text(image, 2, 2, "####", kRed);

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kBox(1, font::kUnknown);
 
-TEST(FontText, MarksFallOffLatinLetters) {
+TEST(FontText, DropsMarksOfLatinLetters) {
   EXPECT_EQ(font_text("Hörnchen, Öl, Straße").text, "Hornchen, Ol, Strasse");
   EXPECT_EQ(font_text("éàçñøåÆœŁódź").text, "eacnoaAEoeLodz");
   EXPECT_EQ(font_text("ſŸŽž").text, "sYZz");  // the end of the table
@@ -22,7 +22,7 @@ TEST(FontText, MarksFallOffLatinLetters) {
   EXPECT_TRUE(font_text("Hörnchen").complete);
 }
 
-TEST(FontText, WhatHasNoLikeIsABoxACharacter) {
+TEST(FontText, ReplacesUnknownCharactersByBoxes) {
   const FontText cat = font_text("猫 cat");
   EXPECT_EQ(cat.text, kBox + " cat");
   EXPECT_FALSE(cat.complete);
@@ -35,8 +35,8 @@ TEST(FontText, WhatHasNoLikeIsABoxACharacter) {
   EXPECT_EQ(font_text("a\tb").text, "a" + kBox + "b");
 }
 
-// Every printable character of ASCII has a glyph of its own, and only the blank is blank.
-TEST(FontText, TheFontHasAllOfAscii) {
+// Every printable ASCII character has its own glyph; only the space is blank.
+TEST(Font, HasAGlyphForAllOfAscii) {
   for (char c = 0x20; c < 0x7F; ++c) {
     const font::Glyph& glyph = font::glyph(c);
     EXPECT_EQ(glyph.character, c);

@@ -20,7 +20,7 @@ RgbImage gradient(int width, int height) {
   return image;
 }
 
-TEST(Png, LibpngReadsTheSamePixels) {
+TEST(Png, IsReadByLibpng) {
   const RgbImage image = gradient(37, 19);
   const auto bytes = encode_png(image);
   png_image control{};
@@ -34,13 +34,13 @@ TEST(Png, LibpngReadsTheSamePixels) {
   EXPECT_EQ(pixels, image.pixels);
 }
 
-TEST(Png, EqualImagesMakeEqualFiles) {
+TEST(Png, WritesTheEncodedBytes) {
   const test::TemporaryFolder folder;
   write_png(folder / "a.png", gradient(8, 8));
   EXPECT_EQ(test::slurp(folder / "a.png"), text_of(encode_png(gradient(8, 8))));
 }
 
-TEST(Png, AWrongSizeIsAMistakeOfOurs) {
+TEST(Png, RefusesAWrongSize) {
   EXPECT_THROW(encode_png({2, 2, std::vector<std::uint8_t>(11)}), std::logic_error);
   EXPECT_THROW(encode_png({0, 2, {}}), std::logic_error);
   EXPECT_THROW(encode_png({-1, -1, std::vector<std::uint8_t>(3)}), std::logic_error);

@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-TEST(MeasuredText, TheUncertaintyDecidesTheDigits) {
+TEST(MeasuredText, TakesItsDigitsFromTheUncertainty) {
   EXPECT_EQ(measured_text(97.8, 0.331), "97.80 +- 0.33");
   EXPECT_EQ(measured_text(97.8, 0.0996), "97.80 +- 0.10");
   EXPECT_EQ(measured_text(1234.5, 56), "1234 +- 56");
@@ -17,15 +17,15 @@ TEST(MeasuredText, TheUncertaintyDecidesTheDigits) {
   EXPECT_EQ(measured_text(0.5, std::nan("")), "0.5");
 }
 
-TEST(MeasuredText, SharesOfSamples) {
+TEST(ShareText, PrintsThePercentageWithItsError) {
   EXPECT_DOUBLE_EQ(share_error(0.5, 10000), 0.005);
   EXPECT_EQ(share_text(0.978, share_error(0.978, 2000)), "97.80 +- 0.33 %");
   EXPECT_EQ(share_text(0.978, 0), "97.80 %");
   EXPECT_EQ(share_error(0.5, 0), 0);
 }
 
-// "100 +- 0 %" would say that the next sample cannot be wrong.
-TEST(MeasuredText, AllOrNoneAreNotCertain) {
+// "100 +- 0 %" would claim that the next sample cannot be wrong.
+TEST(ShareText, KeepsAnErrorAtAllOrNone) {
   // Wilson's interval with z = 1: (p + 1/2n -+ sqrt(p (1 - p) / n + 1/4n^2)) / (1 + 1/n).
   const auto lower = [](double p, double n) {
     return (p + 0.5 / n - std::sqrt(p * (1 - p) / n + 0.25 / (n * n))) / (1 + 1 / n);

@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-TEST(Counted, OneHasNoS) {
+TEST(Counted, UsesTheSingularForOne) {
   EXPECT_EQ(counted(0, "sample"), "0 samples");
   EXPECT_EQ(counted(1, "sample"), "1 sample");
   EXPECT_EQ(counted(2, "sample"), "2 samples");

@@ -23,7 +23,7 @@ TEST(NearestName, FindsTyposOnly) {
   EXPECT_EQ(nearest_name("lr_", known), "lr");
   EXPECT_EQ(nearest_name("momemtun", known), "momentum");
   EXPECT_EQ(nearest_name("WeightDecay", known), "weight_decay");
-  EXPECT_EQ(nearest_name("warmup", known), "warmup_steps");  // cut short
+  EXPECT_EQ(nearest_name("warmup", known), "warmup_steps");  // a prefix
   EXPECT_EQ(nearest_name("colour", known), std::nullopt);
   EXPECT_EQ(nearest_name("x", {}), std::nullopt);
   EXPECT_EQ(nearest_name("a", std::vector<std::string>{"b", "c"}), "b");  // a tie: the earlier one
@@ -32,7 +32,7 @@ TEST(NearestName, FindsTyposOnly) {
   EXPECT_EQ(name_advice("colour", known), "known: lr, momentum, weight_decay, warmup_steps");
 }
 
-TEST(YamlScalar, ReadsBackExactly) {
+TEST(YamlScalar, RoundTrips) {
   const std::vector<std::string> texts = {
       "",     "plain", "a/b.c",   "/tmp/x", "two words", "true", "No",
       "~",    "null",  "1e5",     "-x",     "#x",        "a: b", "a #b",
@@ -49,7 +49,7 @@ TEST(YamlScalar, ReadsBackExactly) {
   EXPECT_EQ(yaml_scalar("true"), "\"true\"");
 }
 
-TEST(Shortest, IsTheTypesOwn) {
+TEST(Shortest, PrintsTheFewestDigitsOfItsType) {
   EXPECT_EQ(shortest(0.1f), "0.1");
   EXPECT_EQ(shortest(0.1), "0.1");
   EXPECT_EQ(shortest(static_cast<double>(0.1f)), "0.10000000149011612");
@@ -57,7 +57,7 @@ TEST(Shortest, IsTheTypesOwn) {
 }
 
 // Boundaries of The Unicode Standard 15.0, table 3-7.
-TEST(Outside, Utf8) {
+TEST(IsUtf8, FollowsTable37OfUnicode) {
   for (const char* text :
        {"", "caf\xc3\xa9", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
         "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
@@ -71,7 +71,7 @@ TEST(Outside, Utf8) {
   }
 }
 
-TEST(Outside, NothingPrintableCommandsATerminal) {
+TEST(Printable, EscapesTerminalControls) {
   EXPECT_EQ(printable("plain\ttext,\nin lines; caf\xc3\xa9 \xe2\x82\xac"),
             "plain\ttext,\nin lines; caf\xc3\xa9 \xe2\x82\xac");
   EXPECT_EQ(printable("\x1b[31mred\r\x07\x7f"), "\\x1b[31mred\\x0d\\x07\\x7f");
@@ -83,7 +83,7 @@ TEST(Outside, NothingPrintableCommandsATerminal) {
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 
-TEST(Human, Bytes) {
+TEST(HumanBytes, RoundsToBinaryUnits) {
   EXPECT_EQ(human_bytes(0), "0 B");
   EXPECT_EQ(human_bytes(1023), "1023 B");
   EXPECT_EQ(human_bytes(1536), "1.5 KiB");
@@ -92,7 +92,7 @@ TEST(Human, Bytes) {
   EXPECT_EQ(human_bytes(std::numeric_limits<std::uint64_t>::max()), "16.0 EiB");
 }
 
-TEST(Human, Counts) {
+TEST(HumanCount, RoundsToThreeDigits) {
   EXPECT_EQ(human_count(0), "0");
   EXPECT_EQ(human_count(950), "950");
   EXPECT_EQ(human_count(0.5), "0.5");
@@ -104,7 +104,7 @@ TEST(Human, Counts) {
   EXPECT_EQ(human_count(-2e9), "-2.00 G");
 }
 
-TEST(Human, Durations) {
+TEST(HumanDuration, ScalesItsUnits) {
   EXPECT_EQ(human_duration(0.0084), "8.4 ms");
   EXPECT_EQ(human_duration(4.21), "4.2 s");
   EXPECT_EQ(human_duration(59.97), "1:00");

@@ -12,7 +12,7 @@
 namespace wellspring {
 namespace {
 
-/// Rows that nobody reads.
+/// A data set whose rows hold no data.
 class Rows final : public Dataset {
  public:
   std::int64_t size() const override { return 1000; }
@@ -33,7 +33,7 @@ class Rows final : public Dataset {
   std::vector<std::string> classes_ = {"one"};
 };
 
-TEST(ForEachRow, EndsBetweenRowsOnceASignalHasCome) {
+TEST(ForEachRow, StopsBetweenRowsAfterASignal) {
   const SignalGuard guard;
   const Rows rows;
   int done = 0;
@@ -46,27 +46,27 @@ TEST(ForEachRow, EndsBetweenRowsOnceASignalHasCome) {
   EXPECT_EQ(done, 21);
   EXPECT_THROW(for_each_row(rows, 4, 0, rows.size(), [&](RowReader&, std::int64_t) { done = 0; }),
                Interrupted);
-  EXPECT_EQ(done, 21) << "what has been asked to end begins nothing";
+  EXPECT_EQ(done, 21) << "no row begins after the interrupt";
 }
 
-TEST(ForEachRow, TellsTheCallerHowFarItIs) {
+TEST(ForEachRow, ReportsProgressInTheCallingThread) {
   const Rows rows;
   for (const int threads : {1, 3}) {
-    std::vector<std::int64_t> told;
+    std::vector<std::int64_t> reported;
     const std::thread::id caller = std::this_thread::get_id();
     for_each_row(
         rows, threads, 100, 150, [](RowReader&, std::int64_t) {},
         [&](std::int64_t done) {
           EXPECT_EQ(std::this_thread::get_id(), caller);
-          told.push_back(done);
+          reported.push_back(done);
         });
-    EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
-    EXPECT_TRUE(told.empty() || told.back() <= 50);
-    EXPECT_TRUE(threads > 1 || (told.size() == 50 && told.back() == 50));
+    EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
+    EXPECT_TRUE(reported.empty() || reported.back() <= 50);
+    EXPECT_TRUE(threads > 1 || (reported.size() == 50 && reported.back() == 50));
   }
 }
 
-TEST(ForEachRow, AFailureBeforeTheSignalIsTheOneThatIsTold) {
+TEST(ForEachRow, ReportsAFailureBeforeASignal) {
   const SignalGuard guard;
   const Rows rows;
   EXPECT_THROW(for_each_row(rows, 1, 0, rows.size(),

@@ -1,4 +1,4 @@
-// Stored images that a view shrinks: the mean over what a pixel covers, against the exact one.
+// Stored images shrunken by a view: the mean over a pixel's footprint against its exact value.
 #include "sources/datasets/stored_rows.h"
 
 #include "tests/support/image_fixtures.h"
@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kWidth = 23, kHeight = 17;
 
-/// Channel `c` of the image continued beyond its border, as a function of pixels in double.
+/// Channel `c` of a pixel, continued beyond the border, in double.
 double pixel(const std::vector<std::uint8_t>& rgb, Padding padding, int x, int y, std::size_t c) {
   const int cx = std::clamp(x, 0, kWidth - 1), cy = std::clamp(y, 0, kHeight - 1);
   if (padding == Padding::zero && (cx != x || cy != y)) return 0;
   return rgb[static_cast<std::size_t>(cy * kWidth + cx) * 3 + c] / 255.;
 }
 
-/// The mean of that over [x - side / 2, x + side / 2] x the same about y.
+/// Exact mean over the square of side `side` centred at (x, y).
 double area_mean(const std::vector<std::uint8_t>& rgb, Padding padding, double x, double y,
                  double side, std::size_t c) {
   const double left = x - side / 2, right = x + side / 2, top = y - side / 2, low = y + side / 2;
@@ -45,13 +45,13 @@ ColourRun<8> read(const std::vector<std::uint8_t>& rgb, const PixelRun<8>& run, 
   return colour;
 }
 
-// Coordinates lie within 32, so an edge of the square is off by at most two roundings of 2^-20 each
-// and moves the mean by that over `side`; there are four. The sum has (side + 2)^2 terms at most.
+// Coordinates are below 32, so each of the four edges is off by at most two roundings of 2^-20,
+// which changes the mean by that over `side`. The sum has at most (side + 2)^2 terms.
 double tolerance(double side) {
   return 4 * 2 * 0x1p-20 / side + ((side + 2) * (side + 2) + 8) * 0x1p-24;
 }
 
-TEST(StoredImages, ShrunkenPixelsAreMeansOfWhatTheyCover) {
+TEST(StoredImages, AverageOverTheFootprint) {
   const std::vector<std::uint8_t> rgb = test::noise_rgb(kWidth, kHeight, 3);
   for (const Padding padding : {Padding::zero, Padding::edge}) {
     for (const float side : {1.0625f, 1.7f, 2.f, 3.3f, 6.f}) {
@@ -75,9 +75,9 @@ TEST(StoredImages, ShrunkenPixelsAreMeansOfWhatTheyCover) {
   }
 }
 
-// A footprint of just above 1 moves each edge by half the excess and changes the mean by four times
-// that at most; one of 1 is the bilinear value.
-TEST(StoredImages, TheFilterBeginsWhereInterpolationEnds) {
+// A footprint of 1 gives the bilinear value. A slightly larger one moves each edge by half the
+// excess and changes the mean by at most four times that.
+TEST(StoredImages, FilterContinuouslyFromInterpolation) {
   const std::vector<std::uint8_t> rgb = test::noise_rgb(kWidth, kHeight, 4);
   PixelRun<8> run{};
   for (int i = 0; i < 8; ++i) {

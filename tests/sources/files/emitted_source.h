@@ -1,5 +1,4 @@
-// Sources of generators and of files with the batch that they fill, to hold one against the other.
-// Tests only; host only.
+// Batches emitted by sources of generators and of files, for comparison. Tests only; host only.
 #pragma once
 
 #include "sources/source_spec.h"
@@ -35,7 +34,7 @@ inline SourceSpec file_source(const std::filesystem::path& path,
   return spec;
 }
 
-/// A source with the batch that it fills: its samples [first, first + kRows).
+/// A source and its samples [first, first + kRows).
 struct EmittedSource {
   static constexpr std::int64_t kRows = 12;
 

@@ -1,5 +1,5 @@
-// Orientation of photographs: the Exif block is read in both byte orders and under any damage, and
-// pictures, sizes and messages are those of the upright picture.
+// Orientation of photographs: Exif blocks of both byte orders, damaged blocks, and upright pictures
+// and sizes.
 #include "sources/files/exif.h"
 
 #include "core/error.h"
@@ -21,18 +21,18 @@ using test::noise_rgb;
 
 enum class Order { little, big };
 
-/// What an Exif segment may be wrong in.
+/// Fields of an Exif block that tests vary.
 struct Block {
   Order order = Order::little;
-  std::uint32_t value = 1;      ///< of the orientation
+  std::uint32_t value = 1;      ///< the orientation
   std::uint32_t type = 3;       ///< SHORT
-  std::uint32_t count = 1;      ///< of values
-  std::uint32_t directory = 8;  ///< where the first one is said to lie
-  std::uint32_t entries = 2;    ///< how many it is said to have
+  std::uint32_t count = 1;      ///< number of values
+  std::uint32_t directory = 8;  ///< offset of the first directory
+  std::uint32_t entries = 2;    ///< entries that the directory claims
   std::uint32_t magic = 42;
 };
 
-/// "Exif", a head, and a directory of two entries, the second of them the orientation.
+/// "Exif", a header, and a directory of two entries, of which the second is the orientation.
 Bytes exif_block(const Block& block) {
   Bytes bytes = {'E', 'x', 'i', 'f', 0, 0};
   const auto put = [&](std::uint32_t value, int size) {
@@ -52,7 +52,7 @@ Bytes exif_block(const Block& block) {
   return bytes;
 }
 
-/// `jpeg` with a segment of `content` behind its start.
+/// `jpeg` with a segment of `content` after its start marker.
 Bytes with_segment(const Bytes& jpeg, std::uint8_t kind, const Bytes& content) {
   Bytes result(jpeg.begin(), jpeg.begin() + 2);
   const std::size_t length = content.size() + 2;
@@ -75,7 +75,7 @@ Bytes decoded(const Bytes& encoded) {
   return rgb;
 }
 
-/// One letter a pixel as three bytes that differ.
+/// One pixel per letter, with three different bytes.
 Bytes picture(const std::string& letters) {
   Bytes rgb;
   for (const char letter : letters)
@@ -83,10 +83,9 @@ Bytes picture(const std::string& letters) {
   return rgb;
 }
 
-TEST(Exif, EveryOrientationTurnsAPictureUpright) {
-  // Stored: abc over def. How each lies follows from the standard: "the 0th row is at the visual
-  // right-hand side, the 0th column at the top" is 6, so its first column, upwards, is the first
-  // row.
+TEST(Exif, TurnsEveryOrientationUpright) {
+  // Stored: abc above def. The standard defines 6 as "the 0th row is at the visual right-hand side,
+  // the 0th column at the top": the first column, read upwards, becomes the first row.
   const std::vector<std::string> upright = {"abcdef", "cbafed", "fedcba", "defabc",
                                             "adbecf", "daebfc", "fcebda", "cfbead"};
   for (Orientation orientation = 1; orientation <= 8; ++orientation) {
@@ -99,7 +98,7 @@ TEST(Exif, EveryOrientationTurnsAPictureUpright) {
   }
 }
 
-TEST(Exif, TheDecoderShowsThePictureAndItsSizeUpright) {
+TEST(Exif, DecodesUprightPicturesAndSizes) {
   constexpr int kWidth = 24, kHeight = 16;
   const Bytes jpeg = encode_jpeg(noise_rgb(kWidth, kHeight, 3), kWidth, kHeight);
   const Bytes stored = decoded(jpeg);
@@ -118,7 +117,7 @@ TEST(Exif, TheDecoderShowsThePictureAndItsSizeUpright) {
     }
 }
 
-TEST(Exif, WhatMakesNoSenseIsPassedOver) {
+TEST(Exif, IgnoresInvalidBlocks) {
   const Bytes jpeg = encode_jpeg(noise_rgb(16, 16, 3), 16, 16);
   for (const Order order : {Order::little, Order::big}) {
     const auto read = [&](Block block) {
@@ -128,13 +127,13 @@ TEST(Exif, WhatMakesNoSenseIsPassedOver) {
     EXPECT_EQ(read({.value = 6}), 6);
     EXPECT_EQ(read({.value = 0}), 1);
     EXPECT_EQ(read({.value = 9}), 1);
-    EXPECT_EQ(read({.value = 0x0600}), 1);  // of the other byte order
+    EXPECT_EQ(read({.value = 0x0600}), 1);  // 6 in the wrong byte order
     EXPECT_EQ(read({.value = 6, .type = 4}), 1);
     EXPECT_EQ(read({.value = 6, .count = 2}), 1);
     EXPECT_EQ(read({.value = 6, .magic = 43}), 1);
     EXPECT_EQ(read({.value = 6, .entries = 1}), 1);
-    EXPECT_EQ(read({.value = 6, .entries = 0xffff}), 6);  // found before the block ends
-    EXPECT_EQ(read({.type = 6, .directory = 20}), 1);     // in the middle of an entry
+    EXPECT_EQ(read({.value = 6, .entries = 0xffff}), 6);  // the block ends after it
+    EXPECT_EQ(read({.type = 6, .directory = 20}), 1);     // inside an entry
     for (const std::uint32_t far : {40u, 0x7fffffffu, 0xfffffff8u, 0xffffffffu})
       EXPECT_EQ(read({.value = 6, .directory = far}), 1) << far;
   }
@@ -146,7 +145,7 @@ TEST(Exif, WhatMakesNoSenseIsPassedOver) {
   EXPECT_EQ(jpeg_orientation(jpeg), 1);
 }
 
-TEST(Exif, IsFoundBehindOtherSegmentsAndTheFirstOneCounts) {
+TEST(Exif, UsesTheFirstBlockAfterOtherSegments) {
   const Bytes jpeg = encode_jpeg(noise_rgb(16, 16, 3), 16, 16);
   const Bytes xmp = {'h', 't', 't', 'p', ':', '/', '/', 'x'};
   Bytes encoded = oriented(jpeg, {.value = 8});
@@ -155,15 +154,15 @@ TEST(Exif, IsFoundBehindOtherSegmentsAndTheFirstOneCounts) {
   EXPECT_EQ(jpeg_orientation(oriented(encoded, {.order = Order::big, .value = 3})), 3);
   encoded.insert(encoded.begin() + 2, {0xff, 0xff});  // fill bytes before a marker
   EXPECT_EQ(jpeg_orientation(encoded), 8);
-  // Behind the first scan there is no metadata.
+  // Blocks after the first scan are not metadata.
   Bytes late(jpeg.begin(), jpeg.end() - 2);
   const Bytes tail = oriented({0xff, 0xd8}, {.value = 8});
   late.insert(late.end(), tail.begin() + 2, tail.end());
   EXPECT_EQ(jpeg_orientation(late), 1);
 }
 
-TEST(Exif, AnyCutAndAnyWrongByteIsRead) {
-  // The copies are on the heap and as long as they must be: a sanitizer sees a byte read too many.
+TEST(Exif, SurvivesAnyCutAndAnyWrongByte) {
+  // Copies are on the heap without spare bytes, so a sanitizer finds any read beyond them.
   const Bytes jpeg = encode_jpeg(noise_rgb(8, 8, 3), 8, 8);
   for (const Order order : {Order::little, Order::big}) {
     const Bytes whole = oriented(jpeg, {.order = order, .value = 6});
@@ -186,7 +185,7 @@ TEST(Exif, AnyCutAndAnyWrongByteIsRead) {
   }
 }
 
-TEST(Exif, WhatListsSizesSeesTheUprightOne) {
+TEST(ImageLoader, ChecksUprightSizes) {
   const test::TemporaryFolder folder;
   const Bytes wide = encode_jpeg(noise_rgb(24, 16, 1), 24, 16);
   const Bytes tall = encode_jpeg(noise_rgb(16, 24, 2), 16, 24);
@@ -205,7 +204,7 @@ TEST(Exif, WhatListsSizesSeesTheUprightOne) {
   Bytes upright(row.size());
   turn_upright(6, 16, 24, decoded(wide).data(), upright.data());
   EXPECT_EQ(row, upright);
-  EXPECT_THROW(loader.check(2), Error);  // 24x16, and lies as it is stored
+  EXPECT_THROW(loader.check(2), Error);  // 24x16, not turned
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// scripts/fetch-cifar10: its conversion, on a made-up archive in the original's layout.
+// The conversion of scripts/fetch-cifar10 on an artificial archive in the original's layout.
 #include "core/io/files.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPlane = 32 * 32;
 
-/// `labels.size()` records: a label and three planes of noise.
+/// `labels.size()` records of a label and three planes of noise.
 Bytes batch(const std::vector<int>& labels, std::uint32_t seed) {
   std::mt19937 random(seed);
   Bytes result;
@@ -55,7 +55,7 @@ class FetchCifar10 : public ::testing::Test {
     const std::string sum = md5.empty() ? "$(md5sum " + path.string() + " | cut -d' ' -f1)" : md5;
     return fetch(fmt::format("--archive {} --md5 {} {}", path.string(), sum, more));
   }
-  void expect_said(const std::string& part) const {
+  void expect_logged(const std::string& part) const {
     const std::string log = read_text(log_);
     EXPECT_NE(log.find(part), std::string::npos) << part << " in\n" << log;
     EXPECT_EQ(log.find("Traceback"), std::string::npos) << log;
@@ -99,10 +99,10 @@ TEST_F(FetchCifar10, KeepsEveryPixelAndLabel) {
   }
 }
 
-TEST_F(FetchCifar10, RefusesDamage) {
+TEST_F(FetchCifar10, RefusesDamagedArchives) {
   const auto refused = [&](const Bytes& packed, const std::string& part, const std::string& md5) {
     EXPECT_EQ(convert(packed, md5), 3);
-    expect_said(part);
+    expect_logged(part);
     EXPECT_FALSE(fs::exists(folder_.path() / "cifar10-train.tar"));
   };
   refused(archive(batch({0}, 1)).finish(), "or the download is damaged", "0");
@@ -112,22 +112,22 @@ TEST_F(FetchCifar10, RefusesDamage) {
   refused(Bytes(2000, 'x'), "cifar.tar: it cannot be unpacked (", "");
 }
 
-TEST_F(FetchCifar10, SaysWhatStandsInTheWayAndWhatToDo) {
-  // Nobody listens at port 1 of this machine: as without a network, and without asking for one.
+TEST_F(FetchCifar10, ReportsFailuresWithAdvice) {
+  // Port 1 of this machine refuses connections, as if there were no network.
   EXPECT_EQ(fetch("--url http://127.0.0.1:1/cifar.tar.gz"), 1);
-  expect_said("cannot fetch http://127.0.0.1:1/cifar.tar.gz (");
-  expect_said("scripts/fetch-cifar10 DIR --archive cifar.tar.gz");
+  expect_logged("cannot fetch http://127.0.0.1:1/cifar.tar.gz (");
+  expect_logged("scripts/fetch-cifar10 DIR --archive cifar.tar.gz");
   EXPECT_EQ(fetch("--url nonsense"), 1);
-  expect_said("cannot fetch nonsense (");
+  expect_logged("cannot fetch nonsense (");
   EXPECT_EQ(fetch("--archive " + (folder_.path() / "nowhere").string()), 3);
-  expect_said("nowhere: No such file or directory");
+  expect_logged("nowhere: No such file or directory");
   EXPECT_EQ(fetch("--limit 39"), 2);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path()))
-    EXPECT_EQ(entry.path(), log_);  // nothing is left behind
+    EXPECT_EQ(entry.path(), log_);  // no other file remains
 }
 
-TEST_F(FetchCifar10, ALimitKeepsTheFirstOfEachClass) {
-  // Two classes: 80 are 40 training images of each, and 10 test images.
+TEST_F(FetchCifar10, KeepsTheFirstOfEachClassUpToALimit) {
+  // With two classes, 80 means 40 training images per class and 10 test images.
   const std::vector<int> many(50, 1);
   std::vector<int> both = many;
   both.insert(both.end(), 42, 0);
@@ -136,7 +136,7 @@ TEST_F(FetchCifar10, ALimitKeepsTheFirstOfEachClass) {
   EXPECT_EQ(train.images_of_class(0), 40);
   EXPECT_EQ(train.images_of_class(1), 40);
   EXPECT_TRUE(train.location(39).ends_with("ant/0039.png"));
-  EXPECT_EQ(ImageSet::open({folder_.path(), "test", 0}).size(), 2);  // it has no more
+  EXPECT_EQ(ImageSet::open({folder_.path(), "test", 0}).size(), 2);  // the archive has only two
 }
 
 }  // namespace

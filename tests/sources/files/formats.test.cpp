@@ -1,5 +1,5 @@
-// Every format of data sets: what it reads, what it refuses, and that equal images give equal
-// batches however they are stored.
+// Every format of data sets: what it reads and refuses. Equal images give equal batches in every
+// format and storage.
 #include "core/io/npy.h"
 #include "kernels/runtime/step_state.h"
 #include "sources/files/format.h"
@@ -41,7 +41,7 @@ void write_array(const fs::path& path, ElementType type, std::vector<std::int64_
   write_npy(path, {type, std::move(shape)}, std::as_bytes(std::span(values)));
 }
 
-class Formats : public ::testing::Test {
+class DatasetFormats : public ::testing::Test {
  protected:
   fs::path path(const std::string& name) const { return folder_.path() / name; }
   std::unique_ptr<Dataset> open(const std::string& name, std::vector<ParamSetting> settings = {},
@@ -77,7 +77,7 @@ class Formats : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Formats, AreListedWithAllThatDescribeNeeds) {
+TEST_F(DatasetFormats, AreListedWithSummariesAndHelp) {
   std::vector<std::string> names;
   for (const DatasetFormat& format : format_registry()) {
     names.push_back(format.name);
@@ -94,7 +94,7 @@ TEST_F(Formats, AreListedWithAllThatDescribeNeeds) {
                {"run.yaml:3:4", "unknown format 'nyp'", "npy"});
 }
 
-TEST_F(Formats, GiveEqualRowsForEqualImages) {
+TEST_F(DatasetFormats, GiveEqualRowsForEqualImages) {
   const test::LabelledImages images = test::labelled_noise(3, 5, 32);
   write_all(images);
   for (const Stored& stored : all_formats()) {
@@ -111,7 +111,7 @@ TEST_F(Formats, GiveEqualRowsForEqualImages) {
   }
 }
 
-TEST_F(Formats, TakeTheFirstOnesOfEachClass) {
+TEST_F(DatasetFormats, TakeTheFirstRowsOfEachClass) {
   const test::LabelledImages images = test::labelled_noise(3, 5, 32);
   write_all(images);
   for (const Stored& stored : all_formats()) {
@@ -125,7 +125,7 @@ TEST_F(Formats, TakeTheFirstOnesOfEachClass) {
   }
 }
 
-/// All batches of a short mixture of the stored images and an endless source.
+/// All batches of a short mixture of the spec's files and an endless source.
 std::vector<float> batches(const SourceSpec& spec, Storage storage) {
   constexpr std::int64_t kBatch = 6;
   constexpr std::uint64_t kSteps = 8;
@@ -170,7 +170,7 @@ SourceSpec spec_of(const fs::path& path, std::vector<ParamSetting> settings) {
   return spec;
 }
 
-TEST_F(Formats, GiveEqualBatchesForEqualImages) {
+TEST_F(DatasetFormats, GiveEqualBatchesForEqualImages) {
   write_all(test::labelled_noise(3, 5, 32));
   const std::vector<float> expected = batches(spec_of(path("folder"), {}), Storage::resident);
   for (const Stored& stored : all_formats()) {
@@ -180,8 +180,7 @@ TEST_F(Formats, GiveEqualBatchesForEqualImages) {
   }
 }
 
-// Features come out as they were stored, bit for bit.
-TEST_F(Formats, EventsAreRowsOfFeatures) {
+TEST_F(DatasetFormats, ReadEventsBitForBit) {
   constexpr std::int64_t kRows = 20, kFeatures = 3;
   std::vector<float> x;
   std::vector<std::int32_t> y;
@@ -208,7 +207,7 @@ TEST_F(Formats, EventsAreRowsOfFeatures) {
     Stream stream(Device::cpu(), 1);
     source->load(stream);
     SampleLayout layout = source->layout();
-    layout.latents = 2;  // of another source of the mixture
+    layout.latents = 2;  // latents of another source of the mixture
     const HostBatch batch(4, layout);
     std::vector<Slot> slots(4);
     for (std::uint32_t row = 0; row < 4; ++row) slots[row] = {8 + row, 8 + row, 1, row};
@@ -222,13 +221,13 @@ TEST_F(Formats, EventsAreRowsOfFeatures) {
   }
 }
 
-TEST_F(Formats, GreyImagesAreOneChannel) {
+TEST_F(DatasetFormats, ReadGreyImagesAsOneChannel) {
   write_array(path("x.npy"), ElementType::u8, {2, 3, 4}, std::vector<std::uint8_t>(24, 7));
   write_array(path("y.npy"), ElementType::u8, {2}, std::vector<std::uint8_t>{0, 1});
   EXPECT_EQ(open("x.npy", {{"labels", "y.npy"}})->layout().sample, SampleLayout::image(3, 4, 1));
 }
 
-TEST_F(Formats, NamesOfClassesComeFromAFileOrFromTheirNumber) {
+TEST_F(DatasetFormats, NameClassesByFileOrNumber) {
   write_array(path("x.npy"), ElementType::u8, {2, 2, 2}, std::vector<std::uint8_t>(8, 7));
   write_array(path("y.npy"), ElementType::i64, {2}, std::vector<std::int64_t>{0, 1});
   using Names = std::vector<std::string>;
@@ -248,7 +247,7 @@ TEST_F(Formats, NamesOfClassesComeFromAFileOrFromTheirNumber) {
                {"names: no class names"});
 }
 
-TEST_F(Formats, RefuseDamagedArrays) {
+TEST_F(DatasetFormats, RefuseDamagedArrays) {
   const std::vector<ParamSetting> labels = {{"labels", "y.npy"}};
   const auto images = [&] {
     write_array(path("x.npy"), ElementType::u8, {3, 2, 2, 3}, std::vector<std::uint8_t>(36, 7));
@@ -305,7 +304,7 @@ TEST_F(Formats, RefuseDamagedArrays) {
   expect_parts(wrong(ElementType::u8, {}, std::vector<std::uint8_t>(1)), {"it has no rows"});
 }
 
-TEST_F(Formats, FeaturesMustBeNumbers) {
+TEST_F(DatasetFormats, RefuseFeaturesThatAreNan) {
   write_array(path("x.npy"), ElementType::f32, {2, 2},
               std::vector<float>{0, 1, 2, std::numeric_limits<float>::quiet_NaN()});
   write_array(path("y.npy"), ElementType::i64, {2}, std::vector<std::int64_t>{0, 1});
@@ -322,7 +321,7 @@ TEST_F(Formats, FeaturesMustBeNumbers) {
   }
 }
 
-TEST_F(Formats, SplitsOfCifar) {
+TEST_F(DatasetFormats, ReadSplitsOfCifar) {
   const test::LabelledImages images = test::labelled_noise(2, 6, 32);
   test::write_as_cifar(path("cifar"), images, 3);
   fs::copy_file(path("cifar/data_batch_2.bin"), path("cifar/test_batch.bin"));
@@ -336,8 +335,8 @@ TEST_F(Formats, SplitsOfCifar) {
   EXPECT_EQ(open("cifar/data_batch_3.bin")->size(), 4);
 }
 
-// Of CIFAR-100 every record begins with two labels.
-TEST_F(Formats, CifarHundredHasTwoLabels) {
+// Records of CIFAR-100 begin with two labels.
+TEST_F(DatasetFormats, ReadBothLabelsOfCifar100) {
   std::string bytes;
   for (int i = 0; i < 4; ++i) {
     bytes += static_cast<char>(i / 2);  // coarse
@@ -358,7 +357,7 @@ TEST_F(Formats, CifarHundredHasTwoLabels) {
   }
 }
 
-TEST_F(Formats, RefuseDamagedCifar) {
+TEST_F(DatasetFormats, RefuseDamagedCifar) {
   const test::LabelledImages images = test::labelled_noise(2, 6, 32);
   const auto fresh = [&] {
     fs::remove_all(path("cifar"));
@@ -385,7 +384,7 @@ TEST_F(Formats, RefuseDamagedCifar) {
   expect_parts(refused("cifar", {{"labels", "coarse"}}), {"labels: coarse", "only CIFAR-100"});
 }
 
-TEST_F(Formats, AreFoundByThePathOrNamed) {
+TEST_F(DatasetFormats, AreChosenByPathOrName) {
   const test::LabelledImages images = test::labelled_noise(2, 2, 32);
   write_all(images);
   fs::rename(path("set.tar"), path("set.bundle"));
@@ -406,7 +405,7 @@ TEST_F(Formats, AreFoundByThePathOrNamed) {
       {"run.yaml:2:5", "unknown key 'resize'"});
 }
 
-TEST_F(Formats, SettingsAreCheckedBeforeAnythingIsOpened) {
+TEST_F(DatasetFormats, CheckSettingsBeforeOpening) {
   check_format_settings("", {{"resize", "32"}, {"labels", "y.npy"}, {"split", "whatever"}});
   check_format_settings("cifar", {{"split", "test"}});
   const auto refusal = [](const std::string& format, const ParamSetting& setting) {

@@ -1,5 +1,4 @@
-// Format `hdf5`: what export writes comes back bit for bit, community files drop in, and what does
-// not fit is refused with its place.
+// Format `hdf5`: reads exports bit for bit and community files, refuses bad content by location.
 #include "core/io/hdf5.h"
 
 #include "core/io/npy.h"
@@ -28,7 +27,7 @@ using test::message_of;
 
 constexpr std::int64_t kRows = 20, kVoxels = 6;
 
-/// showers, MeV: every number different, multiples of 1/8.
+/// Array `showers`, MeV: distinct multiples of 1/8.
 std::vector<float> showers() {
   std::vector<float> x(kRows * kVoxels);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 8;
@@ -48,7 +47,7 @@ class Hdf5Format : public ::testing::Test {
   void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
     test::write_hdf5(path(name), fill);
   }
-  /// A file in the layout of the CaloChallenge; `change` alters the numbers before.
+  /// Writes a file in the layout of CaloChallenge after `change` has altered the numbers.
   void write_calo(const std::string& name,
                   const std::function<void(std::vector<double>&, std::vector<float>&)>& change = {},
                   const std::string& unit = "") const {
@@ -66,7 +65,7 @@ class Hdf5Format : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// Rows and latents of samples 8 to 11, as a source emits them.
+/// Rows, latents and labels of samples 8 to 11, emitted by a source.
 struct Emitted {
   std::vector<float> x, latents;
   std::vector<std::int32_t> label;
@@ -86,7 +85,7 @@ Emitted emitted(const fs::path& path, Storage storage, std::vector<ParamSetting>
   Stream stream(Device::cpu(), 1);
   source->load(stream);
   SampleLayout layout = source->layout();
-  layout.latents += 1;  // of another source of the mixture
+  layout.latents += 1;  // a latent of another source of the mixture
   const HostBatch batch(4, layout);
   std::vector<Slot> slots(4);
   for (std::uint32_t row = 0; row < 4; ++row) slots[row] = {8 + row, 8 + row, 1, row};
@@ -96,7 +95,7 @@ Emitted emitted(const fs::path& path, Storage storage, std::vector<ParamSetting>
           {batch.label().begin(), batch.label().end()}};
 }
 
-TEST_F(Hdf5Format, ShowersOfTheChallengeAreRowsWithTheirEnergy) {
+TEST_F(Hdf5Format, ReadsShowersOfCaloChallenge) {
   write_calo("full.hdf5", {}, "MeV");
   const auto data = open("full.hdf5");
   EXPECT_EQ(data->size(), kRows);
@@ -115,7 +114,7 @@ TEST_F(Hdf5Format, ShowersOfTheChallengeAreRowsWithTheirEnergy) {
   }
 }
 
-TEST_F(Hdf5Format, UnitLabelAndRangeAreThoseOfTheGeneratorItIsMixedWith) {
+TEST_F(Hdf5Format, ConvertsUnitLabelAndRange) {
   write_calo("full.hdf5");
   const std::vector<ParamSetting> settings = {
       {"unit", "GeV"}, {"label", "2"}, {"energy_low", "1"}, {"energy_high", "50"}};
@@ -132,8 +131,7 @@ TEST_F(Hdf5Format, UnitLabelAndRangeAreThoseOfTheGeneratorItIsMixedWith) {
                {"'incident_energies' of row 15 is 16000 MeV", "energy_low and energy_high"});
 }
 
-// What the generator made, what the file says and what is read are the same bits.
-TEST_F(Hdf5Format, AnExportComesBackAsTheGeneratorMadeIt) {
+TEST_F(Hdf5Format, RoundTripsExports) {
   const std::vector<ParamSetting> small = {{"layers", "2"}, {"particles", "[electron, photon]"}};
   for (const std::string layout : {"columns", "calochallenge"}) {
     const std::string name = layout + ".h5";
@@ -169,7 +167,7 @@ TEST_F(Hdf5Format, AnExportComesBackAsTheGeneratorMadeIt) {
   }
 }
 
-TEST_F(Hdf5Format, ImagesAreBytes) {
+TEST_F(Hdf5Format, ReadsImages) {
   std::vector<std::uint8_t> pixels(2 * 4 * 5 * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(2 * i);
   write("images.h5", [&](Hdf5Writer& file) {
@@ -192,7 +190,7 @@ TEST_F(Hdf5Format, ImagesAreBytes) {
                {"'knd' is not in the file", "did you mean 'kind'?"});
 }
 
-TEST_F(Hdf5Format, BadNumbersAreNamedByRowAndValue) {
+TEST_F(Hdf5Format, RefusesBadNumbersByRowAndValue) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto read_all = [&](const std::string& name) {
     const auto data = open(name);
@@ -209,14 +207,14 @@ TEST_F(Hdf5Format, BadNumbersAreNamedByRowAndValue) {
   expect_parts(refused("zero.h5"), {"'incident_energies' of row 7 is 0 MeV"});
   write_calo("endless.h5", [&](auto& energies, auto&) { energies[2] = INFINITY; });
   expect_parts(refused("endless.h5"), {"'incident_energies' of row 2 is inf MeV"});
-  // A source that stays resident and one that streams find it before the first step.
+  // Resident and streamed sources both report it before the first step.
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     expect_parts(message_of(ErrorKind::data, [&] { emitted(path("nan.h5"), storage); }),
                  {"nan.h5: row 3"});
   }
 }
 
-TEST_F(Hdf5Format, ShapesUnitsLabelsAndWeightsThatDoNotFitAreRefused) {
+TEST_F(Hdf5Format, RefusesBadShapesUnitsLabelsAndWeights) {
   write_calo("units.h5", {}, "GeV");
   expect_parts(refused("units.h5"),
                {"'showers' is in 'GeV'", "this layout stores energies in MeV"});

@@ -1,4 +1,4 @@
-// HDF5 files that tests of data sets write.
+// Writes HDF5 files for tests of data sets. Tests only; host only.
 #pragma once
 
 #include "core/io/hdf5.h"
@@ -19,7 +19,7 @@ inline void write_hdf5(const std::filesystem::path& path,
   file.commit();
 }
 
-/// A whole array.
+/// Writes a whole array.
 template <class T>
 Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType type,
                       std::vector<std::int64_t> shape, const std::vector<T>& values) {

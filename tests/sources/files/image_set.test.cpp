@@ -22,7 +22,7 @@ using test::write_bytes;
 
 namespace fs = std::filesystem;
 
-class ImageSets : public ::testing::Test {
+class ImageSetTest : public ::testing::Test {
  protected:
   void put(const std::string& path, const Bytes& bytes = {1}) {
     write_bytes(folder_.path() / path, bytes);
@@ -35,21 +35,21 @@ class ImageSets : public ::testing::Test {
   void link(const std::string& target, const std::string& path) {
     fs::create_symlink(target, folder_.path() / path);
   }
-  /// Two classes of one image.
+  /// Two classes of one image each.
   void put_two() {
     put("a/1.jpg");
     put("b/1.jpg");
   }
   std::string refused(const std::string& path = "", const std::string& split = "") {
     const std::string message = message_of(ErrorKind::data, [&] { open(path, split); });
-    EXPECT_NE(message.find(folder_.path().string()), std::string::npos) << message;
+    expect_parts(message, {folder_.path().string()});
     return message;
   }
 
   TemporaryFolder folder_;
 };
 
-TEST_F(ImageSets, ClassesAndImagesAreInTheOrderOfTheirBytes) {
+TEST_F(ImageSetTest, OrdersClassesAndImagesByBytes) {
   for (const char* path : {"b/2.jpg", "b/10.PNG", "a/x.jpeg", "B/1.jpg", "10/1.jpg", "9/1.jpg"}) {
     put(path);
   }
@@ -62,7 +62,7 @@ TEST_F(ImageSets, ClassesAndImagesAreInTheOrderOfTheirBytes) {
   EXPECT_EQ(set.images_of_class(4), 2);
 }
 
-TEST_F(ImageSets, PassesOverHiddenAndOtherFiles) {
+TEST_F(ImageSetTest, IgnoresHiddenAndOtherFiles) {
   for (const char* path : {"a/1.jpg", "a/.hidden.jpg", "a/._1.jpg", ".git/x.jpg", "a/readme.txt",
                            "labels.csv", "__MACOSX/a/1.jpg"}) {
     put(path);
@@ -73,7 +73,7 @@ TEST_F(ImageSets, PassesOverHiddenAndOtherFiles) {
   EXPECT_EQ(set.other_files(), 2);
 }
 
-TEST_F(ImageSets, FindsTheSplit) {
+TEST_F(ImageSetTest, FindsTheSplit) {
   for (const char* path : {"train/a/1.jpg", "train/b/1.jpg", "test/a/2.jpg", "test/b/2.jpg"}) {
     put(path);
   }
@@ -83,13 +83,13 @@ TEST_F(ImageSets, FindsTheSplit) {
   expect_parts(refused("", "valid"), {"no split 'valid'", "valid.tar"});
 }
 
-TEST_F(ImageSets, PassesOverOneFolderAroundAll) {
+TEST_F(ImageSetTest, EntersASingleOuterFolder) {
   put("data/a/1.jpg");
   put("data/b/1.jpg");
   EXPECT_EQ(open().classes(), (std::vector<std::string>{"a", "b"}));
 }
 
-TEST_F(ImageSets, TarHoldsTheSameAsTheFolder) {
+TEST_F(ImageSetTest, ReadsATarLikeAFolder) {
   TarWriter writer;
   writer.add("./train/", {});
   writer.add("./train/b/", {});
@@ -110,7 +110,7 @@ TEST_F(ImageSets, TarHoldsTheSameAsTheFolder) {
   EXPECT_EQ(bytes, Bytes{5});
 }
 
-TEST_F(ImageSets, TakesAnArchiveOrWhatItWasUnpackedTo) {
+TEST_F(ImageSetTest, TakesAnArchiveOrItsUnpackedFolder) {
   TarWriter writer;
   writer.add("train/a/1.jpg", {5});
   put("packed/cifar10-train.tar", writer.finish());
@@ -126,7 +126,7 @@ TEST_F(ImageSets, TakesAnArchiveOrWhatItWasUnpackedTo) {
                {"several archives match: cifar10-train.tar, other-train.tar"});
 }
 
-TEST_F(ImageSets, LimitsEveryClass) {
+TEST_F(ImageSetTest, LimitsEveryClass) {
   for (const char* path : {"a/3.jpg", "a/1.jpg", "a/2.jpg", "b/1.jpg"}) put(path);
   const ImageSet set = open("", "", 2);
   ASSERT_EQ(set.size(), 3);
@@ -134,12 +134,12 @@ TEST_F(ImageSets, LimitsEveryClass) {
   EXPECT_EQ(set.label(2), 1);
 }
 
-TEST_F(ImageSets, RefusesMissingPaths) {
+TEST_F(ImageSetTest, RefusesMissingPaths) {
   expect_parts(refused("nowhere"), {"nowhere"});
   expect_parts(refused("nowhere.tar"), {"nowhere.tar"});
 }
 
-TEST_F(ImageSets, RefusesFoldersWithoutImagesOrClasses) {
+TEST_F(ImageSetTest, RefusesFoldersWithoutImagesOrClasses) {
   expect_parts(refused(), {"no images"});
   put("notes.txt");
   expect_parts(refused(), {"no images", "1 other file,", "CLASS"});
@@ -147,7 +147,7 @@ TEST_F(ImageSets, RefusesFoldersWithoutImagesOrClasses) {
   expect_parts(refused(), {"loose.jpg is not in a class folder"});
 }
 
-TEST_F(ImageSets, RefusesEmptyClassFolders) {
+TEST_F(ImageSetTest, RefusesEmptyClassFolders) {
   put("a/1.jpg");
   fs::create_directories(folder_.path() / "b");
   expect_parts(refused(), {"class folder 'b' has no images"});
@@ -160,13 +160,13 @@ TEST_F(ImageSets, RefusesEmptyClassFolders) {
   expect_parts(refused("x/x.tar"), {"class folder 'b' has no images"});
 }
 
-TEST_F(ImageSets, RefusesImagesAtMixedDepths) {
+TEST_F(ImageSetTest, RefusesImagesAtMixedDepths) {
   put("a/1.jpg");
   put("b/deep/1.jpg");
   expect_parts(refused(), {"b/deep/1.jpg", "2 folders, expected 1"});
 }
 
-TEST_F(ImageSets, RefusesTheSameMemberTwice) {
+TEST_F(ImageSetTest, RefusesTheSameMemberTwice) {
   TarWriter writer;
   writer.add("a/1.jpg", {5});
   writer.add("./a/1.jpg", {6});
@@ -174,7 +174,7 @@ TEST_F(ImageSets, RefusesTheSameMemberTwice) {
   expect_parts(refused("x.tar"), {"duplicate entry a/1.jpg"});
 }
 
-TEST_F(ImageSets, RefusesAClassThatLosesAllItsImages) {
+TEST_F(ImageSetTest, RefusesToEmptyAClass) {
   for (const char* path : {"a/1.jpg", "b/1.jpg", "b/2.jpg"}) put(path);
   ImageSet set = open();
   set.remove({false, true, false});
@@ -186,7 +186,7 @@ TEST_F(ImageSets, RefusesAClassThatLosesAllItsImages) {
                {"class 'b' has no readable image"});
 }
 
-TEST_F(ImageSets, FollowsLinks) {
+TEST_F(ImageSetTest, FollowsLinks) {
   put_two();
   put("elsewhere/more/2.jpg");
   fs::create_directories(folder_.path() / "set");
@@ -197,7 +197,7 @@ TEST_F(ImageSets, FollowsLinks) {
   EXPECT_EQ(open("set").size(), 4);
 }
 
-TEST_F(ImageSets, NamesTheEntryThatLeadsNowhere) {
+TEST_F(ImageSetTest, RefusesBrokenLinksByName) {
   put_two();
   link("/gone/2.jpg", "a/2.jpg");
   link("3.jpg", "a/3.jpg");
@@ -207,12 +207,12 @@ TEST_F(ImageSets, NamesTheEntryThatLeadsNowhere) {
   expect_parts(refused(), {"/a/3.jpg: a broken link", "Too many levels"});
   fs::remove(folder_.path() / "a/3.jpg");
   expect_parts(refused(), {"/b/upwards: a link to a folder that contains it"});
-  link("/gone", "notes");  // on the level of the classes
+  link("/gone", "notes");  // next to the class folders
   fs::remove(folder_.path() / "b/upwards");
   expect_parts(refused(), {"/notes: a broken link"});
 }
 
-TEST_F(ImageSets, SkipsEntriesThatLeadNowhere) {
+TEST_F(ImageSetTest, SkipsBrokenLinks) {
   put_two();
   link("/gone/2.jpg", "a/2.jpg");
   link("3.jpg", "a/3.jpg");
@@ -224,15 +224,15 @@ TEST_F(ImageSets, SkipsEntriesThatLeadNowhere) {
   expect_parts(set.first_skipped(), {"/a/2.jpg (a broken link)"});
 }
 
-// Its absence would move the labels of the classes after it.
-TEST_F(ImageSets, AClassThatCannotBeReachedIsNotSkipped) {
+// Skipping the class would change the labels of later classes.
+TEST_F(ImageSetTest, RefusesToSkipAnUnreachableClass) {
   put_two();
   link("/gone", "aa");
   expect_parts(message_of(ErrorKind::data, [&] { skipping(); }),
                {"class folder 'aa' has no images", "1 skipped", "aa (a broken link)"});
 }
 
-TEST_F(ImageSets, WhatNobodyAskedForMayBeBroken) {
+TEST_F(ImageSetTest, IgnoresBrokenLinksOutsideTheSplit) {
   for (const char* path : {"train/a/1.jpg", "test/a/2.jpg"}) put(path);
   link("/gone", "test/b");
   link("/gone", "train/a/.hidden.jpg");
@@ -240,8 +240,8 @@ TEST_F(ImageSets, WhatNobodyAskedForMayBeBroken) {
   EXPECT_EQ(open("", "train").hidden_files(), 1);
 }
 
-// Opened, they would be waited for until someone writes into them.
-TEST_F(ImageSets, PipesSocketsAndDevicesAreNeverOpened) {
+// Opening a pipe would block until another process writes into it.
+TEST_F(ImageSetTest, NeverOpensPipesAndDevices) {
   put_two();
   const std::string pipe = (folder_.path() / "a/2.jpg").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
@@ -250,14 +250,14 @@ TEST_F(ImageSets, PipesSocketsAndDevicesAreNeverOpened) {
   const ImageSet set = skipping();
   EXPECT_EQ(set.size(), 2);
   EXPECT_EQ(set.skipped(), 2);
-  fs::rename(pipe, folder_.path() / "a/control");  // claims to be no image
+  fs::rename(pipe, folder_.path() / "a/control");  // without the extension of an image
   fs::remove(folder_.path() / "b/2.png");
   EXPECT_EQ(open().other_files(), 1);
   fs::rename(folder_.path() / "a/control", folder_.path() / "x.tar");
   expect_parts(refused("x.tar"), {"x.tar: is a named pipe"});
 }
 
-/// Files are not read with the rights of the superuser, who may read everything.
+/// Drops root's rights: root can read any folder.
 class AsNobody {
  public:
   AsNobody() : before_(::geteuid()) {
@@ -270,7 +270,7 @@ class AsNobody {
   bool became_ = false;
 };
 
-TEST_F(ImageSets, NamesTheFolderThatMayNotBeRead) {
+TEST_F(ImageSetTest, RefusesUnreadableFoldersByName) {
   put_two();
   put("a/locked/1.jpg");
   const fs::path locked = folder_.path() / "a/locked";
@@ -296,7 +296,7 @@ TEST_F(ImageSets, NamesTheFolderThatMayNotBeRead) {
     fs::permissions(path, fs::perms::owner_all);
 }
 
-TEST_F(ImageSets, HardLinksOfArchivesAreImages) {
+TEST_F(ImageSetTest, ReadsHardLinksOfArchives) {
   TarWriter writer;
   writer.add("a/1.jpg", {5});
   writer.add_link("b/1.jpg", "a/1.jpg");
@@ -309,7 +309,7 @@ TEST_F(ImageSets, HardLinksOfArchivesAreImages) {
   EXPECT_EQ(bytes, Bytes{5});
 }
 
-TEST_F(ImageSets, ReadsTheSharedArchives) {
+TEST_F(ImageSetTest, ReadsTheSharedArchives) {
   const fs::path data = test::shared_data();
   if (data.empty())
     GTEST_SKIP() << "needs cifar10-train.tar in ../shared/data or WELLSPRING_SHARED";

@@ -1,5 +1,5 @@
-// Pulses in IceCube's layout: those of nu_telescope come back byte for byte, in the order and whole
-// nanoseconds of such files; files of others drop in, and what does not fit is refused.
+// Pulses in IceCube's layout: exports of nu_telescope round-trip up to the order and the whole
+// nanoseconds of such files; files of other programs are read; inconsistent files are refused.
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "export/export.h"
@@ -32,14 +32,14 @@ using Settings = std::vector<ParamSetting>;
 
 constexpr std::int64_t kRows = Emitted::kRows;
 
-/// Two events, of three and of no pulses, seen by two sensors; and a pulse of nobody's between.
+/// Two sensors and two events, of three pulses and of none, and one pulse that belongs to no event.
 struct Table {
   std::vector<std::int64_t> time = {5, 7, 9, 100}, sensor = {1, 0, 1, 0};
   std::vector<float> charge = {1, .5f, 2, 1};
   std::vector<std::uint8_t> auxiliary = {0, 1, 0, 0};
   std::vector<std::int64_t> first = {0, 4}, last = {2, 3};
   std::vector<float> geometry = {10, 20, 30, -1, -2, -3};
-  std::string without;  ///< the array that is not written
+  std::string without;  ///< array to leave out
 };
 
 class PulseFiles : public ::testing::Test {
@@ -85,7 +85,7 @@ class PulseFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// What the generator made, as files have it: by time, which is whole nanoseconds.
+/// Compares with the generated pulses, sorted by time in whole nanoseconds, as in files.
 void expect_pulses(const Emitted& read, const Emitted& made, const Emitted& in_ns, float per_time) {
   ASSERT_EQ(read.source->layout(), made.source->layout());
   const auto items = static_cast<std::size_t>(made.source->layout().items);
@@ -106,7 +106,7 @@ void expect_pulses(const Emitted& read, const Emitted& made, const Emitted& in_n
   EXPECT_TRUE(*read.batch == *made.batch);
 }
 
-TEST_F(PulseFiles, AreThoseOfTheGeneratorByteForByte) {
+TEST_F(PulseFiles, MatchTheGeneratorByteForByte) {
   const Settings plain = {{"strings", "12"}, {"items", "200"}};
   const fs::path file = exported("pulses.h5", plain);
   const Emitted in_ns(test::generator_source("nu_telescope", plain), 100);
@@ -127,13 +127,13 @@ TEST_F(PulseFiles, AreThoseOfTheGeneratorByteForByte) {
   EXPECT_EQ(data->classes(), (std::vector<std::string>{"cascade", "track"}));
 }
 
-TEST_F(PulseFiles, OfAnybodyAreItemsOfTheirEvents) {
+TEST_F(PulseFiles, GiveItemsPerEvent) {
   const auto data = open(Table{}, {{"length_unit", "10"}});
   EXPECT_EQ(data->layout().sample, SampleLayout::set(3, 6));
   ASSERT_EQ(data->size(), 2);
   ASSERT_EQ(data->latents().size(), 1u);
   EXPECT_EQ(data->latents()[0].name, "zenith");
-  EXPECT_NE(data->summary().find("(icecube)"), std::string::npos);
+  expect_parts(data->summary(), {"(icecube)"});
   std::vector<float> row(19);
   std::int32_t count = 0;
   data->reader()->read(0, reinterpret_cast<std::uint8_t*>(row.data()));
@@ -147,7 +147,7 @@ TEST_F(PulseFiles, OfAnybodyAreItemsOfTheirEvents) {
   EXPECT_EQ(count, 0);
 }
 
-TEST_F(PulseFiles, WhatIsMissingOrDoesNotFitIsRefused) {
+TEST_F(PulseFiles, RefuseMissingAndInconsistentArrays) {
   for (const char* name :
        {"time", "sensor_id", "charge", "auxiliary", "last_pulse_index", "sensor_geometry"}) {
     Table table;
@@ -187,7 +187,7 @@ TEST_F(PulseFiles, WhatIsMissingOrDoesNotFitIsRefused) {
                {"'sensor_geometry' of sensor 1 has inf"});
   EXPECT_NO_THROW(open([] {
     Table table;
-    table.sensor[3] = 99;  // of no event
+    table.sensor[3] = 99;  // pulse 3 belongs to no event
     return table;
   }()));
 }

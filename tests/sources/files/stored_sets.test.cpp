@@ -1,6 +1,5 @@
-// Sets and regression targets from files: what the generator made comes back byte for byte,
-// community files drop in, what has no room is counted, and what does not fit is refused with its
-// place.
+// Sets and regression targets from files: exports match the generator byte for byte, community
+// files are read, items without room are counted, bad content is refused with its location.
 #include "sources/files/stored_sets.h"
 
 #include "core/io/hdf5.h"
@@ -62,7 +61,7 @@ class StoredSetFiles : public ::testing::Test {
   void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
     test::write_hdf5(path(name), fill);
   }
-  /// Three sets of 2, 0 and 3 items of 2 features: 0, 1, 2... 9.
+  /// Three sets of 2, 0 and 3 items with 2 features: 0, 1, 2... 9.
   void write_sets(const std::string& name, std::vector<std::int64_t> offsets = {0, 2, 2, 5},
                   const std::function<void(Hdf5Writer&)>& more = {}) const {
     write(name, [&](Hdf5Writer& file) {
@@ -71,7 +70,7 @@ class StoredSetFiles : public ::testing::Test {
       if (more) more(file);
     });
   }
-  /// Two jets of three places; of the first jet the one in the middle is empty.
+  /// Two jets of three slots; the mask of the first jet's second slot is `mask`.
   void write_jets(const std::string& name, float mask = 0) const {
     write(name, [&](Hdf5Writer& file) {
       add(file, "particle_features", ElementType::f32, {2, 3, 4},
@@ -86,8 +85,8 @@ class StoredSetFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// Of TrackML the truth of each hit lies among its features.
-TEST_F(StoredSetFiles, ExportedTracksAreThoseOfTheGeneratorByteForByte) {
+// The features of TrackML hits include their truth.
+TEST_F(StoredSetFiles, MatchGeneratedTracksByteForByte) {
   const Settings tracks = {{"columns", "truth"}, {"items", "50"}};
   for (const char* name : {"tracks.h5", "tracks.npz"}) {
     GeneratorReader feed(make_generator("tracks", 1, tracks), {7, 3, kRows}, {Device::cpu(), 5, 1});
@@ -99,7 +98,7 @@ TEST_F(StoredSetFiles, ExportedTracksAreThoseOfTheGeneratorByteForByte) {
   }
 }
 
-TEST_F(StoredSetFiles, ExportedSetsAreThoseOfTheGeneratorByteForByte) {
+TEST_F(StoredSetFiles, MatchGeneratedSetsByteForByte) {
   for (const char* name : {"jets.h5", "jets.npz"}) {
     const fs::path file = exported(name, "columns");
     for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -110,7 +109,7 @@ TEST_F(StoredSetFiles, ExportedSetsAreThoseOfTheGeneratorByteForByte) {
         EXPECT_EQ(read.source->classes(), made.source->classes());
         EXPECT_TRUE(*read.batch == *made.batch) << name;
         EXPECT_GT(made.batch->count()[0], 1);
-        EXPECT_EQ(read.overflow().samples, 0u);  // the export has cut them already
+        EXPECT_EQ(read.overflow().samples, 0u);  // the export has already cut them
       }
     }
     const auto generator = make_generator("ginkgo", 1, kJets);
@@ -126,8 +125,8 @@ TEST_F(StoredSetFiles, ExportedSetsAreThoseOfTheGeneratorByteForByte) {
   }
 }
 
-// The counts are those of the same jets with more room: no jet has more than 128 items.
-TEST_F(StoredSetFiles, ItemsWithoutRoomAreCounted) {
+// Expected counts come from the same jets with more room.
+TEST_F(StoredSetFiles, CountItemsWithoutRoom) {
   const fs::path file = exported("jets.h5", "columns");
   const Emitted whole(file_source(file)), cut(file_source(file, {{"items", "4"}}));
   std::uint64_t samples = 0, items = 0;
@@ -145,7 +144,7 @@ TEST_F(StoredSetFiles, ItemsWithoutRoomAreCounted) {
   EXPECT_EQ(cut.overflow().items, items);
 }
 
-TEST_F(StoredSetFiles, SetsOfAnybodysArraysHaveTheRoomOfTheLargest) {
+TEST_F(StoredSetFiles, TakeTheirRoomFromTheLargestSet) {
   write_sets("sets.h5", {0, 2, 2, 5}, [](Hdf5Writer& file) {
     add(file, "whole", ElementType::f64, {3, 1}, std::vector<double>{.5, 1.5, 2.5});
     add(file, "azimuth", ElementType::f64, {3}, std::vector<double>{3, 1, 2});
@@ -177,7 +176,7 @@ TEST_F(StoredSetFiles, SetsOfAnybodysArraysHaveTheRoomOfTheLargest) {
   }
 }
 
-TEST_F(StoredSetFiles, JetNetsMaskSaysWhichItemsThereAre) {
+TEST_F(StoredSetFiles, ReadTheMaskOfJetNet) {
   write_jets("jets.hdf5");
   const auto data = open("jets.hdf5", {{"label", "1"}});
   EXPECT_EQ(data->layout().sample, SampleLayout::set(3, 3));
@@ -196,8 +195,8 @@ TEST_F(StoredSetFiles, JetNetsMaskSaysWhichItemsThereAre) {
   EXPECT_EQ(count, 2);
 }
 
-// What export writes as JetNet has it is worked out from the same jets in double precision.
-TEST_F(StoredSetFiles, ExportedJetsAreRead) {
+// The export computes JetNet features in double precision from the same jets.
+TEST_F(StoredSetFiles, ReadExportedJets) {
   const Emitted read(file_source(exported("jets.h5")));
   const Emitted made(generator_spec(), 100);
   EXPECT_EQ(read.source->layout().features, 3);
@@ -208,18 +207,18 @@ TEST_F(StoredSetFiles, ExportedJetsAreRead) {
     const float* const jet = &made.batch->globals()[row * 4];
     for (std::size_t i = 0; i < static_cast<std::size_t>(read.batch->count()[row]); ++i) {
       const float share = read.batch->x()[(row * 16 + i) * 3 + 2];
-      double nearest = 1;  // by pT, of the constituents as they were made
+      double nearest = 1;  // relative difference in pT to the generated constituents
       for (std::size_t j = 0; j < 16; ++j) {
         const float* const item = &made.batch->x()[(row * 16 + j) * 4];
         const double pt = std::hypot(item[1], item[2]) / std::hypot(jet[1], jet[2]);
         nearest = std::min(nearest, std::abs(pt / share - 1));
       }
-      EXPECT_LT(nearest, 0x1p-23);  // one rounding to f32, of up to 2^-24
+      EXPECT_LT(nearest, 0x1p-23);  // one rounding to f32: 2^-24
     }
   }
 }
 
-TEST_F(StoredSetFiles, OffsetsThatAreNoneAreRefused) {
+TEST_F(StoredSetFiles, RefuseInvalidOffsets) {
   const auto message = [&](std::vector<std::int64_t> offsets) {
     write_sets("sets.h5", std::move(offsets));
     return refused("sets.h5");
@@ -244,7 +243,7 @@ TEST_F(StoredSetFiles, OffsetsThatAreNoneAreRefused) {
   expect_parts(refused("real.h5"), {"'offsets' is an array of F64 [2]", "must be integers"});
 }
 
-TEST_F(StoredSetFiles, BadItemsAndTruthAreNamedByTheirPlace) {
+TEST_F(StoredSetFiles, RefuseBadItemsAndTruthByLocation) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   items_[7] = nan;
   write_sets("nan.h5");
@@ -284,8 +283,8 @@ TEST_F(StoredSetFiles, BadItemsAndTruthAreNamedByTheirPlace) {
                {"up to 131072 items of 2 features", "set items: 65536 or less"});
 }
 
-// Names of columns come from the metadata or from attributes, and errors and exports have them.
-TEST_F(StoredSetFiles, ColumnsAreCalledAsTheFileSays) {
+// Column names come from the metadata or from attributes, and errors use them.
+TEST_F(StoredSetFiles, TakeColumnNamesFromTheFile) {
   const auto names = [](const std::vector<ValueInfo>& columns) {
     std::vector<std::string> all;
     for (const ValueInfo& column : columns) all.push_back(column.name + " " + column.unit);
@@ -314,7 +313,7 @@ TEST_F(StoredSetFiles, ColumnsAreCalledAsTheFileSays) {
   expect_parts(refused("named.h5", {{"globals", ""}}), {"item 3, feature 1 (angle) is nan"});
 }
 
-TEST_F(StoredSetFiles, NumbersTooLargeForSinglePrecisionAreToldAsTheyAre) {
+TEST_F(StoredSetFiles, RefuseNumbersTooLargeForF32) {
   std::vector<double> large(10, 1.0);
   large[7] = 1e300;
   const auto file = [&](bool sets, bool truth) {
@@ -336,7 +335,7 @@ TEST_F(StoredSetFiles, NumbersTooLargeForSinglePrecisionAreToldAsTheyAre) {
   expect_parts(refused("jets.h5"), {"row 0: item 2, feature 0 (eta_rel) is -1e+300"});
 }
 
-TEST_F(StoredSetFiles, FeaturesOfJetsAreTheFourOfJetNet) {
+TEST_F(StoredSetFiles, RequireNamesOfUnusualJetFeatures) {
   for (const std::int64_t width : {3, 5}) {
     const auto jets = [&](const char* columns) {
       write("jets.h5", [&](Hdf5Writer& file) {
@@ -356,7 +355,7 @@ TEST_F(StoredSetFiles, FeaturesOfJetsAreTheFourOfJetNet) {
   }
 }
 
-TEST_F(StoredSetFiles, RowsThatOughtToBeItemsAreExplained) {
+TEST_F(StoredSetFiles, ExplainMissingOffsets) {
   write("flat.h5", [&](Hdf5Writer& file) {
     add(file, "x", ElementType::f32, {5, 2}, items_);
     add(file, "label", ElementType::i32, {3}, std::vector<std::int32_t>{0, 1, 0});
@@ -371,7 +370,7 @@ TEST_F(StoredSetFiles, RowsThatOughtToBeItemsAreExplained) {
                                       "sets are [all items, features] with offsets [sets + 1]"});
 }
 
-TEST_F(StoredSetFiles, ArchivesThatAreDamagedAreRefused) {
+TEST_F(StoredSetFiles, RefuseDamagedArchives) {
   const std::string whole = test::slurp(exported("jets.npz"));
   test::spill(path("short.npz"), whole.substr(0, whole.size() / 2));
   expect_parts(refused("short.npz"), {"short.npz"});

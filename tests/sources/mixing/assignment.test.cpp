@@ -50,7 +50,7 @@ TEST(SlotAssignment, PairsCopiesOfASampleNoMoreOftenThanChance) {
   }
 }
 
-TEST(SlotAssignment, RepeatsChangeWhichRowAnOrdinalFillsAndNothingElse) {
+TEST(SlotAssignment, OnlyReordersRowsForRepeats) {
   for (std::uint32_t repeats = 1; repeats <= 4; ++repeats) {
     for (std::uint64_t step = 0; step < kSteps; step += 7) {
       const std::vector<Slot> slots = slots_of(repeats, step, 1),

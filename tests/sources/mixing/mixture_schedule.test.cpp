@@ -40,8 +40,7 @@ TEST(WeightSchedule, HoldsBeforeTheFirstAndAfterTheLastPoint) {
   EXPECT_FALSE(schedule.active(0, 60, 100));
 }
 
-// Two points at one place.
-TEST(WeightSchedule, Jumps) {
+TEST(WeightSchedule, JumpsBetweenPointsAtOnePosition) {
   const std::vector<SchedulePoint> points = {{0.5, {1, 0}}, {0.5, {0, 1}}};
   const SlotTable table = deal_slots(WeightSchedule(points, 80), 10, 8);
   for (std::uint64_t step = 0; step <= 10; ++step) {
@@ -49,7 +48,7 @@ TEST(WeightSchedule, Jumps) {
   }
 }
 
-// Plain rounding of 0.02 * 32 = 0.64 slots gives one slot in every batch for ever: 3.1 %.
+// Plain rounding of 0.02 * 32 = 0.64 slots would give one slot in every batch: 3.1 %.
 TEST(DealSlots, CarriesFractionsOfASlot) {
   const std::vector<SchedulePoint> points = {{0, {0.98, 0.02}}};
   const SlotTable table = deal_slots(WeightSchedule(points, 32 * 1000), 1000, 32);
@@ -57,7 +56,7 @@ TEST(DealSlots, CarriesFractionsOfASlot) {
   EXPECT_EQ(table.at(1000, 0), 32'000 - 640);
 }
 
-TEST(DealSlots, IsExactWhereBatchesDivideEvenly) {
+TEST(DealSlots, IsExactForBatchesThatDivideEvenly) {
   const std::vector<SchedulePoint> points = {{0, {10, 5, 1}}};
   const SlotTable table = deal_slots(WeightSchedule(points, 16 * 20), 20, 16);
   for (std::uint64_t step = 0; step <= 20; ++step) {
@@ -74,7 +73,7 @@ struct Case {
   std::uint64_t steps;
 };
 
-/// Random schedules, with ramps, jumps and sources that fall to zero and come back.
+/// A random schedule with ramps, jumps and sources that fall to zero and return.
 Case random_case(std::mt19937_64& random, bool constant) {
   const auto uniform = [&] { return std::uniform_real_distribution<>(0, 1)(random); };
   const auto choose = [&](std::vector<int> from) { return from[random() % from.size()]; };
@@ -136,7 +135,7 @@ TEST(DealSlots, StaysWithinOneOfTheTargetForAnySchedule) {
   }
 }
 
-// With weights held constant the bound is Tijdeman's, 1 - 1 / (2 D - 2).
+// For constant weights of D sources Tijdeman's bound is 1 - 1 / (2 D - 2).
 TEST(DealSlots, MeetsTijdemansBound) {
   std::mt19937_64 random(3);
   for (const int sources : {2, 3, 5, 10}) {

@@ -1,5 +1,5 @@
-// The laws of what is drawn for a pair. All tests have fixed seeds and a false alarm in a million
-// with new ones (test::kGate).
+// Distributions of the draws for a pair. Seeds are fixed; with new ones, one false alarm in a
+// million (test::kGate).
 #include "sources/mixing/mixup_cutmix.h"
 
 #include "tests/support/statistics.h"
@@ -23,7 +23,7 @@ std::vector<PairMix> draw(const MixLaw& law, SampleShape shape, std::uint64_t co
   return all;
 }
 
-TEST(MixLaws, PairsAreMixedWithTheProbabilityByEitherAlike) {
+TEST(DrawMix, MixesWithTheProbabilityAndEitherMethodEqually) {
   const auto count = static_cast<double>(kCount);
   for (const float probability : {0.f, 0.25f, 1.f}) {
     double mixed = 0, cut = 0;
@@ -31,7 +31,7 @@ TEST(MixLaws, PairsAreMixedWithTheProbabilityByEitherAlike) {
       mixed += mix.mixes();
       cut += mix.cuts();
     }
-    // A box may come out empty: with a share above 1 - 1 / 64^2, about one in 4000.
+    // A box may be empty: for shares above 1 - 1 / 64^2, about one in 4000.
     const double empty = probability * count / 2000;
     if (probability == 0 || probability == 1) {
       EXPECT_NEAR(mixed, probability * count, empty);
@@ -54,7 +54,7 @@ std::vector<double> shares(float alpha) {
   return all;
 }
 
-TEST(MixLaws, SharesFollowBeta) {
+TEST(DrawMix, DrawsSharesFromBeta) {
   const double pi = 3.14159265358979323846;
   EXPECT_GT(test::kolmogorov_p(shares(1), [](double x) { return x; }), test::kGate);
   EXPECT_GT(test::kolmogorov_p(shares(2), [](double x) { return x * x * (3 - 2 * x); }),
@@ -79,10 +79,10 @@ TEST(MixLaws, SharesFollowBeta) {
   }
 }
 
-// With sigma = sqrt(1 - share), a side is sigma of the image's before it is clipped and on average
-// sigma - sigma^2 / 4 after that; the two sides are clipped independently. Rounding to one of 4096
-// pixels moves a side by 1 / 8192 at most and on average by nothing.
-TEST(MixLaws, BoxesHaveTheAreaOfTheLaw) {
+// With sigma = sqrt(1 - share), a side is sigma of the image's side before clipping and on average
+// sigma - sigma^2 / 4 after; the two sides are clipped independently. Rounding to one of 4096
+// pixels changes a side by at most 1 / 8192, and by 0 on average.
+TEST(DrawMix, DrawsBoxesOfTheExpectedArea) {
   const SampleShape shape = {4096, 4096, 1};
   const auto expect_mean = [](const std::vector<double>& areas, double expected) {
     const test::Moments m = test::moments(areas);
@@ -99,13 +99,13 @@ TEST(MixLaws, BoxesHaveTheAreaOfTheLaw) {
     const double sigma = std::sqrt(1 - double{share}), side = sigma - sigma * sigma / 4;
     expect_mean(areas, side * side);
   }
-  // Over shares by Beta(1, 1): E[u - u^1.5 / 2 + u^2 / 16] of a uniform u.
+  // Over shares from Beta(1, 1): E[u - u^1.5 / 2 + u^2 / 16] for uniform u.
   std::vector<double> areas;
   for (const PairMix& mix : draw({0, 1, 1}, shape)) areas.push_back(double{mix.other});
   expect_mean(areas, 1. / 2 - 1. / 5 + 1. / 48);
 }
 
-TEST(MixLaws, BoxesLieInTheImageAndSharesAreTheirAreas) {
+TEST(DrawMix, KeepsBoxesInTheImageWithTheirAreaAsShare) {
   for (const SampleShape shape : {SampleShape{5, 7, 1}, {1, 9, 3}, {33, 16, 3}}) {
     for (const PairMix& mix : draw({0, 0.7f, 1}, shape, 3000)) {
       if (!mix.mixes()) {
@@ -130,7 +130,8 @@ TEST(MixLaws, BoxesLieInTheImageAndSharesAreTheirAreas) {
   EXPECT_EQ(rounded.right, 5);
   EXPECT_EQ(rounded.top, 1);
   EXPECT_EQ(rounded.bottom, 4);
-  EXPECT_EQ(cutmix_of(0.75f, 0, 0, {8, 16, 3}).own, 1 - 1.f / 16);  // clipped to a quarter of it
+  EXPECT_EQ(cutmix_of(0.75f, 0, 0, {8, 16, 3}).own,
+            1 - 1.f / 16);  // clipped to a quarter of its area
   EXPECT_EQ(cutmix_of(0, 0.5f, 0.5f, {8, 16, 3}).own, 0);
   EXPECT_FALSE(cutmix_of(1, 0.5f, 0.5f, {8, 16, 3}).mixes());
 }

@@ -34,7 +34,7 @@ MixConfig both(double probability = 1) {
   return config;
 }
 
-/// A batch of numbers of all sizes and both signs, with labels, mixed once; and what it was before.
+/// A batch of numbers of all magnitudes and both signs, with labels, before and after one mix.
 template <class T>
 struct MixedBatch {
   MixedBatch(const MixConfig& config, const SampleLayout& layout, std::int64_t rows,
@@ -57,7 +57,7 @@ struct MixedBatch {
     for (float& value : batch.target()) value = words.uniform();
   }
   static SampleLayout with_targets(SampleLayout layout, const BatchMix& mix) {
-    layout.targets = mix.targets() + 1;  // one more than is needed
+    layout.targets = mix.targets() + 1;  // one more than needed
     return layout;
   }
   void run() {
@@ -123,8 +123,8 @@ void expect_mixed(const SampleLayout& layout, const MixConfig& config) {
   EXPECT_EQ(cut > 0, config.cutmix > 0);
 }
 
-TEST(BatchMix, ValuesAreThoseOfPlainArithmetic) {
-  // Rows that 16 bytes divide and rows that they do not, one and three channels, one pixel.
+TEST(BatchMix, MatchesPlainArithmetic) {
+  // Row sizes with and without a multiple of 16 bytes, one and three channels, one pixel.
   for (const SampleShape shape :
        {SampleShape{8, 8, 3}, {8, 4, 1}, {7, 5, 3}, {3, 5, 1}, {9, 16, 1}, {1, 1, 3}, {2, 4, 3}}) {
     SCOPED_TRACE(testing::Message() << shape.height << "x" << shape.width << "x" << shape.channels);
@@ -133,14 +133,14 @@ TEST(BatchMix, ValuesAreThoseOfPlainArithmetic) {
   }
 }
 
-TEST(BatchMix, EventsAreBlended) {
+TEST(BatchMix, BlendsEvents) {
   MixConfig config = both(0.7);
   config.cutmix = 0;
   expect_mixed<float>(SampleLayout::event(5), config);
   expect_mixed<bf16>(SampleLayout::event(16), config);
 }
 
-TEST(BatchMix, TargetsAreTheSharesOfTheLabels) {
+TEST(BatchMix, SetsTargetsToTheSharesOfLabels) {
   MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, false}});
   run.run();
   const std::vector<std::int32_t> label(run.batch.label().begin(), run.batch.label().end());
@@ -150,7 +150,7 @@ TEST(BatchMix, TargetsAreTheSharesOfTheLabels) {
     const std::int32_t own = label[row], other = label[row ^ 1];
     equal += mix.mixes() && own == other;
     for (std::int32_t k = 0; k < 5; ++k) {
-      // One product with 1 and one with 0 are exact; own and its rest add up to 1 in any rounding.
+      // Products with 1 and with 0 are exact; the two shares add up to 1 in any rounding.
       const float expected = own == other ? (k == own ? 1.f : 0.f)
                              : k == own   ? mix.own
                              : k == other ? mix.other
@@ -162,7 +162,7 @@ TEST(BatchMix, TargetsAreTheSharesOfTheLabels) {
   EXPECT_TRUE(std::equal(label.begin(), label.end(), run.batch.label().begin()));
 }
 
-TEST(BatchMix, ProbabilitiesOfTheSourceAreMixed) {
+TEST(BatchMix, MixesProbabilitiesOfTheSource) {
   MixedBatch<float> run(both(), SampleLayout::image(4, 4, 1), 64, {{0, 3, true}});
   run.run();
   for (std::size_t row = 0; row < 64; ++row) {
@@ -177,9 +177,9 @@ TEST(BatchMix, ProbabilitiesOfTheSourceAreMixed) {
   }
 }
 
-// A label of both is there as a whole, one of none not at all, and one of either by its share.
-// `label`, which files may lack, is not read.
-TEST(BatchMix, MultiHotLabelsAreBlendedByTheirShares) {
+// A label of both rows has target 1, of neither 0, of one row that row's share. The column `label`
+// is not read, since files may lack it.
+TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
   MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, true}});
   for (float& value : run.batch.target()) value = value < 0.5f ? 0 : 1;
   std::ranges::fill(run.batch.label(), -1);
@@ -199,20 +199,20 @@ TEST(BatchMix, MultiHotLabelsAreBlendedByTheirShares) {
   EXPECT_GT(blended, 200);
 }
 
-TEST(BatchMix, RowsOfDifferentLabelSpacesStayAsTheyAre) {
+TEST(BatchMix, KeepsRowsOfDifferentLabelSpaces) {
   MixedBatch<float> run(both(), SampleLayout::image(4, 4, 1), 200,
                         {{0, 3, false}, {1, 5, true}, {0, 3, false}});
   run.run();
-  int apart = 0, together = 0;
+  int different = 0, together = 0;
   for (std::size_t row = 0; row < 200; ++row) {
     const std::uint32_t own = run.slots.data()[row].source,
                         other = run.slots.data()[row ^ 1].source;
     const bool same = (own == 1) == (other == 1);
-    ++(same ? together : apart);
-    const bool left_alone = std::memcmp(&run.x[row * 16], &run.batch.x()[row * 16], 64) == 0;
-    ASSERT_EQ(left_alone, !run.pair_of(row).mixes());
+    ++(same ? together : different);
+    const bool unchanged = std::memcmp(&run.x[row * 16], &run.batch.x()[row * 16], 64) == 0;
+    ASSERT_EQ(unchanged, !run.pair_of(row).mixes());
     if (same) continue;
-    ASSERT_TRUE(left_alone);
+    ASSERT_TRUE(unchanged);
     for (std::int32_t k = 0; k < 6; ++k) {
       const std::size_t at = row * 6 + static_cast<std::size_t>(k);
       const float labelled = k == run.batch.label()[row] ? 1.f : 0.f;
@@ -220,12 +220,12 @@ TEST(BatchMix, RowsOfDifferentLabelSpacesStayAsTheyAre) {
       ASSERT_EQ(run.batch.target()[at], expected);
     }
   }
-  EXPECT_GT(apart, 20);
+  EXPECT_GT(different, 20);
   EXPECT_GT(together, 20);
 }
 
-// A label that is no class would stop a run that mixes nothing, so it does here.
-TEST(BatchMix, ALabelThatIsNoClassLeavesThePairAloneAndStopsTheRun) {
+// An invalid label stops a run without mixing, and must stop one with mixing.
+TEST(BatchMix, SkipsPairsWithInvalidLabelsAndStopsTheRun) {
   MixedBatch<float> run(both(), SampleLayout::image(4, 4, 1), 4, {{0, 3, false}});
   run.batch.label()[0] = -1;
   run.batch.label()[3] = 3;
@@ -237,7 +237,7 @@ TEST(BatchMix, ALabelThatIsNoClassLeavesThePairAloneAndStopsTheRun) {
     EXPECT_EQ(run.batch.target()[row * 4 + static_cast<std::size_t>(run.batch.label()[row])], 1);
 }
 
-/// The same batch mixed on `device`, as bytes of all columns.
+/// Bytes of all columns of the same batch, mixed on `device`.
 template <class T>
 std::vector<std::byte> mixed_on(const Device& device, MixedBatch<T>& run, const MixConfig& config,
                                 const std::vector<MixedLabels>& labels) {
@@ -274,7 +274,7 @@ std::vector<std::byte> mixed_on(const Device& device, MixedBatch<T>& run, const 
 }
 
 template <class T>
-void expect_mixed_alike(const Device& device) {
+void expect_mixed_as_on_host(const Device& device) {
   const std::vector<MixedLabels> labels = {{0, 5, false}, {1, 3, false}, {2, 6, true}};
   for (const SampleShape shape : {SampleShape{16, 16, 3}, {7, 5, 3}, {9, 11, 1}}) {
     MixedBatch<T> run(both(0.8), SampleLayout::image(shape), 128, labels);
@@ -291,22 +291,21 @@ void expect_mixed_alike(const Device& device) {
   }
 }
 
-TEST(BatchMix, AGpuMixesAsTheHost) {
+TEST(BatchMix, MixesOnAGpuAsOnTheHost) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
-  expect_mixed_alike<float>(Device::parse("auto"));
-  expect_mixed_alike<bf16>(Device::parse("auto"));
+  expect_mixed_as_on_host<float>(Device::parse("auto"));
+  expect_mixed_as_on_host<bf16>(Device::parse("auto"));
 }
 
 // The test above, on the host.
-TEST(BatchMix, ADeviceRunOnTheHostMixesAlike) {
-  expect_mixed_alike<float>(Device::cpu());
-  expect_mixed_alike<bf16>(Device::cpu());
+TEST(BatchMix, MixesInADeviceRunOnTheHost) {
+  expect_mixed_as_on_host<float>(Device::cpu());
+  expect_mixed_as_on_host<bf16>(Device::cpu());
 }
 
 // ---- in a run -----------------------------------------------------------------------------------
 
-/// Four generators, three heads, of which one knows several labels, and this rank's share of their
-/// mixed batches.
+/// This rank's share of mixed batches of four generators and three heads, one of them multi-label.
 struct MixRun {
   static constexpr std::int64_t kBatch = 24;
   static constexpr std::uint64_t kSteps = 12;
@@ -353,7 +352,7 @@ struct MixRun {
   std::unique_ptr<HostBatch> batch;
 };
 
-TEST(MixedRuns, SharesOfRanksAreTheRowsOfOne) {
+TEST(MixedRuns, GiveRanksTheRowsOfOne) {
   MixRun whole(Share::whole(MixRun::kBatch));
   for (const int ranks : {2, 4}) {
     for (int rank = 0; rank < ranks; ++rank) {
@@ -391,7 +390,7 @@ TEST(MixedRuns, ReplayFromTheStepCounterAlone) {
   }
 }
 
-TEST(MixedRuns, SeveralLabelsOfAGeneratorAreBlended) {
+TEST(MixedRuns, BlendSeveralLabelsOfAGenerator) {
   MixRun run(Share::whole(MixRun::kBatch));
   const std::span<float> target = run.batch->target();
   const std::size_t width = target.size() / MixRun::kBatch;
@@ -417,7 +416,7 @@ TEST(MixedRuns, SeveralLabelsOfAGeneratorAreBlended) {
   EXPECT_GT(blended, 4);
 }
 
-TEST(MixedRuns, EveryPairOfTheRunHasDrawsOfItsOwn) {
+TEST(MixedRuns, DrawEachPairIndependently) {
   MixConfig config;
   config.mixup = 1;
   MixRun run(Share::whole(MixRun::kBatch), config);
@@ -430,11 +429,11 @@ TEST(MixedRuns, EveryPairOfTheRunHasDrawsOfItsOwn) {
   const std::size_t all = drawn.size();
   EXPECT_GT(all, 40u);
   std::ranges::sort(drawn);
-  // 144 uniform numbers of 24 bits: two are equal in a set with chance 144^2 / 2^25, once in 1600.
+  // Two of 144 uniform 24-bit numbers are equal with probability 144^2 / 2^25, once in 1600 seeds.
   EXPECT_EQ(std::unique(drawn.begin(), drawn.end()), drawn.end());
 }
 
-TEST(MixErrors, WhatCannotBeMixedIsRefused) {
+TEST(BatchMix, RefusesWhatItCannotMix) {
   const auto refusal = [](const MixConfig& config, const Share& share, const SampleLayout& layout) {
     return test::message_of(ErrorKind::config, [&] {
       MemoryPlan memory(Device::cpu());

@@ -56,7 +56,7 @@ TEST(Permutation, StaysInRangeAndDistinctForHugeSizes) {
   }
 }
 
-// Pins the order: a run that is resumed by a later version must see the same samples.
+// Pins the order: a run resumed by a later version must see the same samples.
 TEST(Permutation, KeepsItsValues) {
   const std::vector<std::uint64_t> ten = whole(10, 1234, 0);
   EXPECT_EQ(ten, (std::vector<std::uint64_t>{2, 1, 3, 6, 5, 8, 4, 7, 9, 0}));
@@ -64,7 +64,7 @@ TEST(Permutation, KeepsItsValues) {
 }
 
 // A step on a GPU waits for the longest walk of its batch. Each element of the domain, the smallest
-// square that holds the size, is encrypted by one look-up at most.
+// square of at least the size, is encrypted by at most one look-up.
 TEST(Permutation, WalksNoFurtherThanTheNextSquare) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   for (const std::uint64_t side : {2, 3, 10, 141, 316}) {
@@ -93,9 +93,9 @@ TEST(Permutation, DiffersBySeedEpochAndUse) {
   EXPECT_LT(equal_d, 12);
 }
 
-// The hardest case of a Feistel network is a tiny domain: every order of n elements must be equally
+// Tiny domains are the hardest case of a Feistel network: all orders of n elements must be equally
 // likely.
-TEST(Permutation, AllOrdersOfFewElementsAreEquallyLikely) {
+TEST(Permutation, GivesAllOrdersOfFewElementsEqually) {
   for (const std::uint64_t size : {2, 3, 4, 5}) {
     std::vector<std::uint64_t> order(size);
     std::iota(order.begin(), order.end(), std::uint64_t{0});
@@ -114,8 +114,8 @@ TEST(Permutation, AllOrdersOfFewElementsAreEquallyLikely) {
   }
 }
 
-// Every sample visits every position equally often, over epochs.
-TEST(Permutation, PositionsAreUniformOverEpochs) {
+// Over epochs every sample is at every position equally often.
+TEST(Permutation, IsUniformOverEpochs) {
   constexpr std::uint64_t kSize = 50;
   constexpr int kEpochs = 20'000;
   std::vector<double> counts(kSize * kSize, 0);
@@ -129,7 +129,7 @@ TEST(Permutation, PositionsAreUniformOverEpochs) {
   EXPECT_GT(score, -5);
 }
 
-TEST(Permutation, NeighboursAreUncorrelated) {
+TEST(Permutation, HasUncorrelatedNeighbours) {
   for (const std::uint64_t size : {1000, 1024, 20'000}) {
     const auto drawn = whole(size, 11, 0);
     const double n = static_cast<double>(size);
@@ -146,8 +146,8 @@ TEST(Permutation, NeighboursAreUncorrelated) {
   }
 }
 
-// A folder is sorted by class: the first batch must still hold nearly all of them, unlike the
-// shuffle buffer of a sequential reader.
+// A folder is sorted by class. The first batch must still hold nearly all classes, which the
+// shuffle buffer of a sequential reader would not achieve.
 TEST(Permutation, MixesDataSortedByClass) {
   constexpr std::uint64_t kClasses = 10, kSize = 20'000, kBatch = 128;
   const SampleOrder order{.size = kSize, .seed = 5};
@@ -161,7 +161,7 @@ TEST(Permutation, MixesDataSortedByClass) {
   }
 }
 
-TEST(SampleOrder, EveryEpochHoldsEverySampleOnce) {
+TEST(SampleOrder, GivesEverySampleOncePerEpoch) {
   const SampleOrder order{.size = 37, .seed = 5};
   std::vector<std::uint64_t> first;
   for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
@@ -174,7 +174,7 @@ TEST(SampleOrder, EveryEpochHoldsEverySampleOnce) {
   }
 }
 
-TEST(SampleOrder, GivesEachSampleAsOftenAsItIsAsked) {
+TEST(SampleOrder, RepeatsEachSample) {
   const SampleOrder once{.size = 37, .seed = 5}, thrice{.size = 37, .seed = 5, .repeats = 3};
   for (std::uint64_t i = 0; i < 4 * 37; ++i) {
     for (std::uint64_t k = 0; k < 3; ++k) EXPECT_EQ(thrice.sample(3 * i + k), once.sample(i));
@@ -184,7 +184,7 @@ TEST(SampleOrder, GivesEachSampleAsOftenAsItIsAsked) {
   EXPECT_EQ(generator.sample(7), 3u);
 }
 
-TEST(SampleOrder, FollowsTheFileOrFromTheFirstSampleOn) {
+TEST(SampleOrder, KeepsTheOrderWithoutShuffling) {
   const SampleOrder plain{.size = 4, .shuffle = false};
   EXPECT_EQ(plain.sample(3), 3u);
   EXPECT_EQ(plain.sample(9), 1u);
