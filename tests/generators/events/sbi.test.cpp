@@ -220,9 +220,9 @@ struct MoonPosterior {
   }
 };
 
-// Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, since both signs of s = (theta0 + theta1) / sqrt
-// 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. The lattice over x, 0.02 wide, is within
-// 1e-3 of the mean variance, 0.0045: 2e-6 of the result.
+// Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, since both signs of s = (theta0 + theta1) /
+// sqrt 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. The lattice over x, 0.02 wide, is
+// within 1e-3 of the mean variance, 0.0045: 2e-6 of the result.
 TEST(Sbi, TwoMoonsKnowsTheOptimum) {
   constexpr double kStep = 0.02;
   double sum = 0, mass = 0;
