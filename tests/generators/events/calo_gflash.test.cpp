@@ -386,27 +386,27 @@ test::Samples read_out(Settings more, std::uint64_t count = 3000) {
 
 // Gamma variates of one scale add up: the law of the sum over the cells is known.
 TEST(CaloGflash, SamplingTermFollowsTheGammaLaw) {
-  const auto exact = read_out({}), seen = read_out({{"sampling_term", "0.5"}});
+  const auto exact = read_out({}), measured = read_out({{"sampling_term", "0.5"}});
   const double scale = 1000 * 0.5 * 0.5;
   std::vector<double> levels;
   double squares = 0;
-  for (std::size_t i = 0; i < seen.count(); ++i) {
+  for (std::size_t i = 0; i < measured.count(); ++i) {
     const double deposited = sum(exact, i);
-    levels.push_back(1 - test::upper_gamma(deposited / scale, sum(seen, i) / scale));
-    squares += std::pow(sum(seen, i) - deposited, 2) / deposited / 1000;
+    levels.push_back(1 - test::upper_gamma(deposited / scale, sum(measured, i) / scale));
+    squares += std::pow(sum(measured, i) - deposited, 2) / deposited / 1000;
   }
   EXPECT_GT(test::kolmogorov_p(levels, [](double x) { return x; }), test::kGate);
   // (E - mean)^2 / mean has mean a^2 and about the variance of a squared normal number.
-  const auto n = static_cast<double>(seen.count());
+  const auto n = static_cast<double>(measured.count());
   EXPECT_NEAR(squares / n, 0.25, 5 * 0.25 * std::sqrt(2.2 / n));
 }
 
 TEST(CaloGflash, ConstantTermScalesTheWholeShower) {
-  const auto exact = read_out({}), seen = read_out({{"constant_term", "0.1"}});
+  const auto exact = read_out({}), measured = read_out({{"constant_term", "0.1"}});
   std::vector<double> factors;
-  for (std::size_t i = 0; i < seen.count(); ++i) {
-    factors.push_back((sum(seen, i) / sum(exact, i) - 1) / 0.1);
-    ASSERT_NEAR(seen.image(i)[0] / exact.image(i)[0], sum(seen, i) / sum(exact, i), 1e-5);
+  for (std::size_t i = 0; i < measured.count(); ++i) {
+    factors.push_back((sum(measured, i) / sum(exact, i) - 1) / 0.1);
+    ASSERT_NEAR(measured.image(i)[0] / exact.image(i)[0], sum(measured, i) / sum(exact, i), 1e-5);
   }
   EXPECT_GT(test::kolmogorov_p(factors, [](double x) { return std::erfc(-x / std::sqrt(2)) / 2; }),
             test::kGate);
@@ -417,12 +417,12 @@ TEST(CaloGflash, DrawsIndependentNoisePerCell) {
   const Settings far = {{"front", "20"}, {"rings", "3"}};
   Settings noisy = far;
   noisy.emplace("noise", "3");
-  const auto exact = read_out(far, 1500), seen = read_out(noisy, 1500);
+  const auto exact = read_out(far, 1500), measured = read_out(noisy, 1500);
   std::vector<double> all;
   double products = 0;
-  for (std::size_t i = 0; i < seen.count(); ++i) {
-    for (std::size_t c = 0; c < seen.elements; ++c) {
-      all.push_back((seen.image(i)[c] - exact.image(i)[c]) / 3);
+  for (std::size_t i = 0; i < measured.count(); ++i) {
+    for (std::size_t c = 0; c < measured.elements; ++c) {
+      all.push_back((measured.image(i)[c] - exact.image(i)[c]) / 3);
       if (c > 0) products += all[all.size() - 2] * all.back();
     }
   }
@@ -437,15 +437,15 @@ TEST(CaloGflash, AppliesTheThresholdLast) {
   const Settings all = {{"sampling_term", "0.1"}, {"constant_term", "0.05"}, {"noise", "2"}};
   Settings cut = all;
   cut.emplace("threshold", "5");
-  const auto open = read_out(all, 500), seen = read_out(cut, 500);
+  const auto open = read_out(all, 500), measured = read_out(cut, 500);
   const auto smeared = read_out({{"sampling_term", "0.1"}}, 500);
   const auto scaled = read_out({{"constant_term", "0.05"}}, 500), exact = read_out({}, 500);
   const auto noisy = read_out({{"noise", "2"}}, 500);
-  for (std::size_t i = 0; i < seen.count(); ++i) {
+  for (std::size_t i = 0; i < measured.count(); ++i) {
     const double factor = scaled.image(i)[0] / exact.image(i)[0];
-    for (std::size_t c = 0; c < seen.elements; ++c) {
+    for (std::size_t c = 0; c < measured.elements; ++c) {
       const float x = open.image(i)[c];
-      ASSERT_EQ(seen.image(i)[c], x < 5 ? 0 : x);
+      ASSERT_EQ(measured.image(i)[c], x < 5 ? 0 : x);
       const double noise = noisy.image(i)[c] - exact.image(i)[c];
       ASSERT_NEAR(x, smeared.image(i)[c] * factor + noise, 1e-5 * (x + 100));
     }

@@ -46,7 +46,7 @@ struct Four {
   double e = 0, x = 0, y = 0, z = 0;
   explicit Four(const std::array<float, 4>& v) : e(v[0]), x(v[1]), y(v[2]), z(v[3]) {}
   Four(double energy, double a, double b, double c) : e(energy), x(a), y(b), z(c) {}
-  /// The rest-frame vector seen from the frame in which `frame`, of mass m, moves.
+  /// The rest-frame vector in the frame in which `frame`, of mass m, moves.
   Four boosted(const Four& frame, double m) const {
     const double k = ((frame.x * x + frame.y * y + frame.z * z) / (frame.e + m) + e) / m;
     return {(frame.e * e + frame.x * x + frame.y * y + frame.z * z) / m, x + k * frame.x,
@@ -98,12 +98,12 @@ TEST(Ginkgo, BothFramesHoldTheSameJet) {
     std::sort(expected.begin(), expected.end(),
               [](const Four& a, const Four& b) { return a.e > b.e; });
     for (std::size_t k = 0; k < expected.size(); ++k) {
-      const Four seen(moving.items[k]);
+      const Four actual(moving.items[k]);
       // Under 20 roundings of numbers up to the jet's energy.
-      ASSERT_NEAR(seen.e, expected[k].e, 20 * kEpsilon * jet);
-      ASSERT_NEAR(seen.x, expected[k].x, 20 * kEpsilon * jet);
-      ASSERT_NEAR(seen.y, expected[k].y, 20 * kEpsilon * jet);
-      ASSERT_NEAR(seen.z, expected[k].z, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.e, expected[k].e, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.x, expected[k].x, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.y, expected[k].y, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.z, expected[k].z, 20 * kEpsilon * jet);
     }
   }
 }

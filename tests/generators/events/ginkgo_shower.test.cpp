@@ -263,22 +263,22 @@ TEST(GinkgoShower, MassPairsFollowThePublishedDensity) {
   }
   for (const double e : expected) total += e;
   EXPECT_NEAR(total / kJets, 1, 2e-3);  // the rule's error at the edge m1 + m2 = m
-  std::vector<double> seen, law_of;
-  double few_seen = 0, few = 0;
+  std::vector<double> observed, law_of;
+  double few_observed = 0, few = 0;
   for (std::size_t k = 0; k < counts.size(); ++k) {
     if (expected[k] >= 100) {
-      seen.push_back(counts[k]);
+      observed.push_back(counts[k]);
       law_of.push_back(expected[k]);
     } else {
-      few_seen += counts[k];
+      few_observed += counts[k];
       few += expected[k];
     }
   }
   if (few > 0) {
-    seen.push_back(few_seen);
+    observed.push_back(few_observed);
     law_of.push_back(few);
   }
-  EXPECT_GT(test::chi_square_p(seen, law_of), test::kGate);
+  EXPECT_GT(test::chi_square_p(observed, law_of), test::kGate);
 }
 
 // Two-sample test with 20,000 jets of the generator and of the reference.

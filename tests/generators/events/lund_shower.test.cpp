@@ -54,24 +54,24 @@ double room(const Params& params, double kt) {
 
 /// Chi-square test against a Poisson law; merges counts expected fewer than ten times.
 double poisson_p(const std::vector<int>& counts, double mean) {
-  std::vector<double> seen, expected;
-  double rest_expected = static_cast<double>(counts.size()), rest_seen = rest_expected;
-  double low_seen = 0, low_expected = 0;
+  std::vector<double> observed, expected;
+  double rest_expected = static_cast<double>(counts.size()), rest_observed = rest_expected;
+  double low_observed = 0, low_expected = 0;
   for (int n = 0; rest_expected > 10; ++n) {
     const double p = std::exp(n * std::log(mean) - mean - std::lgamma(n + 1));
     low_expected += p * static_cast<double>(counts.size());
-    low_seen += static_cast<double>(std::ranges::count(counts, n));
+    low_observed += static_cast<double>(std::ranges::count(counts, n));
     const bool last = rest_expected - p * static_cast<double>(counts.size()) < 10;
     rest_expected -= p * static_cast<double>(counts.size());
-    rest_seen -= static_cast<double>(std::ranges::count(counts, n));
+    rest_observed -= static_cast<double>(std::ranges::count(counts, n));
     if (low_expected < 10 || last) continue;
-    seen.push_back(low_seen);
+    observed.push_back(low_observed);
     expected.push_back(low_expected);
-    low_seen = low_expected = 0;
+    low_observed = low_expected = 0;
   }
-  seen.push_back(rest_seen + low_seen);
+  observed.push_back(rest_observed + low_observed);
   expected.push_back(rest_expected + low_expected);
-  return test::chi_square_p(seen, expected);
+  return test::chi_square_p(observed, expected);
 }
 
 double log_kt(const Row& row, const std::array<float, 7>& item) {

@@ -24,15 +24,15 @@ namespace {
 using Nu = NuTelescope;
 using Settings = std::map<std::string, std::string>;
 
-struct SeenPulse {
+struct ExportedPulse {
   double value[Nu::kFeatures];
   double operator[](Nu::Feature feature) const { return value[feature]; }
   bool light() const { return value[Nu::kIsLight] != 0; }
   std::size_t sensor() const { return static_cast<std::size_t>(value[Nu::kSensor]); }
 };
 
-struct SeenEvent {
-  std::vector<SeenPulse> pulses;
+struct ExportedEvent {
+  std::vector<ExportedPulse> pulses;
   std::vector<float> latents;
   std::int32_t label;
   double operator[](Nu::Latent latent) const { return double{latents[latent]}; }
@@ -46,11 +46,11 @@ std::vector<ParamSetting> list_of(const Settings& settings) {
 }
 
 /// With all truth and every pulse.
-std::vector<SeenEvent> make(Settings settings, std::uint64_t count, std::uint64_t seed = 41) {
+std::vector<ExportedEvent> make(Settings settings, std::uint64_t count, std::uint64_t seed = 41) {
   settings.insert({{"output", "truth"}, {"items", "3000"}});
   const auto generator = make_generator("nu_telescope", 1, list_of(settings));
   const auto samples = test::collect(*generator, {seed, 0, count});
-  std::vector<SeenEvent> events(samples.count());
+  std::vector<ExportedEvent> events(samples.count());
   for (std::size_t i = 0; i < events.size(); ++i) {
     events[i].label = samples.label[i];
     for (std::size_t l = 0; l < Nu::kLatents; ++l)
@@ -69,40 +69,40 @@ std::vector<SeenEvent> make(Settings settings, std::uint64_t count, std::uint64_
 constexpr double kC = 0.299792458, kPhase = 1.3195, kGroup = 1.35634;
 constexpr double kRho = 1 / 556.7 + kC / kGroup / 98;
 
-struct Wanted {
+struct Expectation {
   double distance, time, shape, photons;
 };
 
-Wanted wanted(const SeenEvent& event, double x, double y, double z) {
+Expectation expectation(const ExportedEvent& event, double x, double y, double z) {
   const double p[3] = {-event[Nu::kDirectionX], -event[Nu::kDirectionY], -event[Nu::kDirectionZ]};
   const double r[3] = {x - event[Nu::kVertexX], y - event[Nu::kVertexY], z - event[Nu::kVertexZ]};
   const double along = r[0] * p[0] + r[1] * p[1] + r[2] * p[2];
   const double far = std::hypot(r[0], r[1], r[2]);
   const double sine = std::sqrt(1 - 1 / (kPhase * kPhase));
   constexpr double kSeen = 30000 * 0.005;
-  Wanted wanted{};
+  Expectation result{};
   double up = 0;
   if (event.track()) {
     const double d = std::hypot(r[0] - along * p[0], r[1] - along * p[1], r[2] - along * p[2]);
     up = p[2] / kPhase + sine * (r[2] - along * p[2]) / d;
-    wanted.distance = d;
-    wanted.time = (along + d * (kGroup - 1 / kPhase) / sine) / kC;
-    wanted.photons = kSeen * (1 + 0.00175 * event[Nu::kEnergy]) /
+    result.distance = d;
+    result.time = (along + d * (kGroup - 1 / kPhase) / sine) / kC;
+    result.photons = kSeen * (1 + 0.00175 * event[Nu::kEnergy]) /
                      (2 * std::numbers::pi * sine * std::max(d, 1.0));
   } else {
     up = r[2] / far;
-    wanted.distance = far;
-    wanted.time = far * kGroup / kC;
-    wanted.photons = kSeen * 5.3 * event[Nu::kEnergy] * (1 + 0.5 * along / far) /
+    result.distance = far;
+    result.time = far * kGroup / kC;
+    result.photons = kSeen * 5.3 * event[Nu::kEnergy] * (1 + 0.5 * along / far) /
                      (4 * std::numbers::pi * std::pow(std::max(far, 1.0), 2));
   }
-  wanted.time += event[Nu::kStart];
-  wanted.photons *= std::exp(-wanted.distance / 30) * (1 + 0.6 * up);
-  wanted.shape = (0.8395 * wanted.distance + 3.094 - 3.946 * up + 4.636 * up * up) / 33.29;
-  return wanted;
+  result.time += event[Nu::kStart];
+  result.photons *= std::exp(-result.distance / 30) * (1 + 0.6 * up);
+  result.shape = (0.8395 * result.distance + 3.094 - 3.946 * up + 4.636 * up * up) / 33.29;
+  return result;
 }
-Wanted wanted(const SeenEvent& event, const SeenPulse& pulse) {
-  return wanted(event, pulse[Nu::kX], pulse[Nu::kY], pulse[Nu::kZ]);
+Expectation expectation(const ExportedEvent& event, const ExportedPulse& pulse) {
+  return expectation(event, pulse[Nu::kX], pulse[Nu::kY], pulse[Nu::kZ]);
 }
 
 double lower_gamma(double shape, double x) {
@@ -118,15 +118,16 @@ TEST(NuTelescope, DelaysFollowPandelsLaw) {
   std::size_t count = 0;
   for (const auto& event :
        make({{"energy_low", "3000"}, {"noise_rate", "0"}, {"saturation", "200"}}, 500)) {
-    for (const SeenPulse& pulse : event.pulses) {
-      const Wanted want = wanted(event, pulse);
+    for (const ExportedPulse& pulse : event.pulses) {
+      const Expectation expected = expectation(event, pulse);
       ASSERT_GE(pulse[Nu::kDelay], 0);
       const double x = pulse[Nu::kDelay] * kRho;
       const double edges[] = {10, 20, 30, 45, 60, 90};
-      const int bin = static_cast<int>(std::upper_bound(edges, edges + 6, want.distance) - edges);
-      bins[bin].push_back(lower_gamma(want.shape, x));
+      const int bin =
+          static_cast<int>(std::upper_bound(edges, edges + 6, expected.distance) - edges);
+      bins[bin].push_back(lower_gamma(expected.shape, x));
       sum += x;
-      shapes += want.shape;
+      shapes += expected.shape;
       ++count;
     }
   }
@@ -158,23 +159,24 @@ TEST(NuTelescope, PhotonCountsArePoissonDistributed) {
     std::vector<std::array<double, kSensors>> counts(kEvents);
     double all = 0;
     for (std::size_t i = 0; i < kEvents; ++i) {
-      for (const SeenPulse& pulse : events[i].pulses) counts[i][pulse.sensor()] += 1;
+      for (const ExportedPulse& pulse : events[i].pulses) counts[i][pulse.sensor()] += 1;
       all += static_cast<double>(events[i].pulses.size());
     }
     const telescope::Array array = telescope::triangular_array(24, 31, 125, 17);
     double expected = 0;
-    std::vector<double> seen, means;
+    std::vector<double> observed, means;
     int shown = 0;
     for (int s = 0; s < 24; ++s) {
       for (int m = 0; m < 31; ++m) {
         const telescope::Vector at = array.place(s, m);
-        const double mean = wanted(events[0], double{at.x}, double{at.y}, double{at.z}).photons;
+        const double mean =
+            expectation(events[0], double{at.x}, double{at.y}, double{at.z}).photons;
         const auto sensor = static_cast<std::size_t>(31 * s + m);
         double total = 0;
         for (const auto& event : counts) total += event[sensor];
         expected += mean * kEvents;
         if (mean * kEvents < 10) continue;
-        seen.push_back(total);
+        observed.push_back(total);
         means.push_back(mean * kEvents);
         if (mean < 1 || mean > 8 || shown++ % 4 != 0) continue;
         std::vector<double> histogram(12), law(12);
@@ -206,10 +208,11 @@ TEST(NuTelescope, PhotonCountsArePoissonDistributed) {
     EXPECT_GT(all, 1e5) << hypothesis;
     EXPECT_GT(test::normal_p((all - expected) / std::sqrt(expected)), test::kGate) << hypothesis;
     double chi2 = 0;  // independent: one degree of freedom each
-    for (std::size_t i = 0; i < seen.size(); ++i)
-      chi2 += (seen[i] - means[i]) * (seen[i] - means[i]) / means[i];
-    EXPECT_GT(seen.size(), 100u);
-    EXPECT_GT(test::upper_gamma(0.5 * static_cast<double>(seen.size()), 0.5 * chi2), test::kGate);
+    for (std::size_t i = 0; i < observed.size(); ++i)
+      chi2 += (observed[i] - means[i]) * (observed[i] - means[i]) / means[i];
+    EXPECT_GT(observed.size(), 100u);
+    EXPECT_GT(test::upper_gamma(0.5 * static_cast<double>(observed.size()), 0.5 * chi2),
+              test::kGate);
   }
 }
 
@@ -218,8 +221,8 @@ TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
   std::vector<double> values;
   for (const auto& event :
        make({{"jitter", "0"}, {"noise_rate", "0"}, {"energy_low", "1000"}}, 400)) {
-    std::map<std::size_t, std::pair<std::size_t, SeenPulse>> first;
-    for (const SeenPulse& pulse : event.pulses) {
+    std::map<std::size_t, std::pair<std::size_t, ExportedPulse>> first;
+    for (const ExportedPulse& pulse : event.pulses) {
       auto& [count, earliest] = first.try_emplace(pulse.sensor(), 0, pulse).first->second;
       ++count;
       if (pulse[Nu::kDelay] < earliest[Nu::kDelay]) earliest = pulse;
@@ -227,7 +230,8 @@ TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
     for (const auto& [sensor, found] : first) {
       const auto& [count, pulse] = found;
       // Delays, since times lose small delays to rounding.
-      const double late = test::upper_gamma(wanted(event, pulse).shape, pulse[Nu::kDelay] * kRho);
+      const double late =
+          test::upper_gamma(expectation(event, pulse).shape, pulse[Nu::kDelay] * kRho);
       if (count >= 2) values.push_back(1 - std::pow(late, static_cast<double>(count)));
     }
   }
@@ -287,7 +291,7 @@ TEST(NuTelescope, FeaturesSummariseThePulses) {
     const float* const x = features.image(i);
     ASSERT_EQ(features.latent(i, Nu::kHits), events[i].latents[Nu::kHits]);
     double n = 0, charge = 0, sum[4] = {}, square[4] = {}, product[3] = {};
-    for (const SeenPulse& pulse : events[i].pulses) {
+    for (const ExportedPulse& pulse : events[i].pulses) {
       charge += pulse[Nu::kCharge];
       if (pulse[Nu::kAuxiliary] != 0) continue;
       n += 1;
@@ -346,7 +350,7 @@ TEST(NuTelescope, CountsOverflowAndSaturation) {
   all["items"] = "20000";
   for (const auto& event : make(all, 10)) {
     std::map<std::size_t, int> counts;
-    for (const SeenPulse& pulse : event.pulses) counts[pulse.sensor()] += 1;
+    for (const ExportedPulse& pulse : event.pulses) counts[pulse.sensor()] += 1;
     double full = 0;
     for (const auto& [sensor, count] : counts) {
       ASSERT_LE(count, 5);

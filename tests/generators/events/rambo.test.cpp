@@ -10,7 +10,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <numbers>
 #include <string>
 #include <vector>

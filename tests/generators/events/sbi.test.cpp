@@ -337,7 +337,7 @@ TEST(Sbi, BernoulliGlmFollowsItsLaw) {
   constexpr std::int64_t kCount = 2000;
   const Draws raw("bernoulli_glm_raw", kCount), sums("bernoulli_glm", kCount);
   const std::vector<double> stimulus = published_stimulus();
-  std::vector<double> offset, filter, spikes, seen;
+  std::vector<double> offset, filter, spikes, covariant;
   for (std::size_t i = 0; i < raw.count(); ++i) {
     std::array<double, 10> theta{}, sum{};
     for (std::size_t k = 0; k < 10; ++k) {
@@ -365,14 +365,14 @@ TEST(Sbi, BernoulliGlmFollowsItsLaw) {
       product_variance += p * (1 - p) * stimulus[t] * stimulus[t];
     }
     spikes.push_back(excess / std::sqrt(variance));
-    seen.push_back(product / std::sqrt(product_variance));
+    covariant.push_back(product / std::sqrt(product_variance));
     // Partial sums of a hundred numbers stay below 100: 100 roundings of 2^-24 of that.
     for (std::size_t k = 0; k < 10; ++k) ASSERT_NEAR(sums.x(i, k), sum[k], 6e-4) << k;
   }
   expect_standard_normal(offset, "offset");
   expect_standard_normal(filter, "filter");
   // Sums of few unlikely spikes have long tails, so only their mean and variance are tested.
-  for (auto* z : {&spikes, &seen}) {
+  for (auto* z : {&spikes, &covariant}) {
     expect_mean(*z, 0, "spikes");
     for (double& v : *z) v *= v;
     expect_mean(*z, 1, "variance of spikes");

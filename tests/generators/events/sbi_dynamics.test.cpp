@@ -30,9 +30,9 @@ TEST(Sbi, BinomialInvertsTheDistribution) {
     for (int i = 0; i < 500; ++i) {
       const double u = (i + 0.5) / 500;
       const int k = sbi::binomial(kN, p, u);
-      const double seen = p > 0.5 ? 1 - u : u;  // mirrored: the larger u, the fewer
-      EXPECT_LE(cdf[static_cast<std::size_t>(k)], seen + 1e-9) << p << ", u " << u;
-      EXPECT_GE(cdf[static_cast<std::size_t>(k) + 1], seen - 1e-9) << p << ", u " << u;
+      const double level = p > 0.5 ? 1 - u : u;  // mirrored: the larger u, the fewer
+      EXPECT_LE(cdf[static_cast<std::size_t>(k)], level + 1e-9) << p << ", u " << u;
+      EXPECT_GE(cdf[static_cast<std::size_t>(k) + 1], level - 1e-9) << p << ", u " << u;
     }
     EXPECT_LE(sbi::binomial(kN, p, sbi::unit_double(~0u, ~0u)), kN);
   }

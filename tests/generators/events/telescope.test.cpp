@@ -152,9 +152,10 @@ TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
     }
     const double time = double{geometric_time(optics, event, ray(optics, event, place))};
     ASSERT_NEAR(time, time_by_way_of(low, event, place, params.group_index), kTimeSlack);
-    const Ray seen = ray(optics, event, place);
-    const double published = (double{seen.along} + double{seen.distance} * std::tan(theta)) / kC;
-    ASSERT_NEAR((time - published) / double{seen.distance}, 3.0599 - 2.8715, 1e-3);
+    const Ray geometry = ray(optics, event, place);
+    const double published =
+        (double{geometry.along} + double{geometry.distance} * std::tan(theta)) / kC;
+    ASSERT_NEAR((time - published) / double{geometry.distance}, 3.0599 - 2.8715, 1e-3);
   }
 }
 

@@ -53,9 +53,9 @@ std::vector<TrackHit> surface_by_surface(const TrackLaws& laws, const Tracker& t
     at = there;
     while (!is_out && disc < tracker.discs && tracker.disc[disc].place == surface.place) ++disc;
     const auto block = static_cast<std::uint32_t>(2 * (kTrackerSurfaces * number + place));
-    const Philox4 seen = kRandom.block(Purpose::noise, block + 1);
-    if (surface.volume[side] != 0 && unit_float(seen.word[2]) < laws.efficiency) {
-      const math::NormalPair error = math::box_muller(seen.word[0], seen.word[1]);
+    const Philox4 words = kRandom.block(Purpose::noise, block + 1);
+    if (surface.volume[side] != 0 && unit_float(words.word[2]) < laws.efficiency) {
+      const math::NormalPair error = math::box_muller(words.word[0], words.word[1]);
       const double turn = double{surface.along * error.first} / r;
       const double across = double{surface.across * error.second};
       const double shrunk = std::sqrt(1 + turn * turn), grown = 1 + across / r;

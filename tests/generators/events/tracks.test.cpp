@@ -22,7 +22,7 @@ namespace {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// A hit with all truth, as exported.
-struct SeenHit {
+struct ExportedHit {
   double value[Tracks::kFeatures];
   double operator[](Tracks::Feature feature) const { return value[feature]; }
   double radius() const { return std::hypot(value[Tracks::kX], value[Tracks::kY]); }
@@ -42,7 +42,7 @@ struct SeenHit {
 };
 
 struct Event {
-  std::vector<SeenHit> hits;
+  std::vector<ExportedHit> hits;
   std::vector<float> latents;
 };
 
@@ -133,7 +133,7 @@ TEST(Helix, CrossingsAreOnTheCircleAndTheSurface) {
 TEST(Tracks, HitsAreOnTheHelix) {
   std::size_t discs = 0, barrels = 0;
   for (const auto& event : make({{"pt_low", "0.1"}, {"pt_power", "2"}, {"eta_max", "3.5"}}, 600)) {
-    for (const SeenHit& hit : event.hits) {
+    for (const ExportedHit& hit : event.hits) {
       const double pt = std::hypot(hit[Tracks::kPx], hit[Tracks::kPy]);
       const double q = hit[Tracks::kCharge], r = pt / (0.299792458e-3 * 2);
       const double cot = hit[Tracks::kPz] / pt;
@@ -166,13 +166,13 @@ TEST(Tracks, HitsAreOnTheDetectorsLayers) {
   const double discs[3][7] = {{600, 700, 820, 960, 1100, 1300, 1500},
                               {1220, 1500, 1800, 2150, 2550, 2950, 0},
                               {1220, 1500, 1800, 2150, 2550, 2950, 0}};
-  std::map<std::pair<int, int>, int> seen;
+  std::map<std::pair<int, int>, int> counts;
   for (const auto& event : make({{"eta_max", "3.5"}}, 2000)) {
-    for (const SeenHit& hit : event.hits) {
+    for (const ExportedHit& hit : event.hits) {
       const auto volume = static_cast<int>(hit[Tracks::kVolume]);
       const auto layer = static_cast<int>(hit[Tracks::kLayer]);
       const int system = hit.system();
-      seen[{volume, layer}] += 1;
+      counts[{volume, layer}] += 1;
       if (hit.barrel()) {
         ASSERT_NEAR(hit.radius(), radii[system][layer / 2 - 1], 0x1p-23 * hit.radius());
         ASSERT_LE(std::abs(hit[Tracks::kZ]), half[system] + 1e-4);
@@ -186,7 +186,7 @@ TEST(Tracks, HitsAreOnTheDetectorsLayers) {
       }
     }
   }
-  EXPECT_EQ(seen.size(), 10u + 2 * 19u) << "every layer is hit";
+  EXPECT_EQ(counts.size(), 10u + 2 * 19u) << "every layer is hit";
 }
 
 // p_T at which the circle's diameter equals the layer's radius: 0.149896 B r (T, m). The f32
@@ -247,7 +247,7 @@ TEST(Tracks, KicksAddUpWithTheirLeverArms) {
                                  {"pt_low", "5"},
                                  {"pt_high", "5"}},
                                 2500)) {
-    const SeenHit& hit = event.hits.back();
+    const ExportedHit& hit = event.hits.back();
     ASSERT_NEAR(hit.radius(), 1020, 1e-3);
     const double turn = (hit[Tracks::kX] * hit[Tracks::kPy] - hit[Tracks::kY] * hit[Tracks::kPx]);
     along.push_back(-turn / 5 / std::sqrt(variance));
@@ -264,7 +264,7 @@ TEST(Tracks, DropsHitsByEfficiency) {
     crossings += static_cast<double>(full[i].hits.size());
     hits += static_cast<double>(thinned[i].hits.size());
     std::size_t k = 0;  // the remaining hits are unchanged
-    for (const SeenHit& hit : thinned[i].hits) {
+    for (const ExportedHit& hit : thinned[i].hits) {
       while (k < full[i].hits.size() && full[i].hits[k][Tracks::kX] != hit[Tracks::kX]) ++k;
       ASSERT_LT(k, full[i].hits.size());
     }
@@ -280,16 +280,16 @@ TEST(Tracks, AssignsHitsToParticles) {
                                  {"efficiency", "0.5"},
                                  {"items", "2000"}},
                                 20)) {
-    std::map<int, std::vector<SeenHit>> by_particle;
+    std::map<int, std::vector<ExportedHit>> by_particle;
     std::map<double, int> vertices;
-    for (const SeenHit& hit : event.hits)
+    for (const ExportedHit& hit : event.hits)
       by_particle[static_cast<int>(hit[Tracks::kParticle])].push_back(hit);
     double weight = 0;
     for (const auto& [number, hits] : by_particle) {
       ASSERT_LE(number, event.latents[Tracks::kTracks]);
       if (number == 0) continue;
       vertices[hits[0][Tracks::kVertexZOfHit]] += 1;
-      for (const SeenHit& hit : hits) {
+      for (const ExportedHit& hit : hits) {
         ASSERT_EQ(hit[Tracks::kPx], hits[0][Tracks::kPx]);
         ASSERT_EQ(hit[Tracks::kWeight] > 0, hits.size() >= 4);
         weight += hit[Tracks::kWeight];

@@ -257,7 +257,7 @@ TEST(Contour, InterpolatesBetweenPixels) {
   scene.height = 2;
   std::vector<std::uint8_t> texels(2 * 48);
   for (std::size_t i = 0; i < texels.size(); ++i) texels[i] = static_cast<std::uint8_t>(i * 2);
-  const auto seen = [&](float x, float y, float step) {
+  const auto shown = [&](float x, float y, float step) {
     PixelRun<8> run{};
     run.in_step = step == 1;
     for (int i = 0; i < 8; ++i) {
@@ -272,12 +272,12 @@ TEST(Contour, InterpolatesBetweenPixels) {
   const auto value = [](double texel) { return static_cast<float>(texel / 255); };
   for (int i = 0; i < 8; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    EXPECT_FLOAT_EQ(seen(4.5f, 1.5f, 1)[at], value(96 + 8 + 2 * i));
-    EXPECT_FLOAT_EQ(seen(11.5f, 1.5f, -1)[at], value(96 + 22 - 2 * i));
-    EXPECT_FLOAT_EQ(seen(4.75f, 0.5f, 1)[at], value(8.5 + 2 * i));
-    EXPECT_FLOAT_EQ(seen(4.5f, 1.0f, 1)[at], value(48 + 8 + 2 * i));
-    EXPECT_FLOAT_EQ(seen(36.5f, 0.5f, 1)[at], value(i < 4 ? 72 + 2 * i : 255));
-    EXPECT_FLOAT_EQ(seen(4.5f, -0.5f, 1)[at], 1);
+    EXPECT_FLOAT_EQ(shown(4.5f, 1.5f, 1)[at], value(96 + 8 + 2 * i));
+    EXPECT_FLOAT_EQ(shown(11.5f, 1.5f, -1)[at], value(96 + 22 - 2 * i));
+    EXPECT_FLOAT_EQ(shown(4.75f, 0.5f, 1)[at], value(8.5 + 2 * i));
+    EXPECT_FLOAT_EQ(shown(4.5f, 1.0f, 1)[at], value(48 + 8 + 2 * i));
+    EXPECT_FLOAT_EQ(shown(36.5f, 0.5f, 1)[at], value(i < 4 ? 72 + 2 * i : 255));
+    EXPECT_FLOAT_EQ(shown(4.5f, -0.5f, 1)[at], 1);
   }
 }
 

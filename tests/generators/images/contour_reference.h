@@ -107,3 +107,5 @@ struct PlainContours {
     }
   }
 };
+
+}  // namespace wellspring::test

@@ -176,8 +176,8 @@ TEST(FillLevels, HaveTheExpectedErrorOnWhiteNoise) {
       for (int place = 0; place < 16; ++place) {
         const float x = static_cast<float>(8 + place % 4 * 12) + 4 * places.uniform();
         const float y = static_cast<float>(8 + place / 4 * 12) + 4 * places.uniform();
-        const Rgb seen = fills.levels.read(cut, x, y);
-        double r = seen.r, g = seen.g, b = seen.b;
+        const Rgb value = fills.levels.read(cut, x, y);
+        double r = value.r, g = value.g, b = value.b;
         for (int i = 0; i < 16; ++i) {
           const float dx = static_cast<float>(i % 4) - 1.5f, dy = static_cast<float>(i / 4) - 1.5f;
           const Rgb part = fills.levels.read(whole, x + step * dx / 4, y + step * dy / 4);

@@ -165,14 +165,14 @@ TEST(Fields, LocateFramesOfChains) {
   EXPECT_EQ(second.lane, 1);
   EXPECT_EQ(second.frame, 2);  // round 1, started one frame in
   // Every frame of every chain except a lane's first appears once.
-  std::vector<std::vector<int>> seen(12, std::vector<int>(4, 0));
+  std::vector<std::vector<int>> count(12, std::vector<int>(4, 0));
   for (std::uint64_t sample = 0; sample < 3 * 4 * 5; ++sample) {
     const ChainSchedule::Position at = kShort.locate(sample);
     EXPECT_EQ(at.chain % 3, static_cast<std::uint64_t>(at.lane));
-    if (at.chain < 12) ++seen[at.chain][static_cast<std::size_t>(at.frame)];
+    if (at.chain < 12) ++count[at.chain][static_cast<std::size_t>(at.frame)];
   }
   for (std::size_t chain = 3; chain < 12; ++chain)
-    EXPECT_EQ(seen[chain], (std::vector<int>{1, 1, 1, 1})) << chain;
+    EXPECT_EQ(count[chain], (std::vector<int>{1, 1, 1, 1})) << chain;
 }
 
 /// A sample made alone, from the start of its chain.

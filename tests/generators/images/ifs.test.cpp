@@ -14,10 +14,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <ranges>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {

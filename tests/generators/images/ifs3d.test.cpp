@@ -4,11 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 #include <set>
 #include <utility>
@@ -25,14 +22,14 @@ const ifs3d::CategoryTable& three() {
 // ---- systems and categories ---------------------------------------------------------------------
 
 TEST(Ifs3d, VariesEachCoefficientByTwelveFactors) {
-  std::set<std::pair<int, float>> seen;
+  std::set<std::pair<int, float>> variations;
   for (int v = 1; v < ifs3d::kVariations; ++v) {
     const ifs3d::Weighting weight = ifs3d::weighting(v);
     ASSERT_TRUE(weight.coefficient >= 0 && weight.coefficient < 12);
     const int tenths = static_cast<int>(std::lround(weight.factor * 10));
     EXPECT_EQ(weight.factor, static_cast<float>(tenths) / 10);
     EXPECT_TRUE(tenths >= 4 && tenths <= 16 && tenths != 10) << v;
-    seen.insert({weight.coefficient, weight.factor});
+    variations.insert({weight.coefficient, weight.factor});
     ifs3d::System system = three().categories[0].system;
     ifs3d::vary(system, v);
     for (int i = 0; i < system.maps; ++i) {
@@ -42,7 +39,7 @@ TEST(Ifs3d, VariesEachCoefficientByTwelveFactors) {
       }
     }
   }
-  EXPECT_EQ(seen.size(), 144u);
+  EXPECT_EQ(variations.size(), 144u);
 }
 
 TEST(Ifs3d, RequiresSpreadAlongEveryAxis) {

@@ -28,10 +28,10 @@ struct Drawn {
     const SampleRng rng = category_rng(spec, k);
     system = candidate_system(rng, known_attempts(spec)[static_cast<std::size_t>(k)]);
     surveyor.choose_maps(system, rng, 0);
-    const Survey seen = surveyor.survey(system);
-    window = {static_cast<float>(seen.x0),     static_cast<float>(seen.x1),
-              static_cast<float>(seen.y0),     static_cast<float>(seen.y1),
-              static_cast<float>(seen.last_x), static_cast<float>(seen.last_y)};
+    const Survey survey = surveyor.survey(system);
+    window = {static_cast<float>(survey.x0),     static_cast<float>(survey.x1),
+              static_cast<float>(survey.y0),     static_cast<float>(survey.y1),
+              static_cast<float>(survey.last_x), static_cast<float>(survey.last_y)};
     placing.sx = (kSide - 2) / (window.x1 - window.x0);
     placing.sy = (kSide - 2) / (window.y1 - window.y0);
     placing.ox = 1 - placing.sx * window.x0;

@@ -91,8 +91,8 @@ TEST(Mandelbulb, AlternatesFormulae) {
 }
 
 // Coordinates of a power are at most r^n, its norm sqrt(3) r^n. With rho^(n-1) = 1 / (n sqrt 3), a
-// point of radius rho (1 - 1/n) maps to at most rho (1 / n + 1 - 1 / n): orbits stay within rho <
-// 1.
+// point of radius rho (1 - 1/n) maps to at most rho (1 / n + 1 - 1 / n), so orbits stay within
+// rho < 1.
 TEST(Mandelbulb, ContainsItsCentre) {
   RngStream numbers({5, 0}, Purpose::scene);
   for (int i = 0; i < 1000; ++i) {

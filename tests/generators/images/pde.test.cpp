@@ -219,12 +219,12 @@ std::array<double, 3> errors_of(const PdeStep& rule, int p, int q, int n,
     Grid grid(side);
     grid.begin([&](int x, int y) { return std::cos(kTau * (p * x + q * y) / side); });
     grid.run(step, steps);
-    std::complex<double> seen;
+    std::complex<double> observed;
     for (int y = 0; y < side; ++y)
       for (int x = 0; x < side; ++x)
-        seen += 2 * grid.at(x, y) * std::polar(1.0, -kTau * (p * x + q * y) / side) /
-                double(side * side);
-    errors[level] = std::abs(seen - exact);
+        observed += 2 * grid.at(x, y) * std::polar(1.0, -kTau * (p * x + q * y) / side) /
+                    double(side * side);
+    errors[level] = std::abs(observed - exact);
   }
   return errors;
 }
@@ -252,13 +252,13 @@ TEST(PdeGrid, ConvergesWithTheSquareOfTheCell) {
 TEST(PdeGrid, DrawsWaveDirectionsUniformly) {
   constexpr int kHighest = 2;
   Grid grid(16);
-  std::vector<double> seen(25), amplitudes;
+  std::vector<double> observed(25), amplitudes;
   for (std::uint64_t sample = 0; sample < 3000; ++sample) {
     grid.grid.draw_waves(grid.team, grid.work, 4, kHighest, {3, sample});
     double sum = 0, most = 0, least = 1;
     for (int m = 0; m < 4; ++m) {
       const pde::Wave wave = PdeGrid::wave(grid.work, m);
-      ++seen[static_cast<std::size_t>((wave.q + kHighest) * 5 + wave.p + kHighest)];
+      ++observed[static_cast<std::size_t>((wave.q + kHighest) * 5 + wave.p + kHighest)];
       sum += double{wave.amplitude};
       most = std::max(most, double{wave.amplitude});
       least = std::min(least, double{wave.amplitude});
@@ -267,9 +267,9 @@ TEST(PdeGrid, DrawsWaveDirectionsUniformly) {
     EXPECT_NEAR(sum, 1, 8 * kRounding);
     EXPECT_LT(most, 4.00001 * least);
   }
-  EXPECT_EQ(seen[12], 0) << "no constant";
-  seen.erase(seen.begin() + 12);
-  EXPECT_GT(test::uniform_chi_square_p(seen), test::kGate);
+  EXPECT_EQ(observed[12], 0) << "no constant";
+  observed.erase(observed.begin() + 12);
+  EXPECT_GT(test::uniform_chi_square_p(observed), test::kGate);
 }
 
 // ---- the generator ------------------------------------------------------------------------------

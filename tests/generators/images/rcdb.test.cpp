@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "generators/generator.h"
-#include "tests/generators/images/contour_reference.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>

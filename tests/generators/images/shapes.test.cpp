@@ -62,7 +62,7 @@ std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
 // 2 %, which is 45 px^2 for the smallest shape, with a tolerance of 4.8.
 TEST(Shapes, CoversItsArea) {
   const auto samples = test::collect(*make_generator("shapes", kSide), {3, 0, 150});
-  std::map<int, int> seen;
+  std::map<int, int> counts;
   for (std::size_t i = 0; i < samples.count(); ++i) {
     double area = 0;
     for (const double c : coverage(samples, i)) {
@@ -73,9 +73,9 @@ TEST(Shapes, CoversItsArea) {
     const double radius = kSide * static_cast<double>(samples.latent(i, kScale));
     EXPECT_NEAR(area, std::numbers::pi * radius * radius, 1.5 + 0.01 * 12.2 * radius)
         << "class " << samples.label[i] << ", radius " << radius;
-    ++seen[samples.label[i]];
+    ++counts[samples.label[i]];
   }
-  EXPECT_EQ(seen.size(), 10u);
+  EXPECT_EQ(counts.size(), 10u);
 }
 
 struct Point {
@@ -145,7 +145,7 @@ double distance_to_edge(const std::vector<Point>& polygon, Point p) {
 // definition.
 TEST(Shapes, PolygonsMatchTheirOutlines) {
   const auto generator = make_generator("shapes", 96);
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   for (const char* const look : kLooks) {
     const auto samples = test::collect(*generator, {4, 0, 200}, {}, look);
     for (std::size_t i = 0; i < samples.count(); ++i) {
@@ -153,7 +153,7 @@ TEST(Shapes, PolygonsMatchTheirOutlines) {
           generator->info().classes[static_cast<std::size_t>(samples.label[i])];
       const auto polygon = outline(name);
       if (polygon.empty()) continue;
-      ++seen[name];
+      ++counts[name];
       const auto cover = coverage(samples, i);
       const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
       for (int row = 0; row < 96; ++row) {
@@ -172,19 +172,19 @@ TEST(Shapes, PolygonsMatchTheirOutlines) {
       }
     }
   }
-  EXPECT_EQ(seen.size(), 6u);
+  EXPECT_EQ(counts.size(), 6u);
 }
 
 TEST(Shapes, RoundShapesMatchTheirDefinitions) {
   const auto generator = make_generator("shapes", 96);
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   for (const char* const look : kLooks) {
     const auto samples = test::collect(*generator, {5, 0, 200}, {}, look);
     for (std::size_t i = 0; i < samples.count(); ++i) {
       const std::string name =
           generator->info().classes[static_cast<std::size_t>(samples.label[i])];
       if (!outline(name).empty()) continue;
-      ++seen[name];
+      ++counts[name];
       const auto cover = coverage(samples, i);
       const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
       const double band = 1.2 / radius;
@@ -217,7 +217,7 @@ TEST(Shapes, RoundShapesMatchTheirDefinitions) {
       }
     }
   }
-  EXPECT_EQ(seen.size(), 4u);
+  EXPECT_EQ(counts.size(), 4u);
 }
 
 TEST(Shapes, ColoursDifferByTheContrast) {
@@ -243,9 +243,9 @@ TEST(Shapes, MeanColourIsGrey) {
     for (std::size_t l = kFront; l < kBack + 3; ++l) {
       std::vector<double> values;
       for (std::size_t i = 0; i < samples.count(); ++i) values.push_back(samples.latent(i, l));
-      const auto seen = test::moments(values);
-      EXPECT_GT(test::normal_p((seen.mean - 0.5) / std::sqrt(seen.variance / 5000)), test::kGate)
-          << "contrast " << contrast << ", latent " << l << ": " << seen.mean;
+      const auto m = test::moments(values);
+      EXPECT_GT(test::normal_p((m.mean - 0.5) / std::sqrt(m.variance / 5000)), test::kGate)
+          << "contrast " << contrast << ", latent " << l << ": " << m.mean;
     }
   }
 }

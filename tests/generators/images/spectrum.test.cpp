@@ -11,7 +11,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace wellspring {

@@ -150,15 +150,15 @@ TEST(Sprites, PlacesShiftByWholePixels) {
 TEST(Sprites, AreasMatchClosedForms) {
   const auto generator = make_generator("sprites", 192, settings({{"grid", "off"}}, "random"));
   const auto samples = test::collect(*generator, {5, 0, 60});
-  std::array<int, 3> seen{};
+  std::array<int, 3> counts{};
   for (std::size_t i = 0; i < samples.count(); ++i) {
     double area = 0;
     for (std::size_t p = 0; p < samples.elements; p += 3) area += samples.image(i)[p];
     const double r = 11.0 / 64 * 192 * samples.latent(i, kScale);
     EXPECT_NEAR(area, std::numbers::pi * r * r, 1.5 + 0.073 * r) << samples.label[i];
-    ++seen[static_cast<std::size_t>(samples.label[i])];
+    ++counts[static_cast<std::size_t>(samples.label[i])];
   }
-  for (const int count : seen) EXPECT_GT(count, 5);
+  for (const int count : counts) EXPECT_GT(count, 5);
 }
 
 // Hard edges against the definitions in double precision, at the latents' places, scales and

@@ -1,6 +1,5 @@
 #include "generators/images/visual_atom.h"
 
-#include "tests/generators/images/contour_reference.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>

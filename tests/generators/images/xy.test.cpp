@@ -102,10 +102,10 @@ TEST(Xy, ShowsAnglesAsHues) {
 
 TEST(Xy, AlternatesNumbersOfMirrors) {
   const Xy generator{Xy::Params{}};
-  std::array<int, 17> seen{};
+  std::array<int, 17> counts{};
   for (int round = 0; round < 170; ++round)
-    ++seen[static_cast<std::size_t>(generator.mirrors_of(round, 64))];
-  for (const int count : seen) EXPECT_NEAR(count, 10, 2);
+    ++counts[static_cast<std::size_t>(generator.mirrors_of(round, 64))];
+  for (const int count : counts) EXPECT_NEAR(count, 10, 2);
   Xy::Params none;
   none.mirrors = 0;
   for (int round = 0; round < 20; ++round) EXPECT_EQ(Xy(none).mirrors_of(round, 64), 0);

@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
