@@ -242,7 +242,7 @@ TEST(Ginkgo, ImagesAndFeaturesDescribeTheSet) {
   features.unit = 10;
   const jets::Picture picture{33, 0.1f, jets::Norm::sum, 1};
   int drawn = 0;
-  for (std::uint64_t i = 0; i < 300; ++i) {
+  for (std::uint64_t i = 0; i < 1000; ++i) {
     const Row row = make_row(set, i), numbers = make_row(features, i), shown = make_row(image, i);
     ASSERT_EQ(numbers.truth.label, row.truth.label);
     ASSERT_EQ(shown.truth.latents[2], row.truth.latents[2]);
@@ -262,7 +262,7 @@ TEST(Ginkgo, ImagesAndFeaturesDescribeTheSet) {
       ASSERT_NEAR(shown.values[k], pixels.pixels[k], 2e-5);
     ASSERT_NEAR(shown.truth.latents[7], pixels.outside, 1e-5);
   }
-  EXPECT_GT(drawn, 270);
+  EXPECT_GT(drawn, 900);
 }
 
 TEST(Ginkgo, HasImageEventAndSetOutputs) {

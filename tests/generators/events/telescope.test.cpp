@@ -235,7 +235,7 @@ TEST(Telescope, SkipsOnlyModulesThatExpectTooLittle) {
   const Optics optics = NuTelescope::optics_of({});
   Draws draws(5);
   int passed = 0, near = 0;
-  for (int i = 0; i < 100000; ++i) {
+  for (int i = 0; i < 400000; ++i) {
     const Event event = random_event(draws, optics);
     const Vector place = random_place(draws);
     const float expected = expected_photons(optics, event, ray(optics, event, place));

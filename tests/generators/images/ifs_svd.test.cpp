@@ -1,12 +1,11 @@
 #include "generators/images/ifs_svd.h"
 
+#include "generators/generator.h"
 #include "generators/images/ifs.h"
+#include "tests/generators/images/canvas_places.h"
 #include "tests/generators/images/ifs_painting.h"
-#include "tests/generators/team_test.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
-#include "tests/support/team_launcher.h"
 
 #include <gtest/gtest.h>
 
@@ -341,32 +340,11 @@ TEST(DiamondSquare, SizesGridsByThePicture) {
 // ---- emission -----------------------------------------------------------------------------------
 
 TEST(IfsSvd, GivesEqualImagesInScratchAndInThePlan) {
-  const SampleShape shape = {33, 40, 3};
-  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {900, 5, 0, 2}};
   Ifs::Params params;
   params.walkers = 600;
   params.palette = Ifs::Palette::colour;
-  const Ifs functor = with_four(params);
-  SampleLayout layout = SampleLayout::image(shape);
-  layout.latents = Ifs::kLatents;
-  EmitCall call;
-  call.slots = slots.data();
-  call.seed = 21;
-  call.augmentation = test::plan_of("augment: [rotate: 30, zoom: [1, 1.5]]", shape);
-  std::vector<std::unique_ptr<test::HostBatch>> batches;
-  for (const int members : {1, 7, 32}) {
-    for (const std::size_t room : {std::size_t{1} << 17, std::size_t{0}}) {
-      batches.push_back(std::make_unique<test::HostBatch>(3, layout));
-      CanvasEmitter<Ifs> stage;
-      MemoryPlan memory(Device::cpu());
-      stage.plan(memory, "test", 3, functor, shape, room);
-      memory.commit();
-      EXPECT_EQ(stage.place(), room == 0 ? CanvasPlace::memory : CanvasPlace::scratch);
-      call.batch = batches.back()->view();
-      stage.emit(test::TeamLauncher{members}, "test", functor, shape, call);
-      EXPECT_TRUE(*batches.back() == *batches.front()) << members << ", " << room;
-    }
-  }
+  test::expect_equal_in_both_places(with_four(params), 0, std::size_t{1} << 17,
+                                    [](const test::HostBatch&) {});
 }
 
 TEST(IfsSvd, RefusesContradictions) {

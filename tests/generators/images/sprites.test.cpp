@@ -67,7 +67,7 @@ std::uint64_t place(const Sprites::Factors& f, bool flat) {
   return ((hues * 8 + at(f.scale)) * 4 + shape) * 15 + at(f.turn);
 }
 
-// Every combination has one place and every place one combination.
+// Combinations and indices correspond one to one.
 TEST(Sprites, EnumerationIsABijection) {
   using Mode = Sprites::Mode;
   const auto within = [](float v, int count) { return v >= 0 && v < count && v == std::floor(v); };
