@@ -21,7 +21,7 @@ using Latent = CaloGflash::Latent;
 using test::CaloReference;
 using Settings = std::map<std::string, std::string>;
 
-/// Settings, and those of a small cylinder of tungsten where they leave something open.
+/// `all`, completed with the settings of a small tungsten cylinder.
 std::vector<ParamSetting> small(Settings all) {
   all.insert({{"material", "W"}, {"energies", "[10]"}, {"layers", "6"}});
   all.insert({{"layer_depth", "4"}, {"rings", "3"}, {"ring_width", "6"}});
@@ -43,9 +43,8 @@ double sum(const test::Samples& samples, std::size_t i) {
 
 // ---- the parameterisation -----------------------------------------------------------------------
 
-// A Kolmogorov test of 20,000 numbers resolves a distance of 0.019 at the gate: a shift of the mean
-// by 0.05 standard deviations. The formulas themselves are tested above.
-TEST(CaloGflash, ShowerMaximumAndShapeAreLognormal) {
+// A Kolmogorov test of 20,000 numbers finds a mean that is 0.05 standard deviations off.
+TEST(CaloGflash, DrawsLognormalMaximumAndShape) {
   const auto samples = showers(small({{"mode", "mean"}, {"layers", "1"}, {"rings", "1"}}), 20000);
   const CaloReference reference = CaloReference::tungsten();
   std::vector<double> t, alpha;
@@ -74,7 +73,7 @@ TEST(CaloGflash, ShowerMaximumAndShapeAreLognormal) {
   EXPECT_GT(test::normal_p((product / n - r) / std::sqrt((1 + r * r) / n)), test::kGate);
 }
 
-// ---- where the energy lies ----------------------------------------------------------------------
+// ---- spatial distribution of the energy --------------------------------------------------------
 
 /// Sums over the sectors of each ring, MeV.
 std::vector<double> ring_sums(const test::Samples& samples, std::size_t i,
@@ -91,8 +90,8 @@ std::vector<double> ring_sums(const test::Samples& samples, std::size_t i,
   return sums;
 }
 
-// 1e-5 of the shower's energy: the error of the gamma function and of T and alpha as f32, whose
-// relative error of 1e-7 the depth multiplies by up to 40.
+// Tolerance: 1e-5 of the shower's energy, from the gamma function and from T and alpha as f32; the
+// depth multiplies their relative error of 1e-7 by up to 40.
 void expect_reference(const CaloReference& reference, const std::vector<CaloLayerSpec>& layers,
                       const std::vector<ParamSetting>& settings) {
   const auto samples = showers(settings, 40);
@@ -109,7 +108,7 @@ void expect_reference(const CaloReference& reference, const std::vector<CaloLaye
   }
 }
 
-TEST(CaloGflash, ExpectedSharesAreThoseOfTheFormulas) {
+TEST(CaloGflash, DepositsSharesOfTheFormulas) {
   std::vector<CaloLayerSpec> cylinder;
   for (int i = 0; i < 6; ++i) {
     cylinder.push_back({0.5 + 4.0 * i, 4.5 + 4.0 * i, {0, 6, 12, 18}, 5});
@@ -125,9 +124,9 @@ TEST(CaloGflash, ExpectedSharesAreThoseOfTheFormulas) {
                    {{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}});
 }
 
-// Mean shares of layers against the integral over the law of T and alpha, by 24 x 24 midpoints of
-// equal probability; 3000 showers.
-TEST(CaloGflash, MeanProfileIsTheIntegralOverAllShowers) {
+// Mean shares of layers against the integral over the law of T and alpha, by midpoints in two
+// independent normal variables; 3000 showers.
+TEST(CaloGflash, HasTheIntegratedMeanProfile) {
   const auto samples =
       showers(small({{"mode", "mean"}, {"rings", "1"}, {"ring_width", "1000"}}), 3000);
   const CaloReference reference = CaloReference::tungsten();
@@ -157,15 +156,15 @@ TEST(CaloGflash, MeanProfileIsTheIntegralOverAllShowers) {
     for (std::size_t i = 0; i < samples.count(); ++i)
       shares.push_back(samples.image(i)[layer] / 10000);
     const test::Moments m = test::moments(shares);
-    // A ring of 1000 mm holds all but 1e-4 of what lies in a layer, and the sum 1e-4 of it.
+    // A ring of 1000 mm misses 1e-4 of a layer's energy; the sum is within 1e-4.
     EXPECT_NEAR(m.mean, expected[layer] / weights,
                 5 * std::sqrt(m.variance / static_cast<double>(m.count)) + 3e-4)
         << layer;
   }
 }
 
-// Energy and leakage are rounded to f32 once each, cells once each: 2^-23 of the shower is enough.
-TEST(CaloGflash, NothingIsLost) {
+// Energy, leakage and cells are rounded to f32 once each: 2^-23 of the shower is enough.
+TEST(CaloGflash, ConservesEnergy) {
   for (const char* mode : {"gflash", "gflash_lite", "mean"}) {
     for (const char* particles : {"[electron, photon]", "[pion]"}) {
       const auto samples = showers(small({{"mode", mode}, {"particles", particles}}), 60);
@@ -181,9 +180,9 @@ TEST(CaloGflash, NothingIsLost) {
   }
 }
 
-// The same showers in all modes, since T, alpha and the rest are drawn apart from the spots. Cells
-// in which some hundreds of spots lie together have normal means.
-TEST(CaloGflash, SpotsLieAsExpected) {
+// All modes share the showers, since T, alpha and the rest use other draws than the spots. Cells
+// with some hundreds of spots have normal means.
+TEST(CaloGflash, DistributesSpotsAsTheMean) {
   for (const char* medium : {"homogeneous", "sampling"}) {
     for (const char* particles : {"[electron, photon]", "[pion]"}) {
       const Settings settings = {
@@ -215,15 +214,15 @@ TEST(CaloGflash, SpotsLieAsExpected) {
   }
 }
 
-TEST(CaloGflash, SpotsAreAsManyAsPublished) {
+TEST(CaloGflash, HasThePublishedNumberOfSpots) {
   const auto many = showers(small({}), 20);
   const auto lite = showers(small({{"mode", "gflash_lite"}}), 20);
   const double spots = CaloReference::tungsten().spots(10);
   for (std::size_t i = 0; i < many.count(); ++i) {
     EXPECT_EQ(lite.latent(i, Latent::kSpots), std::round(spots));
-    // Rounded in each of 24 slices; up to 3 % of them behind the last.
+    // Rounded in each of 24 slices; up to 3 % of the spots are beyond the last.
     EXPECT_NEAR(many.latent(i, Latent::kSpots), spots, 24 + 0.03 * spots);
-    // A cell holds a whole number of spots of one energy, and of their units of 2^-40.
+    // A cell holds a whole number of spots of equal energy, in units of 2^-40.
     const double unit = 10000 / std::round(spots);
     for (std::size_t c = 0; c < lite.elements; ++c) {
       const double count = lite.image(i)[c] / unit;
@@ -232,7 +231,7 @@ TEST(CaloGflash, SpotsAreAsManyAsPublished) {
   }
 }
 
-TEST(CaloGflash, PionsHaveSpotsOfBothKinds) {
+TEST(CaloGflash, CountsBothKindsOfSpotsForPions) {
   const auto samples = showers(small({{"mode", "gflash_lite"}, {"particles", "[pion]"}}), 50);
   const CaloReference reference = CaloReference::tungsten();
   for (std::size_t i = 0; i < samples.count(); ++i) {
@@ -242,7 +241,7 @@ TEST(CaloGflash, PionsHaveSpotsOfBothKinds) {
   }
 }
 
-TEST(CaloGflash, AzimuthIsUniform) {
+TEST(CaloGflash, HasUniformAzimuth) {
   const auto samples = showers(small({{"mode", "gflash_lite"}, {"sectors", "8"}}), 40);
   const double unit = 10000 / std::round(CaloReference::tungsten().spots(10));
   std::vector<double> counts(8);
@@ -252,9 +251,9 @@ TEST(CaloGflash, AzimuthIsUniform) {
   EXPECT_GT(test::uniform_chi_square_p(counts), test::kGate);
 }
 
-// Nine tenths within a Moliere radius and 99 % within 3.5, as it is defined and as a rule (Particle
-// Data Group, section 34.5); the parameterisation is somewhat narrower.
-TEST(CaloGflash, AMoliereRadiusHoldsNineTenths) {
+// Nine tenths within a Moliere radius by definition, and 99 % within 3.5 as a rule (Particle Data
+// Group, section 34.5); the parameterisation is somewhat narrower.
+TEST(CaloGflash, HoldsNineTenthsWithinAMoliereRadius) {
   const auto share = [](const char* radius) {
     const auto samples = showers(
         small({{"mode", "mean"}, {"layers", "15"}, {"rings", "1"}, {"ring_width", radius}}), 100);
@@ -266,8 +265,8 @@ TEST(CaloGflash, AMoliereRadiusHoldsNineTenths) {
   EXPECT_NEAR(share("32.5"), 0.99, 0.01);
 }
 
-// Showers of equal numbers: a finer cylinder holds the same.
-TEST(CaloGflash, FinerCellsAddUpToCoarserOnes) {
+// The same showers in finer cells.
+TEST(CaloGflash, FinerCellsSumToCoarserCells) {
   const auto coarse = showers({{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
   const auto fine = showers({{"preset", "ds3"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
   const gflash::Medium medium =
@@ -283,7 +282,7 @@ TEST(CaloGflash, FinerCellsAddUpToCoarserOnes) {
   }
 }
 
-TEST(CaloGflash, GeometriesHaveThePublishedCells) {
+TEST(CaloGflash, HasThePublishedGeometries) {
   const std::pair<const char*, int> published[] = {
       {"ds1-photon", 368}, {"ds1-pion", 533}, {"ds2", 6480}, {"ds3", 40500}};
   for (const auto& [name, cells] : published) {
@@ -309,10 +308,10 @@ TEST(CaloGflash, GeometriesHaveThePublishedCells) {
 
 // ---- photons and pions --------------------------------------------------------------------------
 
-TEST(CaloGflash, PhotonsConvertAfterNineSeventhsOfARadiationLength) {
+TEST(CaloGflash, ConvertsPhotonsAfterNineSeventhsOfARadiationLength) {
   const auto samples = showers(
       small({{"mode", "mean"}, {"particles", "[photon]"}, {"layer_depth", "1"}, {"rings", "1"}}),
-      20000);
+      5000);
   std::vector<double> starts;
   for (std::size_t i = 0; i < samples.count(); ++i) {
     const double start = samples.latent(i, Latent::kStart);
@@ -327,8 +326,8 @@ TEST(CaloGflash, PhotonsConvertAfterNineSeventhsOfARadiationLength) {
             test::kGate);
 }
 
-// By the formulas of the page of this generator, with its default constants.
-TEST(CaloGflash, PionsHaveAnElectromagneticAndAHadronicPart) {
+// The formulas on the page of this generator, with its default constants.
+TEST(CaloGflash, SplitsPionsIntoElectromagneticAndHadronicParts) {
   const auto samples = showers(small({{"mode", "mean"},
                                       {"particles", "[pion]"},
                                       {"rings", "1"},
@@ -369,7 +368,7 @@ TEST(CaloGflash, PionsHaveAnElectromagneticAndAHadronicPart) {
   }
   EXPECT_GT(test::kolmogorov_p(starts, [&](double x) { return 1 - std::exp(-x / lambda); }),
             test::kGate);
-  // Five spreads of 0.1 from either end: the cut at 0 and 1 does not matter.
+  // 0 and 1 are five spreads of 0.1 away, so the clamp does not matter.
   const double mean = 1 - std::pow(50, -0.18);
   EXPECT_GT(
       test::kolmogorov_p(fractions,
@@ -377,53 +376,53 @@ TEST(CaloGflash, PionsHaveAnElectromagneticAndAHadronicPart) {
       test::kGate);
 }
 
-// ---- the read-out -------------------------------------------------------------------------------
+// ---- read-out -----------------------------------------------------------------------------------
 
-/// Differences and quotients of the same showers, seen through two read-outs.
+/// The same showers under several read-outs.
 test::Samples read_out(Settings more, std::uint64_t count = 3000) {
   more.emplace("mode", "mean");
   return showers(small(more), count, 7);
 }
 
-// Gamma numbers of one scale add up to one: the law of the sum over the cells is known.
-TEST(CaloGflash, SamplingTermIsTheGammaLaw) {
-  const auto exact = read_out({}), seen = read_out({{"sampling_term", "0.5"}});
+// Gamma variates of one scale add up: the law of the sum over the cells is known.
+TEST(CaloGflash, SamplingTermFollowsTheGammaLaw) {
+  const auto exact = read_out({}), measured = read_out({{"sampling_term", "0.5"}});
   const double scale = 1000 * 0.5 * 0.5;
   std::vector<double> levels;
   double squares = 0;
-  for (std::size_t i = 0; i < seen.count(); ++i) {
+  for (std::size_t i = 0; i < measured.count(); ++i) {
     const double deposited = sum(exact, i);
-    levels.push_back(1 - test::upper_gamma(deposited / scale, sum(seen, i) / scale));
-    squares += std::pow(sum(seen, i) - deposited, 2) / deposited / 1000;
+    levels.push_back(1 - test::upper_gamma(deposited / scale, sum(measured, i) / scale));
+    squares += std::pow(sum(measured, i) - deposited, 2) / deposited / 1000;
   }
   EXPECT_GT(test::kolmogorov_p(levels, [](double x) { return x; }), test::kGate);
-  // (E - mean)^2 / mean has mean a^2; its variance is that of a squared normal number, about.
-  const auto n = static_cast<double>(seen.count());
+  // (E - mean)^2 / mean has mean a^2 and about the variance of a squared normal number.
+  const auto n = static_cast<double>(measured.count());
   EXPECT_NEAR(squares / n, 0.25, 5 * 0.25 * std::sqrt(2.2 / n));
 }
 
-TEST(CaloGflash, ConstantTermIsAFactorOfTheShower) {
-  const auto exact = read_out({}), seen = read_out({{"constant_term", "0.1"}});
+TEST(CaloGflash, ConstantTermScalesTheWholeShower) {
+  const auto exact = read_out({}), measured = read_out({{"constant_term", "0.1"}});
   std::vector<double> factors;
-  for (std::size_t i = 0; i < seen.count(); ++i) {
-    factors.push_back((sum(seen, i) / sum(exact, i) - 1) / 0.1);
-    ASSERT_NEAR(seen.image(i)[0] / exact.image(i)[0], sum(seen, i) / sum(exact, i), 1e-5);
+  for (std::size_t i = 0; i < measured.count(); ++i) {
+    factors.push_back((sum(measured, i) / sum(exact, i) - 1) / 0.1);
+    ASSERT_NEAR(measured.image(i)[0] / exact.image(i)[0], sum(measured, i) / sum(exact, i), 1e-5);
   }
   EXPECT_GT(test::kolmogorov_p(factors, [](double x) { return std::erfc(-x / std::sqrt(2)) / 2; }),
             test::kGate);
 }
 
-TEST(CaloGflash, EveryCellHasNoiseOfItsOwn) {
-  // Electrons behind 20 radiation lengths of material: the last cells are all but empty.
+TEST(CaloGflash, DrawsIndependentNoisePerCell) {
+  // After 20 radiation lengths of material the last cells are nearly empty.
   const Settings far = {{"front", "20"}, {"rings", "3"}};
   Settings noisy = far;
   noisy.emplace("noise", "3");
-  const auto exact = read_out(far, 1500), seen = read_out(noisy, 1500);
+  const auto exact = read_out(far, 1500), measured = read_out(noisy, 1500);
   std::vector<double> all;
   double products = 0;
-  for (std::size_t i = 0; i < seen.count(); ++i) {
-    for (std::size_t c = 0; c < seen.elements; ++c) {
-      all.push_back((seen.image(i)[c] - exact.image(i)[c]) / 3);
+  for (std::size_t i = 0; i < measured.count(); ++i) {
+    for (std::size_t c = 0; c < measured.elements; ++c) {
+      all.push_back((measured.image(i)[c] - exact.image(i)[c]) / 3);
       if (c > 0) products += all[all.size() - 2] * all.back();
     }
   }
@@ -432,28 +431,28 @@ TEST(CaloGflash, EveryCellHasNoiseOfItsOwn) {
   EXPECT_GT(test::normal_p(products / std::sqrt(1500.0 * 17)), test::kGate);
 }
 
-// The order: sampling, factor, noise, threshold. The draws of each are apart, so the last two can
-// be undone and done again.
-TEST(CaloGflash, ThresholdComesLast) {
+// The order is sampling, factor, noise, threshold. Each has its own draws, so the test can repeat
+// the last two.
+TEST(CaloGflash, AppliesTheThresholdLast) {
   const Settings all = {{"sampling_term", "0.1"}, {"constant_term", "0.05"}, {"noise", "2"}};
   Settings cut = all;
   cut.emplace("threshold", "5");
-  const auto open = read_out(all, 500), seen = read_out(cut, 500);
+  const auto open = read_out(all, 500), measured = read_out(cut, 500);
   const auto smeared = read_out({{"sampling_term", "0.1"}}, 500);
   const auto scaled = read_out({{"constant_term", "0.05"}}, 500), exact = read_out({}, 500);
   const auto noisy = read_out({{"noise", "2"}}, 500);
-  for (std::size_t i = 0; i < seen.count(); ++i) {
+  for (std::size_t i = 0; i < measured.count(); ++i) {
     const double factor = scaled.image(i)[0] / exact.image(i)[0];
-    for (std::size_t c = 0; c < seen.elements; ++c) {
+    for (std::size_t c = 0; c < measured.elements; ++c) {
       const float x = open.image(i)[c];
-      ASSERT_EQ(seen.image(i)[c], x < 5 ? 0 : x);
+      ASSERT_EQ(measured.image(i)[c], x < 5 ? 0 : x);
       const double noise = noisy.image(i)[c] - exact.image(i)[c];
       ASSERT_NEAR(x, smeared.image(i)[c] * factor + noise, 1e-5 * (x + 100));
     }
   }
 }
 
-TEST(CaloGflash, GevAreAThousandMev) {
+TEST(CaloGflash, ConvertsUnits) {
   const auto mev = showers(small({{"noise", "1"}}), 5);
   const auto gev = showers(small({{"noise", "1"}, {"unit", "GeV"}}), 5);
   for (std::size_t i = 0; i < mev.x.size(); ++i) ASSERT_FLOAT_EQ(mev.x[i] / 1000, gev.x[i]);
@@ -461,8 +460,8 @@ TEST(CaloGflash, GevAreAThousandMev) {
   ASSERT_FLOAT_EQ(gev.latent(0, Latent::kLeakage), mev.latent(0, Latent::kLeakage) / 1000);
 }
 
-// The file of the golden digests has cells in planned memory; here they lie in scratch.
-TEST(CaloGflash, TeamsOfAnySizeGiveEqualBytesInScratch) {
+// The golden case keeps cells in planned memory; here they are in scratch.
+TEST(CaloGflash, GivesEqualBytesForAnyTeamInScratch) {
   const auto params = [](const char* mode) {
     return CaloGflash::table().read(small({{"mode", mode},
                                            {"particles", "[electron, photon, pion]"},
@@ -475,7 +474,7 @@ TEST(CaloGflash, TeamsOfAnySizeGiveEqualBytesInScratch) {
   }
 }
 
-TEST(CaloGflash, ImpossibleParametersAreRefused) {
+TEST(CaloGflash, RefusesImpossibleParameters) {
   const auto refused = [](const std::vector<ParamSetting>& settings) {
     return test::message_of(ErrorKind::config, [&] { make_generator("calo_gflash", 1, settings); });
   };

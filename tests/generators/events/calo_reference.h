@@ -1,5 +1,5 @@
-// The formulas of GFLASH once more, in double precision and as published: what generator
-// `calo_gflash` is measured by. Tests only; host only.
+// GFLASH's published formulas in double precision: the reference for generator `calo_gflash`.
+// For its tests. Host only.
 #pragma once
 
 #include "generators/events/calo_geometry.h"
@@ -12,7 +12,7 @@
 
 namespace wellspring::test {
 
-/// Hand-made media: charge number, critical energy (GeV), lengths (mm).
+/// Media: charge number, critical energy (GeV), lengths (mm).
 struct CaloReference {
   double z, critical, radiation, moliere, interaction;
   bool sampling = false;

@@ -42,7 +42,7 @@ Events make(const std::vector<ParamSetting>& settings, std::uint64_t count) {
     std::vector<Four> finals;
     for (std::size_t i = 0; i < samples.elements; i += 4) {
       const float* const p = samples.image(row) + i;
-      if (p[0] == 0) break;  // behind the last one
+      if (p[0] == 0) break;  // after the last
       finals.push_back({p[0], p[1], p[2], p[3]});
     }
     events.finals.push_back(finals);
@@ -58,8 +58,8 @@ Four at_rest(const Four& part, const Four& frame) {
   return {e, part.x - k * frame.x, part.y - k * frame.y, part.z - k * frame.z};
 }
 
-// f32 numbers of up to 250 GeV: relative 2^-24 each; of a mass E / m times as much.
-TEST(DecayChain, MassesAndMomentaAreKept) {
+// f32 numbers up to 250 GeV have relative errors of 2^-24; a mass loses E / m times as much.
+TEST(DecayChain, ConservesMassesAndMomenta) {
   const Events top = make({{"preset", "top_pair_decays", {}}}, 2000);
   constexpr double kRounding = 250 * 0x1p-22;
   for (const auto& event : top.finals) {
@@ -78,9 +78,8 @@ TEST(DecayChain, MassesAndMomentaAreKept) {
   }
 }
 
-// What decays does so without a preferred direction: against its own flight, and against the axes.
-// Eight tests at 10^-6.
-TEST(DecayChain, DecaysAreIsotropicAtRest) {
+// Decays have no preferred direction, relative to the flight and to the axes. Eight tests at 10^-6.
+TEST(DecayChain, DecaysIsotropicallyAtRest) {
   const Events top = make({{"preset", "top_pair_decays", {}}}, 20000);
   std::array<std::vector<double>, 8> cosines;
   for (const auto& event : top.finals) {
@@ -112,8 +111,8 @@ double momentum(double m, double m1, double m2) {
   return std::sqrt(std::max(0.0, near)) / (2 * m);
 }
 
-/// Distribution function of the mass of the pair (b, c) of a, b, c from M: p_a p_bc, by the middle
-/// of 4000 steps.
+/// Distribution function of the mass of the pair (b, c) in M -> a b c: the integral of p_a p_bc, by
+/// 4000 midpoints.
 std::function<double(double)> pair_law(double m, double a, double b, double c) {
   constexpr std::size_t kSteps = 4000;
   const double low = b + c, range = m - a - low;
@@ -129,8 +128,8 @@ std::function<double(double)> pair_law(double m, double a, double b, double c) {
   };
 }
 
-// Each pair's mass, whichever of the three was drawn first, follows the law of three bodies.
-TEST(DecayChain, ThreeBodiesFillTheirPhaseSpace) {
+// Each pair's mass follows three-body phase space, whichever of the three is drawn first.
+TEST(DecayChain, FillsThreeBodyPhaseSpace) {
   const std::vector<std::vector<double>> laws = {
       {1.77686, 0.105658, 0, 0}, {1.86966, 0.493677, 0.13957, 0.13957}, {100, 60, 20, 1}};
   for (const auto& law : laws) {
@@ -144,12 +143,12 @@ TEST(DecayChain, ThreeBodiesFillTheirPhaseSpace) {
                                  "[" + mother + " -> " + shortest(law[1]) + " + " +
                                      shortest(law[2]) + " + " + shortest(law[3]) + "]",
                                  {}}},
-                               20000);
+                               8000);
     for (std::size_t k = 0; k < 3; ++k) {
       std::vector<double> pairs, cosines;
       for (const auto& event : events.finals) {
         ASSERT_EQ(event.size(), 4u);
-        // From energies in the mother's rest frame: a difference of large numbers would lose them.
+        // Energies in the mother's rest frame: differences of large numbers would lose precision.
         const Four whole = event[0] + event[1] + event[2];
         const Four third = at_rest(event[k], whole);
         pairs.push_back(std::sqrt(
@@ -167,9 +166,8 @@ TEST(DecayChain, ThreeBodiesFillTheirPhaseSpace) {
   }
 }
 
-// Weights are those of the production, published for it, and the bodies those that would be there
-// without decays.
-TEST(DecayChain, WeightsAndBodiesAreThoseOfTheProduction) {
+// Weights belong to the production, and the bodies are the same as without decays.
+TEST(DecayChain, KeepsWeightsAndBodiesOfTheProduction) {
   for (const std::string weights : {"keep", "unweight"}) {
     const std::vector<ParamSetting> own = {{"bodies_low", "2", {}},
                                            {"bodies_high", "4", {}},
@@ -198,7 +196,7 @@ TEST(DecayChain, WeightsAndBodiesAreThoseOfTheProduction) {
   }
 }
 
-TEST(DecayChain, WhatCannotDecaySoIsRefused) {
+TEST(DecayChain, RefusesImpossibleDecays) {
   const auto refused = [](const std::string& decays) {
     return test::message_of(ErrorKind::config, [&] {
       make_generator("rambo", 1, {{"masses", "[50, 50, 50, 50]", {}}, {"decays", decays, {}}});

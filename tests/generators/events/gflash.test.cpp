@@ -1,4 +1,4 @@
-// The formulas of GFLASH and the media that they are used with.
+// GFLASH's formulas and media.
 #include "generators/events/gflash.h"
 
 #include "generators/events/calo_media.h"
@@ -12,9 +12,9 @@
 namespace wellspring {
 namespace {
 
-// Lengths in cm as the Particle Data Group lists them, to the 0.1 % of their rounding; critical
-// energies of GFLASH and Moliere radii computed from these by hand.
-TEST(Gflash, MediaMatchTheReference) {
+// Lengths in cm from the Particle Data Group's tables, rounded to 0.1 %; GFLASH's critical energies
+// and the Moliere radii computed from them by hand.
+TEST(Gflash, HasTheReferenceMedia) {
   const struct {
     gflash::Material material;
     double z, radiation, interaction, critical, moliere;
@@ -51,8 +51,8 @@ TEST(Gflash, MediaMatchTheReference) {
   }
 }
 
-// Values computed elsewhere in double precision for tungsten, Z = 74, Ec = 8.004 MeV.
-TEST(Gflash, FormulasGiveTheReferenceValues) {
+// Independent values in double precision for tungsten, Z = 74, Ec = 8.004 MeV.
+TEST(Gflash, GivesReferenceValues) {
   gflash::Medium medium = gflash::homogeneous(gflash::Material::tungsten);
   medium.critical_energy = 8.004e-3f;
   const struct {
@@ -75,8 +75,8 @@ TEST(Gflash, FormulasGiveTheReferenceValues) {
   EXPECT_NEAR(law.core_share, 0.8790, 1e-4);
 }
 
-// Every constant of the formulas moves some of these by more than 1e-4 when it is shifted by 2 %.
-TEST(Gflash, FormulasAreThosePublished) {
+// A shift of any constant by 2 % moves some value by more than 1e-4.
+TEST(Gflash, FollowsThePublishedFormulas) {
   for (const bool sampling : {false, true}) {
     const test::CaloReference reference =
         sampling ? test::CaloReference::tungsten_silicon() : test::CaloReference::tungsten();
@@ -106,7 +106,7 @@ TEST(Gflash, FormulasAreThosePublished) {
       }
     }
   }
-  // Below, the formulas for the spread end.
+  // The formulas for the spread end below this energy.
   EXPECT_EQ(gflash::fluctuation(gflash::homogeneous(gflash::Material::tungsten), 2.3f).sigma_t,
             gflash::kMostSigma);
 }

@@ -24,7 +24,7 @@
 namespace wellspring {
 namespace {
 
-constexpr double kEpsilon = 0x1p-24;  // a rounding to f32 is off by at most this, relatively
+constexpr double kEpsilon = 0x1p-24;  // largest relative error of a rounding to f32
 
 using Row = test::JetRow<Ginkgo, 4>;
 
@@ -46,7 +46,7 @@ struct Four {
   double e = 0, x = 0, y = 0, z = 0;
   explicit Four(const std::array<float, 4>& v) : e(v[0]), x(v[1]), y(v[2]), z(v[3]) {}
   Four(double energy, double a, double b, double c) : e(energy), x(a), y(b), z(c) {}
-  /// Seen where `frame`, of mass m, is at rest, from where it is seen.
+  /// The rest-frame vector in the frame in which `frame`, of mass m, moves.
   Four boosted(const Four& frame, double m) const {
     const double k = ((frame.x * x + frame.y * y + frame.z * z) / (frame.e + m) + e) / m;
     return {(frame.e * e + frame.x * x + frame.y * y + frame.z * z) / m, x + k * frame.x,
@@ -54,15 +54,14 @@ struct Four {
   }
 };
 
-// Beside the roundings of the shower in the rest frame (40 u m a branching, see the shower's
-// tests), which the boost multiplies by at most (E + p) / m, each constituent takes under 20 of its
-// own energy.
-TEST(Ginkgo, ConstituentsAddUpToTheJet) {
+// Roundings of the shower in the rest frame (40 u m per branching, see its tests), multiplied by at
+// most (E + p) / m in the boost, plus under 20 of its own energy per constituent.
+TEST(Ginkgo, ConstituentsSumToTheJet) {
   Ginkgo::Params params;
   params.momentum_low = 0;
   params.momentum_high = 1000;
   params.unit = 10;
-  for (std::uint64_t i = 0; i < 2000; ++i) {
+  for (std::uint64_t i = 0; i < 500; ++i) {
     const Row row = make_row(params, i);
     const double p = row.truth.latents[6], jet = std::sqrt(6400 + p * p);
     const double tolerance =
@@ -81,13 +80,13 @@ TEST(Ginkgo, ConstituentsAddUpToTheJet) {
   }
 }
 
-TEST(Ginkgo, FramesShowTheSameJet) {
+TEST(Ginkgo, BothFramesHoldTheSameJet) {
   Ginkgo::Params lab = few(), rest = few();
   lab.momentum_low = lab.momentum_high = 300;
   rest.momentum_low = rest.momentum_high = 300;
   rest.frame = Ginkgo::Frame::rest;
   const double jet = std::hypot(80, 300), along = 300 / std::sqrt(3);
-  for (std::uint64_t i = 0; i < 500; ++i) {
+  for (std::uint64_t i = 0; i < 200; ++i) {
     const Row moving = make_row(lab, i), still = make_row(rest, i);
     ASSERT_EQ(moving.items.size(), still.items.size());
     ASSERT_EQ(moving.truth.label, still.truth.label);
@@ -99,17 +98,17 @@ TEST(Ginkgo, FramesShowTheSameJet) {
     std::sort(expected.begin(), expected.end(),
               [](const Four& a, const Four& b) { return a.e > b.e; });
     for (std::size_t k = 0; k < expected.size(); ++k) {
-      const Four seen(moving.items[k]);
+      const Four actual(moving.items[k]);
       // Under 20 roundings of numbers up to the jet's energy.
-      ASSERT_NEAR(seen.e, expected[k].e, 20 * kEpsilon * jet);
-      ASSERT_NEAR(seen.x, expected[k].x, 20 * kEpsilon * jet);
-      ASSERT_NEAR(seen.y, expected[k].y, 20 * kEpsilon * jet);
-      ASSERT_NEAR(seen.z, expected[k].z, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.e, expected[k].e, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.x, expected[k].x, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.y, expected[k].y, 20 * kEpsilon * jet);
+      ASSERT_NEAR(actual.z, expected[k].z, 20 * kEpsilon * jet);
     }
   }
 }
 
-TEST(Ginkgo, ConstituentsFallInEnergyAndTheHardestAreKept) {
+TEST(Ginkgo, KeepsTheHardestConstituentsInOrder) {
   for (const Ginkgo::Frame frame : {Ginkgo::Frame::lab, Ginkgo::Frame::rest}) {
     Ginkgo::Params all, some;
     all.frame = some.frame = frame;
@@ -131,11 +130,11 @@ TEST(Ginkgo, ConstituentsFallInEnergyAndTheHardestAreKept) {
   }
 }
 
-// The tree is made again, as the shower's tests have it: block 1 on, the rate of its kind at the
-// root. Tolerances of single branchings there; a sum keeps what it rounds away.
-TEST(Ginkgo, LogDensitiesAreSumsOverTheTree) {
+// The test repeats the tree as the shower's tests do: from block 1, with the class's rate at the
+// root. Tolerances of single branchings are there; a sum adds its roundings.
+TEST(Ginkgo, LogDensitiesSumOverTheTree) {
   const Ginkgo::Params params;
-  for (std::uint64_t i = 0; i < 2000; ++i) {
+  for (std::uint64_t i = 0; i < 500; ++i) {
     const Row row = make_row(params, i);
     const auto& latents = row.truth.latents;
     const bool is_w = row.truth.label == 0;
@@ -166,8 +165,8 @@ TEST(Ginkgo, LogDensitiesAreSumsOverTheTree) {
   }
 }
 
-/// The area under the curve of the ratio of trees, by the distribution of (a, b): equal ratios lie
-/// on a grid of 1/2000 of their range.
+/// Area under the curve of the tree ratio, from the distribution of (a, b), in bins of 1/20000 of
+/// its range.
 double tree_area(double w_rate, double qcd_rate) {
   constexpr int kSteps = 600, kBins = 20000;
   std::vector<double> weights[2] = {std::vector<double>(kBins), std::vector<double>(kBins)};
@@ -199,15 +198,15 @@ double tree_area(double w_rate, double qcd_rate) {
 }
 
 // p(tree | W) / p(tree | QCD) has mean 1 over QCD jets, its inverse over W jets. The area under the
-// curve of 60,000 jets has a standard error below 0.5 / sqrt(30,000); a wrong ratio could only
-// lower it (J. Neyman, E. Pearson 1933).
-TEST(Ginkgo, LogRatioIsTheBestScoreOfTheTree) {
+// curve of 20,000 jets has a standard error below 0.5 / sqrt(10,000); a wrong ratio can only lower
+// it (J. Neyman, E. Pearson 1933).
+TEST(Ginkgo, LogRatioIsTheOptimalScore) {
   for (const double w_root_rate : {3.0, 6.0}) {
     Ginkgo::Params params = few();
     params.w_root_rate = w_root_rate;
     std::vector<double> ratios[2];
     std::vector<std::pair<double, int>> scores;
-    for (std::uint64_t i = 0; i < 60000; ++i) {
+    for (std::uint64_t i = 0; i < 20000; ++i) {
       const Row row = make_row(params, i);
       const double log_ratio = row.truth.latents[2];
       ratios[row.truth.label].push_back(std::exp(row.truth.label == 0 ? -log_ratio : log_ratio));
@@ -219,12 +218,12 @@ TEST(Ginkgo, LogRatioIsTheBestScoreOfTheTree) {
                 test::kGate);
     }
     const double area = tree_area(w_root_rate, 1.5);
-    EXPECT_NEAR(test::area_under_curve(scores), area, 5 * 0.5 / std::sqrt(30000.));
+    EXPECT_NEAR(test::area_under_curve(scores), area, 5 * 0.5 / std::sqrt(10000.));
     EXPECT_NEAR(area, w_root_rate == 3.0 ? 0.649 : 0.83, 0.01);
   }
 }
 
-/// All constituents of a jet, from its set, about its own azimuth.
+/// All constituents of a jet, in azimuth relative to the jet's.
 test::Jet cloud_of(const Row& row) {
   test::Jet jet;
   for (const auto& item : row.items)
@@ -232,10 +231,10 @@ test::Jet cloud_of(const Row& row) {
   return jet;
 }
 
-// From the momenta of the set, with the steps in double precision (tests of jet_views.h have the
-// tolerances). The mass and transverse momentum are the jet's: rounding in the lab loses (E / m)^2
-// = 26 times 2^-24 a constituent.
-TEST(Ginkgo, ImagesAndFeaturesAreThoseOfTheSet) {
+// The references work on the momenta of the set in double precision (see the tests of jet_views.h
+// for tolerances). Mass and transverse momentum are the jet's: rounding in the lab loses (E / m)^2
+// = 26 times 2^-24 per constituent.
+TEST(Ginkgo, ImagesAndFeaturesDescribeTheSet) {
   Ginkgo::Params set, image, features;
   set.items = 128;
   image.output = jets::Output::image;
@@ -266,7 +265,7 @@ TEST(Ginkgo, ImagesAndFeaturesAreThoseOfTheSet) {
   EXPECT_GT(drawn, 900);
 }
 
-TEST(Ginkgo, OutputsAreImagesEventsAndSets) {
+TEST(Ginkgo, HasImageEventAndSetOutputs) {
   const auto made = [](const std::string& output) {
     return make_generator("ginkgo", 1, {{"output", output, {}}});
   };
@@ -282,7 +281,7 @@ TEST(Ginkgo, OutputsAreImagesEventsAndSets) {
   EXPECT_EQ(made("constituents")->layout().latents, 7);
 }
 
-TEST(Ginkgo, WhatHasNoRoomIsCounted) {
+TEST(Ginkgo, CountsOverflow) {
   const auto generator = make_generator(
       "ginkgo", 1, {{"items", "8", {}}, {"t_cut", "100", {}}, {"frame", "rest", {}}});
   SampleMaker maker(*generator, {Device::cpu(), 256, 0});
@@ -293,7 +292,7 @@ TEST(Ginkgo, WhatHasNoRoomIsCounted) {
       const auto all = static_cast<std::uint64_t>(made.latents()[i * width + 5]);
       ASSERT_EQ(made.items()[i], static_cast<std::int32_t>(std::min<std::uint64_t>(8, all)));
       for (auto k = static_cast<std::size_t>(made.items()[i]) * 4; k < 32; ++k) {
-        ASSERT_EQ(made.x()[i * 32 + k], 0) << "behind the last constituent";
+        ASSERT_EQ(made.x()[i * 32 + k], 0) << "after the last constituent";
       }
       samples += all > 8 ? 1 : 0;
       items += all > 8 ? all - 8 : 0;
@@ -305,7 +304,7 @@ TEST(Ginkgo, WhatHasNoRoomIsCounted) {
   EXPECT_EQ(maker.overflow().items, items);
 }
 
-TEST(Ginkgo, ItemsAreOfSetsAlone) {
+TEST(Ginkgo, RefusesItemsWithoutASet) {
   for (const std::string output : {"image", "features"}) {
     test::expect_parts(
         test::message_of(ErrorKind::config,
@@ -316,7 +315,7 @@ TEST(Ginkgo, ItemsAreOfSetsAlone) {
   }
 }
 
-TEST(Ginkgo, ImpossibleParametersAreRefused) {
+TEST(Ginkgo, RefusesImpossibleParameters) {
   const auto refused = [](auto change) {
     Ginkgo::Params params;
     change(params);

@@ -1,6 +1,6 @@
-// The Ginkgo shower worked out a second time, in double precision and by other means: the density
-// of a branching as published, a recursion for how many parts there are, and the exact likelihood
-// of a set of constituents, summed over every tree that could have made it. For tests; host only.
+// The Ginkgo shower by independent means, in double precision: the published density of a
+// branching, a recursion for the number of constituents, and the exact likelihood of a set of
+// constituents, summed over every tree that can produce it. Tests only; host only.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct GinkgoReference {
   static double branching(double rate, double t, double t1, double t2) {
     return 0.5 * (ordered(rate, t, t1, t2) + ordered(rate, t, t2, t1)) / (4 * std::numbers::pi);
   }
-  /// p(u, v) where u was drawn from all of t, v from what u left.
+  /// p(u, v) with u drawn from all of t and v from the rest.
   static double ordered(double rate, double t, double u, double v) {
     const double left = std::pow(std::sqrt(t) - std::sqrt(u), 2);
     return exponential(rate, u, t) * exponential(rate, v, left);
@@ -32,16 +32,15 @@ struct GinkgoReference {
     return rate * std::exp(-rate * u / scale) / (scale * (1 - std::exp(-rate * kCut)));
   }
 
-  /// What an integration over the momenta of both parts gains for one over t1, t2 and the
-  /// direction: d4p1 d4p2 delta4(p - p1 - p2) = dt1 dt2 dOmega q / (4 m), q the momentum in the
-  /// rest frame.
+  /// Factor from a density in t1, t2 and direction to one in both momenta:
+  /// d4p1 d4p2 delta4(p - p1 - p2) = dt1 dt2 dOmega q / (4 m), q the momentum in the rest frame.
   static double momentum_jacobian(double t, double t1, double t2) {
     const double m = std::sqrt(t), m1 = std::sqrt(t1), m2 = std::sqrt(t2);
     const double q = std::sqrt((t - (m1 + m2) * (m1 + m2)) * (t - (m1 - m2) * (m1 - m2))) / (2 * m);
     return 4 * m / q;
   }
 
-  /// Number of parts of a shower, from masses alone, by recursion.
+  /// Number of constituents of a shower, by recursion over masses alone.
   template <class Random>
   static int count(Random& random, double t, double t_cut, double root_rate, double rate) {
     if (t <= t_cut) return 1;
@@ -49,7 +48,7 @@ struct GinkgoReference {
     const double t2 = std::pow(std::sqrt(t) - std::sqrt(t1), 2) * truncated(random, root_rate);
     return count(random, t1, t_cut, rate, rate) + count(random, t2, t_cut, rate, rate);
   }
-  /// By rejection, as published.
+  /// By rejection, as in the paper.
   template <class Random>
   static double truncated(Random& random, double rate) {
     std::exponential_distribution<double> law(rate);
@@ -60,16 +59,15 @@ struct GinkgoReference {
   }
 };
 
-/// A constituent in the rest frame of the jet: mass squared, and momentum with energy.
+/// A constituent in the jet's rest frame: mass squared, energy and momentum.
 struct GinkgoConstituent {
   double t, e, x, y, z;
 };
 
 /// log p(set | rate_1 at the root) - log p(set | rate_2 at the root), exact: the sum over all
-/// binary trees above the constituents, each with its density in the momenta, by dynamic
-/// programming over subsets (the cluster trellis, S. Macaluso et al., arXiv:2002.11661): Z(S) is
-/// the sum over ways to part S in two of p(S -> A B) Z(A) Z(B). Time 3^n / 2; n <= 20. Factors that
-/// all trees share (orders of left and right, angles) are left out.
+/// binary trees above the constituents, by dynamic programming over subsets (the cluster trellis,
+/// S. Macaluso et al., arXiv:2002.11661): Z(S) is the sum over splits of S of p(S -> A B) Z(A)
+/// Z(B). Time 3^n / 2; n <= 20. Factors shared by all trees (left-right order, angles) are omitted.
 class GinkgoSetLikelihood {
  public:
   GinkgoSetLikelihood(const std::vector<GinkgoConstituent>& set, double t0, double t_cut,
@@ -96,14 +94,14 @@ class GinkgoSetLikelihood {
 
  private:
   double sum_over_parts(std::size_t s, double rate) const {
-    // Part A holds the lowest constituent, so that each pair of parts comes once.
+    // Part A holds the lowest constituent, so each split appears once.
     const std::size_t lowest = s & (~s + 1), others = s ^ lowest;
     double sum = 0;
     for (std::size_t some = (others - 1) & others;; some = (some - 1) & others) {
       const std::size_t a = some | lowest, b = s ^ a;
       if (z_[a] > 0 && z_[b] > 0) {
         const double jacobian = GinkgoReference::momentum_jacobian(t_[s], t_[a], t_[b]);
-        // Rounding may leave masses of parts that do not fit in t: no such branching.
+        // By rounding, the masses of the parts may not fit into t: no such branching.
         if (std::isfinite(jacobian)) {
           // Units of t0 keep the product of many densities near 1.
           sum += GinkgoReference::branching(rate, t_[s], t_[a], t_[b]) * t_.back() * t_.back() *
@@ -118,8 +116,8 @@ class GinkgoSetLikelihood {
   std::vector<double> t_, z_;
 };
 
-/// Area under the receiver operating curve: the chance that a score of class 1 is above one of
-/// class 0, equal ones counting half. `scores`: (score, class), sorted here.
+/// Area under the receiver operating characteristic: the chance that a score of class 1 exceeds one
+/// of class 0, with ties counted half. `scores`: (score, class).
 inline double area_under_curve(std::vector<std::pair<double, int>> scores) {
   std::sort(scores.begin(), scores.end());
   double above = 0, ones = 0, zeros = 0;

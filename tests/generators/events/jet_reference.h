@@ -1,6 +1,6 @@
-// Images and substructure of a jet in double precision, step by step as
-// docs/generators/algorithms/ginkgo.md has them. For the tests of jet_views.h and of the generators
-// that use it.
+// Images and substructure of a jet in double precision, by the steps of
+// docs/generators/algorithms/ginkgo.md. For the tests of jet_views.h and of the generators that use
+// it. Host only.
 #pragma once
 
 #include "generators/events/jet_views.h"
@@ -70,7 +70,7 @@ inline Jet subjets(Jet jet, std::size_t left) {
 struct JetImage {
   std::vector<double> pixels;
   double outside = 0;
-  double margin = 1;  ///< distance of the nearest constituent from a pixel's edge, in pixels
+  double margin = 1;  ///< distance from a pixel's edge to the nearest constituent, in pixels
 };
 
 inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
@@ -80,7 +80,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
   double lever = 1;
   if (pair.size() == 2) {
     const JetPart& second = pair[1].pt > pair[0].pt ? pair[0] : pair[1];
-    // An angle from a short distance is less certain.
+    // The angle of a short vector is less certain.
     lever = std::min(1.0, 10 * std::hypot(second.eta, second.phi));
     const double turn = -std::acos(-1.0) / 2 - std::atan2(second.phi, second.eta);
     for (JetPart& part : turned) {
@@ -111,7 +111,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
       image.outside += part.pt / total;
     }
   }
-  // Where all lie on the axis to rounding, it does not matter how they are flipped.
+  // If every constituent is on the axis to rounding, the flip does not matter.
   if (size > 1e-15 * total) image.margin = std::min(image.margin, lever * std::abs(skew) / size);
   double squares = 0;
   for (const double pixel : image.pixels) squares += pixel * pixel;
@@ -122,7 +122,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
   return image;
 }
 
-/// All numbers but multiplicity, pt and mass, which are the caller's.
+/// All numbers except multiplicity, pt and mass.
 inline std::array<double, jets::kNumbers> numbers_of(const Jet& given) {
   const Jet jet = centred(given);
   const double total = sum_pt(jet);

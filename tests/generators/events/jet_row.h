@@ -1,4 +1,4 @@
-// What a generator of jets gives a row. Tests only; host only.
+// A row as a jet generator fills it. Tests only; host only.
 #pragma once
 
 #include "kernels/batch/sample.h"
@@ -10,13 +10,13 @@
 
 namespace wellspring::test {
 
-/// Of functor F, with as many features a constituent.
+/// A row of functor F, with `Features` numbers per constituent.
 template <class F, std::size_t Features>
 struct JetRow {
   std::vector<std::array<float, Features>> items;
   std::array<float, F::kGlobals> jet{};
-  int count = 0;              ///< with those that have no room
-  std::vector<float> values;  ///< of an image or of features
+  int count = 0;              ///< constituents, including those that did not fit
+  std::vector<float> values;  ///< an image or a row of features
   TruthOf<F> truth;
 
   void set(int item, int feature, float value) {

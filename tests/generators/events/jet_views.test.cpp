@@ -18,7 +18,7 @@ namespace {
 using test::Jet;
 using test::JetPart;
 
-/// A cloud with its memory.
+/// A cloud that owns its memory.
 struct Filled {
   std::array<std::vector<float>, 6> rows;
   jets::Cloud cloud{};
@@ -65,7 +65,7 @@ std::array<float, jets::kNumbers> measure(const Jet& jet) {
   return numbers;
 }
 
-/// Some constituents about two or three places; f32 numbers.
+/// Some constituents around two or three centres; f32 numbers.
 Jet random_jet(std::uint64_t i) {
   const SampleRng rng{5, i};
   const Philox4 first = rng.block(Purpose::scene, 0);
@@ -81,10 +81,10 @@ Jet random_jet(std::uint64_t i) {
   return jet;
 }
 
-// Against the same steps in double precision. Units of 2^-24, one lost by each constituent, and
-// roundings of sums of 40; jets with a constituent within 10^-4 pixels of an edge, or that
-// are as skew to either side, are left out.
-TEST(JetViews, ImagesFollowTheirSteps) {
+// Against the same steps in double precision. Each constituent loses one unit of 2^-24, plus
+// roundings of sums of 40. Skipped: jets with a constituent within 10^-4 pixels of an edge and jets
+// without a clear skew.
+TEST(JetViews, ImagesMatchTheReference) {
   int drawn = 0, outside = 0;
   for (const auto norm : {jets::Norm::sum, jets::Norm::square, jets::Norm::none}) {
     for (const int pixels : {25, 33, 8}) {
@@ -107,8 +107,8 @@ TEST(JetViews, ImagesFollowTheirSteps) {
   EXPECT_GT(outside, 100);
 }
 
-// A jet that lies elsewhere, is turned or mirrored has the same image.
-TEST(JetViews, ImagesDoNotShowHowTheJetLies) {
+// A shifted, rotated or mirrored jet has the same image.
+TEST(JetViews, ImagesAreInvariantUnderShiftsRotationsAndReflections) {
   const jets::Picture picture{33, 0.05f, jets::Norm::sum, 1};
   int compared = 0;
   for (std::uint64_t i = 0; i < 300; ++i) {
@@ -129,21 +129,20 @@ TEST(JetViews, ImagesDoNotShowHowTheJetLies) {
   EXPECT_GT(compared, 200);
 }
 
-// Units are whole numbers: what order the constituents come in does not show, as long as the same
-// pixels are met.
-TEST(JetViews, PixelsAreSumsOfWholeUnits) {
+// Pixels are whole numbers of units, so the order of constituents does not matter.
+TEST(JetViews, PixelsSumWholeUnits) {
   const Jet jet = {{3, 0.5, 0.02}, {1, -0.5, 0.01}, {1, -0.5, 0.01}, {1, -0.5, 0.01}};
   const Drawn image = draw(jet, {25, 0.1f, jets::Norm::sum, 1});
-  // Halves weigh the same: the middle lies at 0, and the second subjet, of three, points down.
+  // Halves weigh the same: the middle is at 0, and the second subjet, of three, points down.
   const auto at = [&](int line, int column) {
     return image.pixels[static_cast<std::size_t>(25 * line + column)];
   };
   EXPECT_EQ(at(7, 12), 0.5f);
-  // A sixth in units of 2^-24, rounded down, three times.
+  // A sixth in units of 2^-24, rounded down, three times over.
   EXPECT_EQ(at(17, 12), 3 * std::floor(0x1p+24f / 6) * 0x1p-24f);
 }
 
-TEST(JetViews, OneConstituentIsAPointInTheMiddle) {
+TEST(JetViews, OneConstituentIsTheCentralPixel) {
   const Drawn image = draw({{7, 1.5, -0.3}}, {5, 0.1f, jets::Norm::square, 1});
   for (std::size_t p = 0; p < 25; ++p) EXPECT_EQ(image.pixels[p], p == 12 ? 1.0f : 0.0f);
   const auto numbers = measure({{7, 1.5, -0.3}});
@@ -154,9 +153,9 @@ TEST(JetViews, OneConstituentIsAPointInTheMiddle) {
   EXPECT_EQ(draw({}, {5, 0.1f, jets::Norm::sum, 1}).pixels, std::vector<float>(25));
 }
 
-// Roundings of sums of 40 numbers, of 780 pairs and 9880 triples, all positive: relative 10^-4 is
-// generous. Distances to a subjet lose what is subtracted, some 10^-7 of 1.
-TEST(JetViews, NumbersAreThoseOfTheirFormulae) {
+// Sums of up to 9880 positive terms: relative 10^-4 is generous. Distances to a subjet lose some
+// 10^-7 of 1 by cancellation.
+TEST(JetViews, NumbersMatchTheReference) {
   for (std::uint64_t i = 0; i < 500; ++i) {
     const Jet jet = random_jet(i);
     const auto expected = test::numbers_of(jet);
@@ -164,7 +163,7 @@ TEST(JetViews, NumbersAreThoseOfTheirFormulae) {
     ASSERT_EQ(numbers[jets::kMultiplicity], static_cast<float>(jet.size()));
     ASSERT_EQ(numbers[jets::kPt], 1.5f);
     ASSERT_EQ(numbers[jets::kMass], 2.0f);
-    if (jet.size() < 4) continue;  // subjets are constituents: quotients of roundings
+    if (jet.size() < 4) continue;  // every constituent is a subjet
     for (std::size_t f = jets::kWidth; f < jets::kNumbers; ++f)
       ASSERT_NEAR(numbers[f], expected[f], 1e-4 * expected[f] + 1e-6) << i << ", number " << f;
   }
@@ -172,7 +171,7 @@ TEST(JetViews, NumbersAreThoseOfTheirFormulae) {
 
 // Two constituents at a distance R with shares z and 1 - z: width = 2 z (1 - z) R, e2 = z (1 - z)
 // R, tau1 = width, tau2 = 0. Three at the corners of a triangle: e3 = z^3 R^3.
-TEST(JetViews, KnownJetsHaveKnownNumbers) {
+TEST(JetViews, NumbersMatchClosedForms) {
   const auto two = measure({{3, 0, 0}, {1, 0.3, 0.4}});
   EXPECT_NEAR(two[jets::kWidth], 2 * 0.75 * 0.25 * 0.5, 1e-6);
   EXPECT_NEAR(two[jets::kTau1], 2 * 0.75 * 0.25 * 0.5, 1e-6);

@@ -53,7 +53,7 @@ Bodies figure_eight() {
   return {{{x, y, -x, -y, 0, 0}}, {{-vx / 2, -vy / 2, -vx / 2, -vy / 2, vx, vy}}};
 }
 
-/// Halving the step divides the error by 2^order; the next order takes a share of the quotient.
+/// Half the step divides the error by 2^order; the next order adds a small share to the quotient.
 template <int N, class Rates>
 void expect_fourth_order(const Rates& rates, const OdeState<double, N>& from, double time,
                          int steps, const char* what) {
@@ -77,15 +77,15 @@ TEST(Integrators, ConvergeWithTheirOrders) {
   EXPECT_NEAR(std::log2(coarse / fine), 2, 0.05) << "leapfrog";
 }
 
-TEST(Integrators, LorenzReachesTheKnownState) {
+TEST(Integrators, ReachTheKnownStateOfLorenz) {
   const auto u = after<3>(Lorenz<double>{10, 28, 8.0 / 3}, {{1, 1, 1}}, 1, 1000);
   EXPECT_NEAR(u.v[0], -9.378570010925, 1e-8);
   EXPECT_NEAR(u.v[1], -8.357033788426, 1e-8);
   EXPECT_NEAR(u.v[2], 29.362325337364, 1e-8);
 }
 
-// Fixed points, the symmetry (x, y) -> (-x, -y), the z axis, and the rate at which volumes shrink.
-TEST(Systems, LorenzHasItsStructure) {
+// Fixed points, the symmetry (x, y) -> (-x, -y), the z axis, and the contraction rate of volumes.
+TEST(Systems, LorenzHasItsSymmetries) {
   const Lorenz<double> lorenz{10, 28, 8.0 / 3};
   const double c = std::sqrt(8.0 / 3 * 27);
   for (const double sign : {-1.0, 1.0})
@@ -111,8 +111,8 @@ double energy(const Pendulum& p, double t1, double t2, double w1, double w2) {
          p.gravity * ((1 + p.mass) * std::cos(t1) + p.mass * p.length * std::cos(t2));
 }
 
-// Lagrange's equations before they are solved for the accelerations, at states at random; and the
-// normal modes of small angles, omega^2 = (2 -+ sqrt 2) g / l for equal masses and lengths.
+// Lagrange's equations, not solved for the accelerations, at random states; and the normal modes of
+// small angles, omega^2 = (2 -+ sqrt 2) g / l for equal masses and lengths.
 TEST(Systems, DoublePendulumObeysLagrange) {
   std::mt19937 words(1);
   std::uniform_real_distribution<double> any(-3, 3), size(0.2, 2);
@@ -140,7 +140,7 @@ TEST(Systems, DoublePendulumObeysLagrange) {
   }
 }
 
-TEST(Systems, PreyAndEpidemicsKeepTheirInvariants) {
+TEST(Systems, PopulationsAndEpidemicsKeepInvariants) {
   const LotkaVolterra<double> wild{std::exp(-0.125), std::exp(-3.0), std::exp(-0.125),
                                    std::exp(-3.0)};
   const auto invariant = [&](const OdeState<double, 2>& u) {
@@ -179,9 +179,9 @@ Kept kept_by(const std::array<double, 3>& m, double softening2, const double* q,
   return kept;
 }
 
-// The figure of eight comes back after its period, and a pair of masses on a circle, the third of
-// no mass, after Kepler's: separation 1, masses 1, omega^2 = 2. The way back is the way there.
-TEST(Systems, BodiesComeBack) {
+// The figure of eight returns after its period, and two masses on a circle with a massless third
+// after Kepler's: separation 1, masses 1, omega^2 = 2. The integration is reversible.
+TEST(Systems, BodiesReturnAfterTheirPeriod) {
   const ThreeBodies<double> equal{{1, 1, 1}, 0};
   const Bodies eight = figure_eight(), round = after(equal, eight, 6.32591398, 20000);
   EXPECT_LT(distance<6>(round.q, eight.q), 1e-5);
@@ -200,7 +200,7 @@ TEST(Systems, BodiesComeBack) {
 
 // ---- trajectories -------------------------------------------------------------------------------
 
-/// The largest error of the features of point `point` of sample i, where `exact` is the state.
+/// The largest error of the features at point `point` of sample i; `exact` is the state.
 template <int N>
 double error_at(const Trajectories& all, std::size_t i, std::size_t point,
                 const OdeState<double, N>& exact) {
@@ -210,7 +210,7 @@ double error_at(const Trajectories& all, std::size_t i, std::size_t point,
   return worst;
 }
 
-/// Follows sample i in doubles with `steps` steps a point; the largest error of all points.
+/// Integrates sample i in doubles with `steps` per point; returns the largest error of all points.
 template <int N, class Rates>
 double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
                    OdeState<double, N> u, double duration, int steps) {
@@ -223,11 +223,11 @@ double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
   return worst;
 }
 
-// Against doubles and a fifth of the step or less. Neighbours part exponentially in Lorenz's system
-// and in a pendulum that turns over, so that few trajectories are far worse than the middle one;
-// the bounds are some four times what these hundred show, which docs/generators/algorithms/ode.md
+// Against doubles and a fifth of the step or less. In Lorenz's system and in a pendulum that turns
+// over, neighbours diverge exponentially, so a few trajectories are far worse than the median. The
+// bounds are some four times the errors of these hundred, which docs/generators/algorithms/ode.md
 // states.
-TEST(Ode, TrajectoriesAreThoseOfTheirSystems) {
+TEST(Ode, TrajectoriesFollowTheirSystems) {
   constexpr std::size_t kCount = 100;
   std::vector<double> lorenz, pendulum, epidemic;
   const Trajectories weather({}, kCount);
@@ -255,7 +255,7 @@ TEST(Ode, TrajectoriesAreThoseOfTheirSystems) {
   EXPECT_LT(epidemic.back(), 2e-5);
 }
 
-TEST(Ode, TrajectoriesKeepWhatIsConserved) {
+TEST(Ode, TrajectoriesKeepConservedQuantities) {
   constexpr std::size_t kCount = 60;
   const Trajectories rods({{"system", "double_pendulum", {}}}, kCount);
   double worst_rods = 0;
@@ -310,64 +310,7 @@ TEST(Ode, TrajectoriesKeepWhatIsConserved) {
   EXPECT_LT(worst_wild, 1e-2);
 }
 
-TEST(Ode, TheFigureOfEightIsAPreset) {
-  const Trajectories eight({{"preset", "figure_eight", {}}, {"points", "3", {}}}, 1);
-  // After a third of the period each body is where the next one was.
-  for (std::size_t k = 0; k < 6; ++k)
-    EXPECT_NEAR(eight.x(0, 24 + k), eight.latent(0, 3 + k), 1e-3) << "after a period";
-  double nearest = 1e9;
-  for (std::size_t other : {1u, 2u})
-    nearest = std::min(nearest, std::hypot(eight.x(0, 0) - eight.latent(0, 3 + 2 * other),
-                                           eight.x(0, 1) - eight.latent(0, 4 + 2 * other)));
-  EXPECT_LT(nearest, 1e-3);
-}
-
-// Equal steps, whichever points are written: bit for bit.
-TEST(Ode, PointsLieOnOneTrajectory) {
-  const std::vector<ParamSetting> common = {{"duration", "3.2", {}}, {"step", "0.01", {}}};
-  auto few = common, many = common;
-  few.push_back({"points", "8", {}});
-  many.push_back({"points", "32", {}});
-  const Trajectories coarse(few, 20), fine(many, 20);
-  for (std::size_t i = 0; i < 20; ++i)
-    for (std::size_t point = 0; point < 8; ++point)
-      for (std::size_t k = 0; k < 3; ++k)
-        ASSERT_EQ(coarse.x(i, 3 * point + k), fine.x(i, 3 * (4 * point + 3) + k));
-}
-
-TEST(Ode, LatentsAndNoiseFollowTheirLaws) {
-  const std::vector<ParamSetting> quick = {{"points", "5", {}}, {"duration", "0.05", {}}};
-  auto noisy_settings = quick;
-  noisy_settings.push_back({"noise", "0.5", {}});
-  const Trajectories plain(quick, 4000), noisy(noisy_settings, 4000);
-  for (std::size_t l = 0; l < 6; ++l) {
-    std::vector<double> values;
-    const LatentInfo& latent = plain.info.latents[l];
-    for (std::size_t i = 0; i < plain.count(); ++i)
-      values.push_back((plain.latent(i, l) - latent.low) / (latent.high - latent.low));
-    EXPECT_GT(test::kolmogorov_p(values, [](double v) { return v; }), test::kGate) << latent.name;
-  }
-  std::vector<double> errors;
-  for (std::size_t i = 0; i < plain.count(); ++i)
-    for (std::size_t k = 0; k < 15; ++k) errors.push_back((noisy.x(i, k) - plain.x(i, k)) / 0.5);
-  const test::Moments m = test::moments(errors);
-  // Five standard errors: once in 1.7 million each.
-  EXPECT_LT(std::abs(m.mean), 5 / std::sqrt(60000));
-  EXPECT_LT(std::abs(m.variance - 1), 5 * std::sqrt(2.0 / 60000));
-
-  const Trajectories wild(
-      {{"system", "lotka_volterra", {}}, {"points", "1", {}}, {"duration", "0.01", {}}}, 10000);
-  for (std::size_t l = 0; l < 4; ++l) {
-    std::vector<double> z;
-    for (std::size_t i = 0; i < wild.count(); ++i)
-      z.push_back((std::log(wild.latent(i, l)) - (l % 2 == 0 ? -0.125 : -3)) / 0.5);
-    const test::Moments law = test::moments(z);
-    EXPECT_LT(std::abs(law.mean), 5 / std::sqrt(10000));
-    EXPECT_LT(std::abs(law.variance - 1), 5 * std::sqrt(2.0 / 10000));
-  }
-}
-
-TEST(Ode, TooManyStepsAreRefused) {
+TEST(Ode, RefusesUnsuitableSteps) {
   test::expect_parts(
       test::message_of(
           ErrorKind::config,

@@ -1,5 +1,5 @@
-// N bodies of `ode`: Kepler's orbits, the order and the invariants of their integration, Plummer's
-// law of how they begin, and what the samples say of themselves.
+// N bodies of `ode`: Kepler's orbits, order and invariants of the integration, Plummer's law of the
+// initial states, and the latents of the samples.
 #include "generators/events/ode.h"
 #include "generators/events/plummer.h"
 #include "tests/generators/events/trajectories.h"
@@ -64,8 +64,8 @@ Cluster drawn(int bodies, std::uint64_t sample) {
   return u;
 }
 
-// Two of mass 1/2, whose separation d obeys d'' = -d / |d|^3: an ellipse of half axis 1 and period
-// 2 pi, d = (cos E - e) A + sqrt(1 - e^2) sin E B with Kepler's t = E - e sin E.
+// Two bodies of mass 1/2 with separation d, d'' = -d / |d|^3: an ellipse of semi-major axis 1 and
+// period 2 pi, d = (cos E - e) A + sqrt(1 - e^2) sin E B with Kepler's t = E - e sin E.
 struct Ellipse {
   static constexpr double kEccentricity = 0.5;
   static constexpr std::array<double, 3> kA = {2.0 / 3, 1.0 / 3, 2.0 / 3};
@@ -88,10 +88,10 @@ struct Ellipse {
   }
 };
 
-// An even method: errors are of h^2, h^4, ... The first goes out of (4 fine - coarse) / 3, and what
-// is left is about the share (h omega)^2 of it, omega = r^(-3/2) at the closest approach r = 1 - e;
-// ten times that, at least the rounding of as many steps, is allowed.
-TEST(Bodies, TwoFollowKeplersEllipse) {
+// An even method has errors in h^2, h^4, ... (4 fine - coarse) / 3 cancels the first; the rest is
+// about the share (h omega)^2 of it, with omega = r^(-3/2) at the closest approach r = 1 - e.
+// Allowed: ten times that, plus the roundings of as many steps.
+TEST(Bodies, FollowKeplersEllipse) {
   const Gravity gravity = of_bodies(2, 0);
   const double closest = 1 - Ellipse::kEccentricity;
   // Energy -m m' / 2 and angular momentum sqrt(1 - e^2) / 4 along the cross product of A and B.
@@ -117,7 +117,7 @@ TEST(Bodies, TwoFollowKeplersEllipse) {
 
 // Accelerations are minus the gradient of the potential energy over the mass. Central differences
 // are off by 1e-8 / 6 times a third derivative, below 60 / softening^4: 6e-5.
-TEST(Bodies, AreDrawnDownThePotential) {
+TEST(Bodies, AccelerateDownThePotential) {
   for (const int bodies : {2, 5, 16}) {
     const Gravity gravity = of_bodies(bodies, 0.2);
     const Cluster u = drawn(bodies, 3);
@@ -133,9 +133,9 @@ TEST(Bodies, AreDrawnDownThePotential) {
   }
 }
 
-// Errors of places and of energy fall as h^2; momentum and angular momentum are kept but for
-// rounding, 2000 steps of numbers below 4; and the way back is the way there.
-TEST(Bodies, AreIntegratedAsASymplecticMethodDoes) {
+// Errors of positions and energy fall as h^2; momentum and angular momentum are conserved up to
+// roundings, 2000 steps of numbers below 4; and the integration is reversible.
+TEST(Bodies, IntegrateSymplectically) {
   const Gravity gravity = of_bodies(8, 0.1);
   for (const std::uint64_t sample : {0, 1, 2}) {
     const Cluster start = drawn(8, sample), exact = after(gravity, start, 1, 32000);
@@ -162,7 +162,7 @@ TEST(Bodies, AreIntegratedAsASymplecticMethodDoes) {
   }
 }
 
-/// Of q^2 (1 - q^2)^(7/2), in units of its whole: with q = sin x the integral of sin^2 x cos^8 x.
+/// Normalised integral of q^2 (1 - q^2)^(7/2); with q = sin x, of sin^2 x cos^8 x.
 double slower_than(double q) {
   constexpr int kSteps = 200;
   const double h = std::asin(q) / kSteps;
@@ -174,8 +174,8 @@ double slower_than(double q) {
   return sum * 512 / (7 * std::numbers::pi);
 }
 
-TEST(Bodies, BeginAsPlummersSphereHasThem) {
-  constexpr int kStars = 100000;
+TEST(Bodies, StartInPlummersSphere) {
+  constexpr int kStars = 30000;
   const double a = 3 * std::numbers::pi / 16;
   std::array<std::vector<double>, 6> laws;
   std::vector<double> along;
@@ -194,26 +194,26 @@ TEST(Bodies, BeginAsPlummersSphereHasThem) {
   }
   for (std::size_t law = 0; law < laws.size(); ++law)
     EXPECT_GT(test::kolmogorov_p(laws[law], [](double u) { return u; }), test::kGate) << law;
-  // Five standard errors: once in 1.7 million. A cosine has variance 1/3, one of a cosine's 4/45.
+  // Five standard errors: 1 in 1.7 million. A cosine has variance 1/3, its square 4/45.
   const test::Moments m = test::moments(along);
   EXPECT_LT(std::abs(m.mean), 5 * std::sqrt(1.0 / 3 / kStars));
   EXPECT_LT(std::abs(m.variance - 1.0 / 3), 5 * std::sqrt(4.0 / 45 / kStars));
 }
 
-// Means of what begins, within five standard errors of the samples themselves: kinetic energy
-// (1 - 1/N) / 4, potential energy -(1 - 1/N) / 2, of the sphere that is cut, where the mean of an
-// inverse distance is that of 1 / the greater radius.
-TEST(Bodies, BeginInVirialEquilibrium) {
+// Initial means, within five standard errors of the samples: kinetic energy (1 - 1/N) / 4 and
+// potential energy -(1 - 1/N) / 2, of the truncated sphere; the mean of an inverse distance is that
+// of 1 / the greater radius.
+TEST(Bodies, StartInVirialEquilibrium) {
   constexpr int kSamples = 4000, kBodies = 8, kParts = 100000;
   const double a = 3 * std::numbers::pi / 16;
-  double speed2 = 0, inverse = 0;  // over the mass m within a radius, uniform up to 0.999
+  double speed2 = 0, inverse = 0;  // over the enclosed mass, uniform up to 0.999
   for (int i = 0; i < kParts; ++i) {
     const double u = (i + 0.5) / kParts, t = std::cbrt(0.999 * u), depth = std::sqrt(1 - t * t);
     speed2 += 2 / a * depth / 4 / kParts;
     inverse += 2 * u * depth / (a * t) / kParts;
   }
   const double share = 1 - 1.0 / kBodies;
-  EXPECT_NEAR(speed2 / 2, 0.25, 1e-3) << "the sphere that is not cut";
+  EXPECT_NEAR(speed2 / 2, 0.25, 1e-3) << "of the whole sphere";
   EXPECT_NEAR(inverse / 2, 0.5, 1e-3);
   std::vector<double> kinetic, potential;
   for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
@@ -239,12 +239,12 @@ Cluster state_at(const Trajectories& all, std::size_t i, std::size_t point, int 
   return u;
 }
 
-// The beginning is ten steps back from the end of a short trajectory; what follows from it in
-// doubles and a fifth of the step is what the long one shows. Roundings are 6e-8 of places up to 20
-// and velocities up to 2; bodies that meet pull them apart, so that few trajectories are far worse
-// than the middle one: bounds are some four times what docs/generators/algorithms/ode.md states.
-TEST(Ode, BodiesMoveAsTheirLatentsSay) {
-  constexpr std::size_t kCount = 60;
+// The initial state is ten steps back from the end of a short trajectory. From there, doubles with
+// a fifth of the step must follow the long one. Roundings are 6e-8 of positions up to 20 and
+// velocities up to 2. Close encounters amplify them, so a few trajectories are far worse than the
+// median: bounds are some four times the errors in docs/generators/algorithms/ode.md.
+TEST(Ode, BodiesMatchTheirLatents) {
+  constexpr std::size_t kCount = 30;
   for (const int bodies : {2, 8, 16}) {
     const std::vector<ParamSetting> own = {{"system", "n_body", {}},
                                            {"bodies", std::to_string(bodies), {}}};
@@ -287,12 +287,12 @@ TEST(Ode, BodiesMoveAsTheirLatentsSay) {
       off.push_back(worst);
     }
     std::sort(off.begin(), off.end());
-    EXPECT_LT(off[30], 3e-4) << bodies;
+    EXPECT_LT(off[15], 3e-4) << bodies;
     EXPECT_LT(off.back(), 1.5e-2) << bodies;
   }
 }
 
-TEST(Ode, BodiesThatCannotBeFollowedAreRefused) {
+TEST(Ode, RefusesUnresolvableBodies) {
   const auto refusal = [](std::vector<ParamSetting> settings) {
     settings.push_back({"system", "n_body", {}});
     return test::message_of(ErrorKind::config, [&] { make_generator("ode", 1, settings); });

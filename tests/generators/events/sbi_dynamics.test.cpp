@@ -1,4 +1,4 @@
-// The tasks of `sbi` that integrate equations of motion, and what all share: no number of a batch.
+// The tasks of `sbi` that integrate equations of motion.
 #include "generators/events/sbi.h"
 #include "tests/generators/events/sbi_draws.h"
 
@@ -16,8 +16,8 @@ namespace {
 using Draws = test::SbiDraws;
 using test::expect_standard_normal;
 
-// Against the distribution function by log-gamma functions: u lies between its values below and at
-// the number drawn, to 1e-9, many times the roundings of either.
+// Against the distribution function by log-gamma functions: u is between its values below and at
+// the drawn number, to 1e-9, many times the roundings of either.
 TEST(Sbi, BinomialInvertsTheDistribution) {
   constexpr int kN = 1000;
   for (const double p : {1e-6, 1e-3, 0.02, 0.3, 0.5, 0.500001, 0.9, 0.9999}) {
@@ -30,9 +30,9 @@ TEST(Sbi, BinomialInvertsTheDistribution) {
     for (int i = 0; i < 500; ++i) {
       const double u = (i + 0.5) / 500;
       const int k = sbi::binomial(kN, p, u);
-      const double seen = p > 0.5 ? 1 - u : u;  // mirrored: the larger u, the fewer
-      EXPECT_LE(cdf[static_cast<std::size_t>(k)], seen + 1e-9) << p << ", u " << u;
-      EXPECT_GE(cdf[static_cast<std::size_t>(k) + 1], seen - 1e-9) << p << ", u " << u;
+      const double level = p > 0.5 ? 1 - u : u;  // mirrored: the larger u, the fewer
+      EXPECT_LE(cdf[static_cast<std::size_t>(k)], level + 1e-9) << p << ", u " << u;
+      EXPECT_GE(cdf[static_cast<std::size_t>(k) + 1], level - 1e-9) << p << ", u " << u;
     }
     EXPECT_LE(sbi::binomial(kN, p, sbi::unit_double(~0u, ~0u)), kN);
   }
@@ -42,7 +42,7 @@ TEST(Sbi, BinomialInvertsTheDistribution) {
   EXPECT_EQ(sbi::unit_double(0, 64), 0x1p-53);
 }
 
-/// Shares of infected every 17 days, by `steps` a day.
+/// Shares of infected every 17 days, with `steps` per day.
 template <class T>
 std::array<double, 10> epidemic(double beta, double gamma, int steps) {
   const SusceptibleInfectedRemoved<T> rates{static_cast<T>(beta), static_cast<T>(gamma)};
@@ -57,9 +57,9 @@ std::array<double, 10> epidemic(double beta, double gamma, int steps) {
 }
 
 // High-precision values for beta 0.4, gamma 0.125; then the generator's floats and steps against
-// doubles and a fifth of the step, over the prior: errors below 1e-3 of what 1000 tests scatter,
+// doubles and a fifth of the step, over the prior: errors below 1e-3 of the scatter of 1000 tests,
 // sqrt(1000 p).
-TEST(Sbi, EpidemicsAreIntegratedWell) {
+TEST(Sbi, IntegratesEpidemicsPrecisely) {
   const double known[10] = {1,         107.2088,  11225.309, 307012.69, 128837.77,
                             23296.059, 3894.4606, 643.64616, 106.18058, 17.511010};
   const auto fine = epidemic<double>(0.4, 0.125, 50), made = epidemic<float>(0.4, 0.125, 10);
@@ -91,7 +91,7 @@ TEST(Sbi, EpidemicsAreIntegratedWell) {
   expect_standard_normal(pull, "tests");
 }
 
-/// Logarithms of prey and predators every 2.1 days, by `steps` between.
+/// Logarithms of prey and predators every 2.1 days, with `steps` between.
 template <class T>
 std::array<double, 20> populations(const std::array<double, 4>& theta, int steps) {
   const LotkaVolterra<T> rates{static_cast<T>(theta[0]), static_cast<T>(theta[1]),
@@ -108,9 +108,9 @@ std::array<double, 20> populations(const std::array<double, 4>& theta, int steps
 }
 
 // High-precision values at the prior's medians; then the generator's floats and steps against
-// doubles and a quarter of the step: a hundredth of the noise, 0.1, at most for 99 of 100 samples,
-// a tenth for all.
-TEST(Sbi, PopulationsAreIntegratedWell) {
+// doubles and a quarter of the step. Errors are at most a hundredth of the noise, 0.1, in 99 of 100
+// samples, and a tenth in all.
+TEST(Sbi, IntegratesPopulationsPrecisely) {
   const std::array<double, 4> median = {std::exp(-0.125), std::exp(-3.0), std::exp(-0.125),
                                         std::exp(-3.0)};
   const double known[2][3] = {{30, 37.33991, 0.86505}, {1, 73.77760, 22.33828}};
@@ -140,17 +140,6 @@ TEST(Sbi, PopulationsAreIntegratedWell) {
   EXPECT_LT(errors.back(), 1e-2);
   expect_standard_normal(prior, "prior");
   expect_standard_normal(noise, "noise");
-}
-
-// Samples made one by one and in a batch: no number is shared by a batch, as was the mixture's
-// width in the benchmark's program before 1.1.0.
-TEST(Sbi, SamplesDoNotDependOnTheBatch) {
-  for (const char* task : {"gaussian_mixture", "slcp_distractors", "bernoulli_glm", "sir"}) {
-    const auto generator = make_generator("sbi", 1, {{"task", task, {}}});
-    const auto whole = test::collect(*generator, {3, 0, 100}, {Device::cpu(), 100, 1});
-    const auto single = test::collect(*generator, {3, 0, 100}, {Device::cpu(), 1, 1});
-    EXPECT_TRUE(whole.x == single.x && whole.latents == single.latents) << task;
-  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Geometry of Cherenkov light, delays and expectations of telescope.h, against sums by hand.
+// Geometry of Cherenkov light, delays and expected photons of telescope.h, against direct sums.
 #include "generators/events/telescope.h"
 
 #include "generators/events/nu_telescope.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kC = 0.299792458;  // m / ns
 
-/// Numbers of [0, 1), one after another.
+/// Uniform numbers in [0, 1), in sequence.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : stream_({seed, 0}, Purpose::scene) {}
@@ -45,7 +45,7 @@ Vector random_place(Draws& draws) {
   return {place(), place(), place()};
 }
 
-TEST(Telescope, StringsStandOnATriangularLatticeAboutTheCentre) {
+TEST(Telescope, StandsOnACentredTriangularLattice) {
   const Array array = triangular_array(78, 60, 125, 17);
   double x = 0, y = 0, far = 0;
   int sixes = 0;
@@ -71,25 +71,26 @@ TEST(Telescope, StringsStandOnATriangularLatticeAboutTheCentre) {
   EXPECT_EQ(array.place(3, 59).z, -501.5f);
 }
 
-TEST(Telescope, ConstantsAreThoseOfTheModel) {
+TEST(Telescope, HasThePublishedConstants) {
   const Optics optics = NuTelescope::optics_of({});
   EXPECT_NEAR(std::acos(double{optics.cosine}) * 180 / std::numbers::pi, 40.72, 0.005);
   EXPECT_NEAR(optics.track_slope, 3.0599, 5e-5);
   EXPECT_NEAR(optics.rho, 0.0040517, 5e-8);
-  // Means and standard deviations of the delay at right angles, computed apart.
+  // Independently computed means and standard deviations of the delay at right angles.
   for (const auto& [d, mean, sd] : {std::tuple(10.0f, 85.2, 145.0), {50.0f, 334.1, 287.0}}) {
     const double shape = double{delay_shape(optics, {d, 0, 0, 0})};
     EXPECT_NEAR(shape / double{optics.rho}, mean, 0.05);
     EXPECT_NEAR(std::sqrt(shape) / double{optics.rho}, sd, 0.5);
   }
-  // Light that comes from below meets the photocathode of a module that looks down.
+  // Light from below reaches the photocathode of a module that faces down.
   EXPECT_LT(delay_shape(optics, {10, 0, 1, 0}), delay_shape(optics, {10, 0, -1, 0}));
 }
 
-// Times up to 5000 ns from places of 1000 m in f32: 4 roundings of each, 1e-3 ns.
+// Times up to 5000 ns from positions up to 1000 m in f32: 4 roundings of each, 1e-3 ns.
 constexpr double kTimeSlack = 2e-3;
 
-/// Time of light that leaves the track `s` behind the vertex and goes straight to the module.
+/// Time of light that leaves the track at distance `s` from the vertex and goes straight to
+/// `place`.
 double time_by_way_of(double s, const Event& event, const Vector& place, double group_index) {
   const double x = double{place.x} - double{event.vertex.x} - s * double{event.direction.x};
   const double y = double{place.y} - double{event.vertex.y} - s * double{event.direction.y};
@@ -97,8 +98,8 @@ double time_by_way_of(double s, const Event& event, const Vector& place, double 
   return s / kC + std::sqrt(x * x + y * y + z * z) * group_index / kC;
 }
 
-// With one index for phase and group the Cherenkov cone is the wave front of Fermat's principle.
-TEST(Telescope, OfEqualIndicesTimeIsTheShortestOfAllPointsOfEmission) {
+// With one index for phase and group, the Cherenkov cone is the wave front of Fermat's principle.
+TEST(Telescope, TakesTheShortestTimeForEqualIndices) {
   NuTelescope::Params params;
   params.group_index = params.phase_index;
   const Optics optics = NuTelescope::optics_of(params);
@@ -120,9 +121,9 @@ TEST(Telescope, OfEqualIndicesTimeIsTheShortestOfAllPointsOfEmission) {
   }
 }
 
-// With two indices light leaves at the angle of the phase and travels with the group. The form with
-// d tan(theta_c) is then too early, by 0.188 ns a metre.
-TEST(Telescope, OfTwoIndicesTimeIsThatOfLightOnTheCone) {
+// With two indices, light leaves at the angle of the phase index and travels at the group velocity.
+// The form with d tan(theta_c) is too early by 0.188 ns per metre.
+TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
   const NuTelescope::Params params;
   const Optics optics = NuTelescope::optics_of(params);
   const double theta = std::acos(1 / params.phase_index);
@@ -136,7 +137,7 @@ TEST(Telescope, OfTwoIndicesTimeIsThatOfLightOnTheCone) {
                          double{place.z} - double{event.vertex.z}};
     const double p[3] = {double{event.direction.x}, double{event.direction.y},
                          double{event.direction.z}};
-    const auto cosine = [&](double s) {  // of the angle at which light from s is seen to leave
+    const auto cosine = [&](double s) {  // cosine of light's emission angle at s
       double along = 0, square = 0;
       for (int k = 0; k < 3; ++k) {
         along += (r[k] - s * p[k]) * p[k];
@@ -144,20 +145,21 @@ TEST(Telescope, OfTwoIndicesTimeIsThatOfLightOnTheCone) {
       }
       return along / std::sqrt(square);
     };
-    double low = -20000, high = 20000;  // falls with s
+    double low = -20000, high = 20000;  // the cosine falls with s
     while (high - low > 1e-7) {
       const double middle = 0.5 * (low + high);
       (cosine(middle) > 1 / params.phase_index ? low : high) = middle;
     }
     const double time = double{geometric_time(optics, event, ray(optics, event, place))};
     ASSERT_NEAR(time, time_by_way_of(low, event, place, params.group_index), kTimeSlack);
-    const Ray seen = ray(optics, event, place);
-    const double published = (double{seen.along} + double{seen.distance} * std::tan(theta)) / kC;
-    ASSERT_NEAR((time - published) / double{seen.distance}, 3.0599 - 2.8715, 1e-3);
+    const Ray geometry = ray(optics, event, place);
+    const double published =
+        (double{geometry.along} + double{geometry.distance} * std::tan(theta)) / kC;
+    ASSERT_NEAR((time - published) / double{geometry.distance}, 3.0599 - 2.8715, 1e-3);
   }
 }
 
-TEST(Telescope, LightOfACascadeGoesStraight) {
+TEST(Telescope, SendsCascadeLightStraight) {
   const NuTelescope::Params params;
   const Optics optics = NuTelescope::optics_of(params);
   Draws draws(3);
@@ -172,9 +174,9 @@ TEST(Telescope, LightOfACascadeGoesStraight) {
   }
 }
 
-// Rotations about the track move time and distance by rounding alone, and rotations about the
-// vertical, along which modules look, all else as well.
-TEST(Telescope, NothingDependsOnTheAzimuth) {
+// Rotations about the track change time and distance by roundings only; rotations about the
+// vertical, the axis of the modules, change all the rest so too.
+TEST(Telescope, IsInvariantUnderRotations) {
   const Optics optics = NuTelescope::optics_of({});
   Draws draws(4);
   for (int i = 0; i < 500; ++i) {
@@ -213,7 +215,7 @@ TEST(Telescope, NothingDependsOnTheAzimuth) {
   }
 }
 
-TEST(Telescope, ModulesOnTheTrackSeeTheFirstLightOnTheCone) {
+TEST(Telescope, HandlesModulesOnTheTrack) {
   const Optics optics = NuTelescope::optics_of({});
   Event event{};
   event.hypothesis = Hypothesis::track;
@@ -229,7 +231,7 @@ TEST(Telescope, ModulesOnTheTrackSeeTheFirstLightOnTheCone) {
   EXPECT_TRUE(std::isfinite(delay_shape(optics, origin)));
 }
 
-TEST(Telescope, ModulesThatArePassedByExpectTooLittle) {
+TEST(Telescope, SkipsOnlyModulesThatExpectTooLittle) {
   const Optics optics = NuTelescope::optics_of({});
   Draws draws(5);
   int passed = 0, near = 0;
@@ -244,11 +246,11 @@ TEST(Telescope, ModulesThatArePassedByExpectTooLittle) {
       ++passed;
       ASSERT_LT(expected, std::max(least, kFewest));
     }
-    // As near to the edge as can be.
+    // The tightest threshold that the bound must pass.
     ASSERT_TRUE(expected < kFewest ||
                 may_expect(optics, event, distance_squared(event, place), expected));
   }
-  EXPECT_GT(passed, 10 * near) << "most that expect too little are passed by";
+  EXPECT_GT(passed, 10 * near) << "the bound must skip most modules";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Canvases in scratch and in the plan, of functors that paint cells.
+// Canvases in scratch and in the plan, for functors that paint cells. Tests only; host only.
 #pragma once
 
 #include "kernels/emission/emitter.h"
@@ -13,8 +13,8 @@
 
 namespace wellspring::test {
 
-/// Three samples of 40 x 40 pixels, as seen and through a view, by teams of 7: equal whether their
-/// cells lie in scratch of so many bytes or in the plan. Then calls look(batch) with either view.
+/// Emits three samples of 40 x 40 pixels, directly and through a view, with teams of 7, and expects
+/// equal bytes with cells in `scratch` bytes and in the plan. Then calls look(batch) for each.
 template <class F, class Look>
 void expect_equal_in_both_places(const F& functor, int targets, std::size_t scratch,
                                  const Look& look) {

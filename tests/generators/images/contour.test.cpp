@@ -24,7 +24,7 @@
 namespace wellspring {
 namespace {
 
-// Perlin's permutation (SIGGRAPH 2002), whose low bits the table is made of.
+// Perlin's permutation (SIGGRAPH 2002); the table consists of its low bits.
 constexpr std::array<int, 256> kPermutation = {
     151, 160, 137, 91,  90,  15,  131, 13,  201, 95,  96,  53,  194, 233, 7,   225, 140, 36,  103,
     30,  69,  142, 8,   99,  37,  240, 21,  10,  23,  190, 6,   148, 247, 120, 234, 75,  0,   26,
@@ -41,7 +41,7 @@ constexpr std::array<int, 256> kPermutation = {
     115, 121, 50,  45,  127, 4,   150, 254, 138, 236, 205, 93,  222, 114, 67,  29,  24,  72,  243,
     141, 128, 195, 78,  66,  215, 61,  156, 180};
 
-/// Perlin's noise as the published programs take it, at a place.
+/// Perlin's noise at a place, as the published programs compute it.
 double perlin(double place) {
   const double cell = std::floor(place), x = place - cell;
   const auto dot = [](double at, double along) {
@@ -52,9 +52,8 @@ double perlin(double place) {
   return 0.4 * std::lerp(dot(cell, x), dot(cell + 1, x - 1), fade);
 }
 
-// 50,000 places of the period: a distance of 0.012 at the gate; gradients of both signs, as Perlin
-// has them, are 0.1 away.
-TEST(Contour, NoiseHasTheLawOfPerlinNoiseAtARandomPlace) {
+// 50,000 places find a distance of 0.012 at the gate; Perlin's gradients of both signs are 0.1 off.
+TEST(Contour, NoiseFollowsPerlinsLaw) {
   std::vector<double> table;
   double sum = 0, square = 0;
   for (std::uint32_t half = 0; half < 65536; ++half) {
@@ -64,7 +63,7 @@ TEST(Contour, NoiseHasTheLawOfPerlinNoiseAtARandomPlace) {
     sum += table.back();
     square += table.back() * table.back();
   }
-  // Of pnoise1 in double precision, at 512 places a cell.
+  // Moments of pnoise1 in double precision, at 512 places per cell.
   EXPECT_NEAR(sum / 65536, 0, 2e-5);
   EXPECT_NEAR(std::sqrt(square / 65536), 0.32903, 5e-5);
   EXPECT_NEAR(table.front(), -0.95205, 3e-4);
@@ -81,7 +80,7 @@ TEST(Contour, NoiseHasTheLawOfPerlinNoiseAtARandomPlace) {
   EXPECT_GT(test::kolmogorov_p(values, cdf), test::kGate);
 }
 
-constexpr int kSideBySide = 5;
+constexpr int kLines = 5;
 
 /// Draws lines of shade 9, N at a time.
 template <int N>
@@ -96,16 +95,16 @@ void draw_lines(const std::vector<std::uint32_t>& from, const std::vector<std::u
   }
 }
 
-// Lines inside, across and far beyond a picture, in one band and in three, one by one and side by
-// side, against the plain way.
-TEST(Contour, LinesAreBresenhamsAndClippedExactly) {
+// Lines inside, across and far beyond a picture, in one band and in three, one by one and several
+// at once, against the direct code.
+TEST(Contour, DrawsClippedBresenhamLines) {
   constexpr int kWidth = 37, kHeight = 29, kBands = 3, kRows = 10;
   std::mt19937 random(3);
   int drawn = 0;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     test::Picture plain(kWidth, kHeight, 0);
     std::vector<std::uint32_t> from, to;
-    for (int line = 0; line < kSideBySide; ++line) {
+    for (int line = 0; line < kLines; ++line) {
       const int kind = i + line;
       const int reach = kind % 3 == 0 ? 30 : (kind % 3 == 1 ? 100 : 16000);
       const auto coordinate = [&](int size) {
@@ -177,9 +176,9 @@ void expect_plain_pictures(const typename F::Params& params, int height, int wid
   }
 }
 
-// The last orbit that covers a pixel is seen there: all pixels of some pictures against orbits that
-// are drawn one after another. Published ranges, any size.
-TEST(Contour, PicturesAreOrbitsDrawnOneOverAnother) {
+// Each pixel shows the last orbit that covers it: all pixels of some pictures against orbits drawn
+// one after another. Published ranges, several sizes.
+TEST(Contour, PaintsOrbitsInOrder) {
   VisualAtom::Params atom;
   Rcdb::Params radial;
   atom.classes = radial.classes = 300;
@@ -196,8 +195,8 @@ TEST(Contour, PicturesAreOrbitsDrawnOneOverAnother) {
   expect_plain_pictures<Rcdb>(radial, 1023, 1023, first, 1, 255);
 }
 
-// In place, whole in scratch and in bands of rows, by teams of several; as it is and through a view
-// that sees beyond the picture.
+// In place, whole in scratch and in bands of rows, with teams of several, directly and through a
+// view that reaches beyond the picture.
 template <class F>
 void expect_equal_places(typename F::Params params) {
   const SampleShape shape = {33, 45, 3};
@@ -214,7 +213,7 @@ void expect_equal_places(typename F::Params params) {
     call.seed = 21;
     call.augmentation =
         test::plan_of(warped ? "augment: [rotate: 30, zoom: [0.6, 1.5]]" : "", shape);
-    std::unique_ptr<test::HostBatch> in_place;
+    std::unique_ptr<test::HostBatch> first_batch;
     const std::size_t others =
         functor.band_scratch(shape) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
     for (const auto& [room, bands] : std::vector<std::pair<std::size_t, int>>{
@@ -227,20 +226,20 @@ void expect_equal_places(typename F::Params params) {
       auto batch = std::make_unique<test::HostBatch>(3, layout);
       call.batch = batch->view();
       stage.emit(test::TeamLauncher{bands == 0 ? 1 : 5}, "test", functor, shape, call);
-      if (!in_place)
-        in_place = std::move(batch);
+      if (!first_batch)
+        first_batch = std::move(batch);
       else
-        EXPECT_TRUE(*batch == *in_place) << bands << " bands";
+        EXPECT_TRUE(*batch == *first_batch) << bands << " bands";
     }
   }
 }
-TEST(Contour, BandsDoNotChangeAPicture) {
+TEST(Contour, BandsDoNotChangePictures) {
   expect_equal_places<VisualAtom>({});
   expect_equal_places<Rcdb>({});
 }
 
-// Whole pictures, in a thread's scratch as long as they fit.
-TEST(Contour, AHostCutsNoPicture) {
+// A thread's scratch holds whole pictures as long as they fit.
+TEST(Contour, HostsUseOneBand) {
   for (const auto& [side, bands] : std::map<int, int>{{512, 1}, {1024, 0}}) {
     MemoryPlan memory(Device::cpu());
     BandEmitter<Rcdb> stage;
@@ -250,15 +249,15 @@ TEST(Contour, AHostCutsNoPicture) {
   }
 }
 
-// Between pixels, and beyond the border, where the background goes on.
-TEST(Contour, PicturesAreSeenBetweenTheirPixels) {
+// Between pixels, and beyond the border, where the background continues.
+TEST(Contour, InterpolatesBetweenPixels) {
   Rcdb functor({});
   contour::Scene scene{};
   scene.width = 40;
   scene.height = 2;
   std::vector<std::uint8_t> texels(2 * 48);
   for (std::size_t i = 0; i < texels.size(); ++i) texels[i] = static_cast<std::uint8_t>(i * 2);
-  const auto seen = [&](float x, float y, float step) {
+  const auto shown = [&](float x, float y, float step) {
     PixelRun<8> run{};
     run.in_step = step == 1;
     for (int i = 0; i < 8; ++i) {
@@ -273,16 +272,16 @@ TEST(Contour, PicturesAreSeenBetweenTheirPixels) {
   const auto value = [](double texel) { return static_cast<float>(texel / 255); };
   for (int i = 0; i < 8; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    EXPECT_FLOAT_EQ(seen(4.5f, 1.5f, 1)[at], value(96 + 8 + 2 * i));
-    EXPECT_FLOAT_EQ(seen(11.5f, 1.5f, -1)[at], value(96 + 22 - 2 * i));
-    EXPECT_FLOAT_EQ(seen(4.75f, 0.5f, 1)[at], value(8.5 + 2 * i));
-    EXPECT_FLOAT_EQ(seen(4.5f, 1.0f, 1)[at], value(48 + 8 + 2 * i));
-    EXPECT_FLOAT_EQ(seen(36.5f, 0.5f, 1)[at], value(i < 4 ? 72 + 2 * i : 255));
-    EXPECT_FLOAT_EQ(seen(4.5f, -0.5f, 1)[at], 1);
+    EXPECT_FLOAT_EQ(shown(4.5f, 1.5f, 1)[at], value(96 + 8 + 2 * i));
+    EXPECT_FLOAT_EQ(shown(11.5f, 1.5f, -1)[at], value(96 + 22 - 2 * i));
+    EXPECT_FLOAT_EQ(shown(4.75f, 0.5f, 1)[at], value(8.5 + 2 * i));
+    EXPECT_FLOAT_EQ(shown(4.5f, 1.0f, 1)[at], value(48 + 8 + 2 * i));
+    EXPECT_FLOAT_EQ(shown(36.5f, 0.5f, 1)[at], value(i < 4 ? 72 + 2 * i : 255));
+    EXPECT_FLOAT_EQ(shown(4.5f, -0.5f, 1)[at], 1);
   }
 }
 
-TEST(Contour, WhatCannotBeDrawnIsRefused) {
+TEST(Contour, RefusesImpossibleParameters) {
   const auto refused = [](auto make) { return test::message_of(ErrorKind::config, make); };
   test::expect_parts(refused([] {
                        VisualAtom({}).band_scratch({32, 4097, 3});

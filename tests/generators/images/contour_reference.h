@@ -1,5 +1,5 @@
-// Contours the plain way, for tests of the generators that draw them: vertex after vertex, orbit
-// after orbit over the whole picture, pixels one by one. Host only.
+// Contours by direct code, for tests of the generators that draw them: vertex after vertex, orbit
+// after orbit over the whole picture, pixel by pixel. Host only.
 #pragma once
 
 #include "generators/images/contour.h"
@@ -27,7 +27,7 @@ struct Picture {
              static_cast<std::size_t>(x)] = shade;
     }
   }
-  /// Bresenham's line as it is usually written, without its last pixel.
+  /// Bresenham's line in its usual form, without the last pixel.
   void line(int x, int y, int x_end, int y_end, int shade) {
     const int dx = std::abs(x_end - x), dy = std::abs(y_end - y);
     const int sx = x_end < x ? -1 : 1, sy = y_end < y ? -1 : 1;
@@ -57,14 +57,14 @@ struct Picture {
   }
 };
 
-/// The noise for a half of a word, by the table's definition.
+/// The noise of half a word, by the table's definition.
 inline float noise_of(std::uint32_t half) {
   const float* const knots = contour::noise_knots();
   const float t = (static_cast<float>(half % 64) + 0.5f) / 64;
   return std::fma(t, knots[half / 64 + 1] - knots[half / 64], knots[half / 64]);
 }
 
-/// One sample's contours: where each vertex is after each orbit, and the picture.
+/// One sample's contours: each vertex after each orbit, and the picture.
 struct PlainContours {
   using Point = std::pair<float, float>;
   std::vector<std::vector<Point>> orbit;  ///< [0] is the contour before the first
@@ -105,30 +105,6 @@ struct PlainContours {
             static_cast<int>(std::floor(to.first)), static_cast<int>(std::floor(to.second)), shade);
       }
     }
-  }
-};
-
-/// The mean growth of a scene's contours an orbit, and of the squared difference from `growth` of a
-/// vertex's move along x by all orbits, over the squared cosine of its direction, an orbit; of
-/// those that move along x more than along y.
-struct Growth {
-  double mean = 0, square = 0;
-
-  Growth(const contour::Scene& scene) {
-    const PlainContours contours(scene, 0);
-    int counted = 0;
-    for (int v = 0; v < scene.vertices; ++v) {
-      const double angle = 2 * std::acos(-1.0) * v / scene.vertices;
-      const auto& from = contours.orbit.front()[static_cast<std::size_t>(v)];
-      const auto& to = contours.orbit.back()[static_cast<std::size_t>(v)];
-      const double dx = to.first - from.first, dy = to.second - from.second;
-      mean += (dx * std::cos(angle) + dy * std::sin(angle)) / scene.vertices / scene.orbits;
-      if (std::abs(std::cos(angle)) < 0.7) continue;
-      const double off = dx / std::cos(angle) - scene.growth * static_cast<float>(scene.orbits);
-      square += off * off / scene.orbits;
-      ++counted;
-    }
-    square /= counted;
   }
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kChannels = FillLevels::kChannels;
 
-/// Fills and their levels, in memory of their own.
+/// Fills and their levels, with their memory.
 struct Leveled {
   Leveled(std::int32_t count, std::int32_t side, const std::vector<float>& fills)
       : levels(count, side), pixels(fills) {
@@ -52,9 +52,9 @@ TEST(FillLevels, HalveDownToOnePixel) {
   }
 }
 
-// Each of the at most 9 fused steps and the division round by 2^-24 of a number below 1.5, once a
-// level; the mean over a level is taken in double.
-TEST(FillLevels, AreMeansOverWhatAPixelCovers) {
+// Each of the at most 9 fused steps and the division rounds by 2^-24 of a number below 1.5, once
+// per level; the mean over a level is in double.
+TEST(FillLevels, AverageTheCoveredPixels) {
   for (const int side : {2, 3, 5, 12, 21, 23, 32}) {
     Leveled fills = noise(3, side);
     const auto size = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
@@ -89,7 +89,7 @@ TEST(FillLevels, KeepOneColour) {
   }
 }
 
-TEST(FillLevels, AreTheFillItselfWhereNoPixelIsLeftOut) {
+TEST(FillLevels, ReadTheFillAtFullResolution) {
   const Leveled fills = noise(2, 9);
   for (const float log_width : {0.f, -0.5f, -math::kInfinity, NAN}) {
     const auto cut = fills.levels.cut(1, log_width);
@@ -99,7 +99,7 @@ TEST(FillLevels, AreTheFillItselfWhereNoPixelIsLeftOut) {
   }
 }
 
-TEST(FillLevels, AreCutBetweenTwoSides) {
+TEST(FillLevels, CutBetweenTwoLevels) {
   const Leveled fills = noise(2, 9);
   const auto level_of = [&](float log_width) {
     const auto cut = fills.levels.cut(1, log_width);
@@ -116,8 +116,8 @@ TEST(FillLevels, AreCutBetweenTwoSides) {
   }
 }
 
-/// What reads at a place of a row take of its pixels: at a depth's two levels, and the mean of four
-/// reads of the fill spread over the width of an output pixel.
+/// Weights of a row's pixels in a read at some place: for the two levels of a depth, and for the
+/// mean of four reads of the fill over the width of an output pixel.
 constexpr std::size_t kRow = 64;
 using Weights = std::array<double, kRow>;
 
@@ -131,9 +131,9 @@ void add_read(Weights& weights, double place, int level, double share) {
   }
 }
 
-/// Mean square of what a read of white noise of variance 1 misses beside 4 x 4 reads of the fill
+/// Mean square error of a read of white noise of variance 1, compared with 4 x 4 reads of the fill
 /// over the same pixel of the image, upright and at any place. Both are sums over products of
-/// weights along rows and columns, so the mean square is one of squares of means along a row.
+/// weights along rows and columns, so it is a sum of squares of means along a row.
 double expected_error(double step, double depth) {
   const int level = static_cast<int>(depth);
   const double share = depth - level;
@@ -161,9 +161,9 @@ double expected_error(double step, double depth) {
   return error;
 }
 
-// Of 49152 values of the error, which are nearly independent and no more peaked than normal ones,
-// the mean square has a relative deviation of sqrt(2 / 49152) = 0.64 %: 4 % are six of them.
-TEST(FillLevels, MissOfWhiteNoiseWhatTheLawSays) {
+// 49152 errors, nearly independent and no more peaked than normal numbers: the mean square has a
+// relative deviation of sqrt(2 / 49152) = 0.64 %, so the tolerance of 4 % is six of them.
+TEST(FillLevels, HaveTheExpectedErrorOnWhiteNoise) {
   constexpr int kFills = 1024;
   const Leveled fills = noise(kFills, kRow);
   for (const float depth : {0.f, 0.5f, 1.f, 1.5f}) {
@@ -176,8 +176,8 @@ TEST(FillLevels, MissOfWhiteNoiseWhatTheLawSays) {
       for (int place = 0; place < 16; ++place) {
         const float x = static_cast<float>(8 + place % 4 * 12) + 4 * places.uniform();
         const float y = static_cast<float>(8 + place / 4 * 12) + 4 * places.uniform();
-        const Rgb seen = fills.levels.read(cut, x, y);
-        double r = seen.r, g = seen.g, b = seen.b;
+        const Rgb value = fills.levels.read(cut, x, y);
+        double r = value.r, g = value.g, b = value.b;
         for (int i = 0; i < 16; ++i) {
           const float dx = static_cast<float>(i % 4) - 1.5f, dy = static_cast<float>(i / 4) - 1.5f;
           const Rgb part = fills.levels.read(whole, x + step * dx / 4, y + step * dy / 4);
@@ -190,8 +190,8 @@ TEST(FillLevels, MissOfWhiteNoiseWhatTheLawSays) {
     const double expected = expected_error(step, depth) / 16;  // deviation 1/4
     EXPECT_NEAR(sum / count / expected, 1, 0.04) << depth;
   }
-  // Root mean squares of 0.226 and 0.409 of the noise, whose means over 2 x 2 deviate by 0.391.
-  EXPECT_LT(expected_error(2, 1), 0.31 * expected_error(2, 0)) << "what the levels are for";
+  // Root mean squares are 0.226 and 0.409 of the noise; means over 2 x 2 pixels deviate by 0.391.
+  EXPECT_LT(expected_error(2, 1), 0.31 * expected_error(2, 0)) << "the purpose of the levels";
 }
 
 }  // namespace

@@ -14,16 +14,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <ranges>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
 namespace {
 
-/// Five categories; the tests share their tables, which take a moment.
+/// Five categories, shared by the tests because they take a moment.
 const ifs::CategoryTable& five() {
   static const ifs::CategoryTable table = ifs::make_categories({}, 5, 1);
   return table;
@@ -36,40 +34,7 @@ Ifs with_five(Ifs::Params params = {}) {
   return functor;
 }
 
-// The published painter: patch after patch, each over what is there, black pixels included.
-TEST(Ifs, PatchesHideWhatLiesBelow) {
-  constexpr int kSide = 40;
-  for (std::uint64_t sample = 0; sample < 6; ++sample) {
-    Ifs::Params params;
-    params.picture = sample % 2 == 0 ? 1.0f : 1.7f;
-    const test::PaintedIfs painted(with_five(params), sample, kSide);
-    std::vector<std::pair<std::uint32_t, std::int32_t>> points;  // value, cell
-    ifs::walk(0, 1, painted.scene.system, painted.scene.walk, painted.scene.placing, kSide + 2,
-              kSide + 2, painted.scene.rng,
-              [&](std::int32_t cell, std::uint32_t value) { points.emplace_back(value, cell); });
-    std::sort(points.begin(), points.end());
-    std::vector<int> lit(kSide * kSide);
-    for (const auto& [value, cell] : points) {
-      const int cx = cell % (kSide + 2) - 1, cy = cell / (kSide + 2) - 1;
-      for (int bit = 0; bit < 9; ++bit) {
-        const int x = cx + bit % 3 - 1, y = cy + bit / 3 - 1;
-        if (x < 0 || x >= kSide || y < 0 || y >= kSide) continue;
-        lit[static_cast<std::size_t>(y * kSide + x)] = static_cast<int>(value >> bit & 1u);
-      }
-    }
-    if (params.picture == 1) {
-      EXPECT_GT(std::accumulate(lit.begin(), lit.end(), 0), 20);
-    }
-    for (int p = 0; p < kSide * kSide; ++p) {
-      const Rgb c = painted.at(p % kSide, p / kSide);
-      ASSERT_EQ(c.g, lit[static_cast<std::size_t>(p)] != 0 ? Ifs::kGrey : 0.0f) << sample;
-    }
-    EXPECT_EQ(painted.at(-1, 5).r, 0) << "black beyond the border";
-    EXPECT_EQ(painted.at(5, kSide).r, 0);
-  }
-}
-
-TEST(Ifs, PointsLightTheirPixelsAndColoursCountThem) {
+TEST(Ifs, LightsPixelsAndColoursThemByCount) {
   constexpr int kSide = 40;
   Ifs::Params params;
   params.stamp = Ifs::Stamp::point;
@@ -87,27 +52,10 @@ TEST(Ifs, PointsLightTheirPixelsAndColoursCountThem) {
   EXPECT_GT(lit, 20);
 }
 
-// HSV with saturation and value of 3/4 in bytes rounded down, the hue going round 128 steps; the
-// published program writes blue where red belongs.
-TEST(Ifs, HuesAreThePublishedOnes) {
-  for (std::uint32_t t = 0; t < 256; ++t) {
-    const double hue = 6.0 * (t % 128) / 128;
-    const auto channel = [&](double offset) {
-      const double k = std::fmod(offset + hue, 6.0);
-      const double share = std::clamp(std::min(k, 4 - k), 0.0, 1.0);
-      return static_cast<float>(std::floor(255 * (0.75 - 0.75 * 0.75 * share))) / 255;
-    };
-    const Rgb c = Ifs::hue_of(t);
-    EXPECT_EQ(c.r, channel(1)) << t;
-    EXPECT_EQ(c.g, channel(3)) << t;
-    EXPECT_EQ(c.b, channel(5)) << t;
-  }
-}
-
-// Where patches cover a pixel it is lit with probability 256/511 (masks are none of the 512 that
-// is empty), its right neighbour hardly less so than if they were independent: rho = -1/511 within
-// a patch. Tolerances: 4.9 standard deviations of that many independent pixels, one in a million.
-TEST(Ifs, HalfOfThePatchesIsLit) {
+// A covered pixel is lit with probability 256/511 (all masks except the empty one), nearly
+// independently of its right neighbour: rho = -1/511 within a patch. Tolerances: 4.9 standard
+// deviations of that many independent pixels, 1 in a million.
+TEST(Ifs, LightsHalfOfThePatches) {
   constexpr int kSide = 64;
   double covered = 0, lit = 0, pairs = 0, both = 0;
   for (std::uint64_t sample = 0; sample < 150; ++sample) {
@@ -137,7 +85,7 @@ TEST(Ifs, HalfOfThePatchesIsLit) {
   EXPECT_NEAR(both / pairs, -0.001, 0.001 + 4.9 / std::sqrt(pairs));
 }
 
-TEST(Ifs, InstancesAreDrawnEvenly) {
+TEST(Ifs, DrawsInstancesUniformly) {
   for (const bool keep : {false, true}) {
     Ifs::Params params;
     params.keep_degenerate = keep;
@@ -173,21 +121,11 @@ TEST(Ifs, InstancesAreDrawnEvenly) {
       EXPECT_GT(test::uniform_chi_square_p(usable), test::kGate);
       all += usable.size();
     }
-    EXPECT_EQ(all == 5 * ifs::kVariations, keep) << "none of the five categories tests this";
+    EXPECT_EQ(all == 5 * ifs::kVariations, keep) << "a category must have degenerate variations";
   }
 }
 
-TEST(Ifs, KeptVariationsThatDivergeArePaintedToo) {
-  Ifs::Params params;
-  params.keep_degenerate = true;
-  for (std::uint64_t sample = 0; sample < 60; ++sample) {
-    for (const float value : test::PaintedIfs(with_five(params), sample, 32).picture()) {
-      ASSERT_TRUE(value == 0 || value == Ifs::kGrey);
-    }
-  }
-}
-
-TEST(Ifs, NumberedDrawingsComeAgainAndOthersDoNot) {
+TEST(Ifs, RepeatsNumberedDrawingsOnly) {
   for (const int patches : {0, 1}) {
     Ifs::Params params;
     params.patches = patches;
@@ -209,55 +147,26 @@ TEST(Ifs, NumberedDrawingsComeAgainAndOthersDoNot) {
   }
 }
 
-// Cells are larger than pixels by the border of one; float coefficients near 100 / width leave
-// errors of a few 2^-24 times the coordinates over the width, far below 0.01 cells.
-TEST(Ifs, WindowsFillThePictureButForItsMargin) {
-  constexpr int kSide = 100;
-  for (const float picture : {1.0f, 1.6f}) {
-    Ifs::Params params;
-    params.picture = picture;
-    params.margin = 0.05f;
-    const float whole = picture * kSide, margin = 0.05f * whole;
-    const Ifs functor = with_five(params);
-    for (std::uint64_t sample = 0; sample < 50; ++sample) {
-      Truth<Ifs::kLatents> truth;
-      const Ifs::Scene scene = functor.draw({{3, sample}, {}, {kSide, kSide, 3}}, truth);
-      const auto& w = five().windows[static_cast<std::size_t>(truth.label * ifs::kVariations +
-                                                              static_cast<int>(truth.latents[0]))];
-      const float left = 1 - truth.latents[4] * (whole - kSide) + margin;
-      const float top = 1 - truth.latents[5] * (whole - kSide) + margin;
-      const float inner = whole - 2 * margin;
-      const bool flip_x = truth.latents[2] != 0, flip_y = truth.latents[3] != 0;
-      const auto column = [&](float x) { return scene.placing.sx * x + scene.placing.ox; };
-      const auto row = [&](float y) { return scene.placing.sy * y + scene.placing.oy; };
-      EXPECT_NEAR(column(flip_x ? w.x1 : w.x0), left, 0.01);
-      EXPECT_NEAR(column(flip_x ? w.x0 : w.x1), left + inner, 0.01);
-      EXPECT_NEAR(row(flip_y ? w.y0 : w.y1), top, 0.01) << "the y axis points up";
-      EXPECT_NEAR(row(flip_y ? w.y1 : w.y0), top + inner, 0.01);
-    }
-  }
-}
-
-TEST(Ifs, PointsAreAsDenseAsPublished) {
+TEST(Ifs, HasThePublishedDensityOfPoints) {
   EXPECT_EQ(Ifs::points_by_size(362, 1), 200000);
   EXPECT_EQ(Ifs::points_by_size(224, 1), 76579);   // 200,000 (224/362)^2 = 76,578.9
   EXPECT_EQ(Ifs::points_by_size(32, 1), 1563);     // 1562.8
-  EXPECT_EQ(Ifs::points_by_size(181, 2), 200000);  // half of the picture is seen
+  EXPECT_EQ(Ifs::points_by_size(181, 2), 200000);  // half of the picture is visible
 }
 
-// Cells of 42 x 42, bf16 and f32, as seen and through a view; teams of 7.
-TEST(Ifs, CanvasesInScratchAndInThePlanMakeTheSameImages) {
+// Cells of 42 x 42, bf16 and f32, directly and through a view; teams of 7.
+TEST(Ifs, GivesEqualImagesInScratchAndInThePlan) {
   Ifs::Params params;
-  params.walkers = 600;  // two teams paint a sample where the plan has room for its cells
+  params.walkers = 600;  // two teams per sample if its cells are in the plan
   test::expect_equal_in_both_places(
       with_five(params), 0, std::size_t{1} << 17, [](const test::HostBatch& batch) {
         EXPECT_GT(std::ranges::count_if(batch.x(), [](float v) { return v > 0; }), 300);
       });
 }
 
-// Whole images as they are, their mirror images and what lies between pixels: rows of 8 and 32
-// pixels at once must show what single pixels show.
-TEST(Ifs, ImagesAreWhatTheirPixelsAre) {
+// Whole images, their mirror images and values between pixels: rows of 8 and 32 pixels must equal
+// single pixels.
+TEST(Ifs, RowsMatchSinglePixels) {
   constexpr int kSide = 70;
   Ifs::Params params;
   params.palette = Ifs::Palette::colour;
@@ -288,7 +197,7 @@ TEST(Ifs, ImagesAreWhatTheirPixelsAre) {
   }
 }
 
-TEST(Ifs, TablesComeFromTheCacheAndADamagedOneIsMadeAgain) {
+TEST(Ifs, RebuildsDamagedTables) {
   const test::TemporaryFolder folder;
   Ifs::Params params;
   params.categories = 2;
@@ -314,7 +223,7 @@ TEST(Ifs, TablesComeFromTheCacheAndADamagedOneIsMadeAgain) {
   }
 }
 
-TEST(Ifs, TooLargeImagesAreRefused) {
+TEST(Ifs, RefusesTooLargeImages) {
   test::expect_parts(test::message_of(ErrorKind::config,
                                       [] {
                                         Ifs({}).cells({32, 2049, 3});

@@ -19,8 +19,8 @@ namespace {
 
 const CategorySpec kSpec;
 
-// What was counted with the published program's own search (seed 1, 1000 categories): how many
-// candidates it tried, and how many of the systems that it took have 2, 3, ... 7 maps.
+// Counts from the published program's own search (seed 1, 1000 categories): candidates tried, and
+// accepted systems with 2, 3, ... 7 maps.
 constexpr double kPublishedTries = 42655;
 constexpr std::array<double, 6> kPublishedMaps = {231, 294, 218, 146, 77, 34};
 
@@ -29,12 +29,11 @@ System system_of(std::int64_t k) {
                           known_attempts(kSpec)[static_cast<std::size_t>(k)]);
 }
 
-// One chain, as the published program walks and rasterises it, without anything that makes the
-// surveys fast.
+// One chain, walked and rasterised as in the published program, without the surveys' optimisations.
 double plain_filling_rate(const System& system, const SampleRng& rng, std::uint32_t attempt) {
   std::vector<double> xs = {0}, ys = {0};
   for (std::uint32_t i = 0; i + 1 < kSurveyPoints; ++i) {
-    // Eight blocks at a time: first the eight lower halves of their first words, ...
+    // Eight blocks at a time: first the lower halves of all eight first words, ...
     const std::uint32_t block = i / 64 * 8 + i % 8, half = i / 8 % 8;
     const Philox4 words = rng.block(Purpose::texture, (attempt << 14) + block);
     const std::uint32_t selector = words.word[half / 2] >> (half % 2 == 0 ? 0 : 16) & 0xffffu;
@@ -56,7 +55,7 @@ double plain_filling_rate(const System& system, const SampleRng& rng, std::uint3
   return static_cast<double>(pixels.size()) / (512 * 512);
 }
 
-TEST(IfsCategories, SurveysEqualAPlainChain) {
+TEST(IfsCategories, SurveysMatchAPlainChain) {
   const SampleRng rng = category_rng(kSpec, 3);
   Surveyor surveyor;
   int finite = 0;
@@ -71,7 +70,7 @@ TEST(IfsCategories, SurveysEqualAPlainChain) {
   EXPECT_GE(finite, 4);
 }
 
-TEST(IfsCategories, CandidatesFollowTheirLaw) {
+TEST(IfsCategories, DrawsCandidatesByTheirLaw) {
   std::vector<double> maps(6), cells(20);
   for (std::uint32_t attempt = 0; attempt < 5000; ++attempt) {
     const System system = candidate_system({9, 4}, attempt);
@@ -103,9 +102,9 @@ TEST(IfsCategories, CandidatesFollowTheirLaw) {
 
 // The search of the shipped categories against the published one. Each number of tries is the sum
 // of 1000 geometric ones with a mean near 43: their difference has a standard deviation of
-// sqrt(2000) 42.7 (1 - 1/42.7). A filling rate of 0.19 or 0.21 in place of 0.2 makes it about 10 %
-// more or fewer, 3 deviations; pixels counted wrongly move it far more.
-TEST(IfsCategories, AsManyCandidatesAreTakenAsInThePublishedSearch) {
+// sqrt(2000) 42.7 (1 - 1/42.7). A filling rate of 0.19 or 0.21 instead of 0.2 changes it by about
+// 10 %, 3 deviations; wrong counts of pixels change it far more.
+TEST(IfsCategories, AcceptsAsManyCandidatesAsPublished) {
   const auto known = known_attempts(kSpec);
   ASSERT_EQ(known.size(), 1000u);
   const double tries = std::accumulate(known.begin(), known.end(), 1000.0);
@@ -126,8 +125,8 @@ TEST(IfsCategories, AsManyCandidatesAreTakenAsInThePublishedSearch) {
   EXPECT_GT(test::upper_gamma(2.5, chi2 / 2), test::kGate) << "numbers of maps";
 }
 
-// Searched for again: the 12 quickest of the first 200, and one that takes 60 candidates.
-TEST(IfsCategories, KnownAttemptsAreWhatTheSearchFinds) {
+// Repeats the search: the 12 quickest of the first 200, and one that takes 60 candidates.
+TEST(IfsCategories, KnowsTheAttemptsOfTheSearch) {
   const auto known = known_attempts(kSpec);
   std::vector<std::int64_t> order(200);
   std::iota(order.begin(), order.end(), 0);
@@ -148,10 +147,10 @@ TEST(IfsCategories, KnownAttemptsAreWhatTheSearchFinds) {
   EXPECT_TRUE(known_attempts(other).empty());
   other = {};
   other.weight_step = 0.1f;
-  EXPECT_EQ(known_attempts(other).size(), 1000u) << "variations have no part in the search";
+  EXPECT_EQ(known_attempts(other).size(), 1000u) << "the search ignores variations";
 }
 
-TEST(IfsCategories, VariationsSideBySideEqualOneByOne) {
+TEST(IfsCategories, SurveysVariationsTogetherAndAlone) {
   Surveyor surveyor;
   int diverged = 0;
   for (const std::int64_t k : {0, 1, 2, 5}) {
@@ -162,22 +161,22 @@ TEST(IfsCategories, VariationsSideBySideEqualOneByOne) {
       System varied = system;
       for (int i = 0; i < kMaxMaps; ++i) varied.map[i] = vary(system.map[i], v, 0.4f);
       const Survey alone = surveyor.survey(varied);
-      const Survey& beside = together[static_cast<std::size_t>(v)];
+      const Survey& batched = together[static_cast<std::size_t>(v)];
       diverged += alone.diverged ? 1 : 0;
-      EXPECT_EQ(beside.diverged, alone.diverged);
-      EXPECT_EQ(beside.fill, alone.fill);
-      EXPECT_EQ(beside.x0, alone.x0);
-      EXPECT_EQ(beside.x1, alone.x1);
-      EXPECT_EQ(beside.y0, alone.y0);
-      EXPECT_EQ(beside.y1, alone.y1);
-      EXPECT_EQ(beside.last_x, alone.last_x);
-      EXPECT_EQ(beside.last_y, alone.last_y);
+      EXPECT_EQ(batched.diverged, alone.diverged);
+      EXPECT_EQ(batched.fill, alone.fill);
+      EXPECT_EQ(batched.x0, alone.x0);
+      EXPECT_EQ(batched.x1, alone.x1);
+      EXPECT_EQ(batched.y0, alone.y0);
+      EXPECT_EQ(batched.y1, alone.y1);
+      EXPECT_EQ(batched.last_x, alone.last_x);
+      EXPECT_EQ(batched.last_y, alone.last_y);
     }
   }
-  EXPECT_GT(diverged, 0) << "none of them tests this case";
+  EXPECT_GT(diverged, 0) << "no variation tests this case";
 }
 
-TEST(IfsCategories, VariationsMultiplyOneCoefficientOfEveryMap) {
+TEST(IfsCategories, VariesOneCoefficientOfEachMap) {
   const Map map = {1, 2, 3, 4, 5, 6};
   const float* const base = &map.a;
   for (int v = 0; v < kVariations; ++v) {
@@ -191,8 +190,8 @@ TEST(IfsCategories, VariationsMultiplyOneCoefficientOfEveryMap) {
   }
 }
 
-// Maps that stretch by 1.1 in all directions leave every bound within some 1500 steps.
-TEST(IfsCategories, SystemsThatRunAwayAreSeen) {
+// Maps that stretch by 1.1 in all directions exceed every bound within some 1500 steps.
+TEST(IfsCategories, DetectsDivergence) {
   System system = system_of(0);
   for (Map& map : system.map) map = {1.1f, 0, 0, 1.1f, 0.5f, 0.25f};
   Surveyor surveyor;
@@ -204,7 +203,7 @@ TEST(IfsCategories, SystemsThatRunAwayAreSeen) {
   EXPECT_TRUE(surveyor.survey_variations(system, 0)[7].diverged);
 }
 
-TEST(IfsCategories, DegenerateVariationsAreLeftOut) {
+TEST(IfsCategories, OmitsDegenerateVariations) {
   Surveyor surveyor;
   int left_out = 0;
   for (std::int64_t k = 0; k < 12; ++k) {
@@ -216,7 +215,7 @@ TEST(IfsCategories, DegenerateVariationsAreLeftOut) {
     std::set<int> usable(category.variation, category.variation + category.usable);
     EXPECT_EQ(usable.size(), category.usable);
     EXPECT_TRUE(usable.contains(0));
-    EXPECT_GE(surveys[0].fill, kSpec.rate) << "what it was accepted for";
+    EXPECT_GE(surveys[0].fill, kSpec.rate) << "the acceptance criterion";
     for (int v = 1; v < kVariations; ++v) {
       const Survey& survey = surveys[static_cast<std::size_t>(v)];
       const bool degenerate = survey.diverged || survey.fill < kSpec.least_fill;
@@ -236,7 +235,7 @@ bool equal_bytes(const CategoryTable& a, const CategoryTable& b, std::size_t cou
          std::memcmp(a.windows.data(), b.windows.data(), count * kVariations * sizeof(Window)) == 0;
 }
 
-TEST(IfsCategories, AClassDoesNotDependOnHowManyThereAre) {
+TEST(IfsCategories, ClassesDoNotDependOnTheirNumberOrThreads) {
   const CategoryTable few = make_categories(kSpec, 2, 1);
   const CategoryTable more = make_categories(kSpec, 7, 1);
   const CategoryTable threads = make_categories(kSpec, 7, 2);
@@ -248,13 +247,13 @@ TEST(IfsCategories, AClassDoesNotDependOnHowManyThereAre) {
   }
   CategorySpec other;
   other.seed = 2;
-  other.rate = 0.05;  // soon found
+  other.rate = 0.05;  // found soon
   const CategoryTable another = make_categories(other, 1, 1);
   EXPECT_NE(std::memcmp(&another.categories[0].system, &few.categories[0].system, sizeof(System)),
             0);
 }
 
-TEST(IfsCategories, ASearchInVainSaysWhatToChange) {
+TEST(IfsCategories, RefusesAFailedSearch) {
   Surveyor surveyor;
   CategorySpec spec;
   spec.rate = 0.9;

@@ -15,7 +15,7 @@
 namespace wellspring::ifs {
 namespace {
 
-/// As np.savetxt writes a system: a line a map.
+/// A system as np.savetxt writes it: one line per map.
 std::string text_of(const OfficialSystem& system) {
   std::string text;
   for (int i = 0; i < system.maps; ++i) {
@@ -26,9 +26,9 @@ std::string text_of(const OfficialSystem& system) {
   return text;
 }
 
-// From NumPy itself, 1.24.2: np.random.seed(1), then random() twice, uniform(-1, 1), ten times
-// randint(2, 8), and random() after 100,000 more.
-TEST(IfsOfficial, NumbersAreThoseOfNumPy) {
+// From NumPy 1.24.2: np.random.seed(1), random() twice, uniform(-1, 1), ten times randint(2, 8),
+// and random() after 100,000 more.
+TEST(IfsOfficial, NumbersMatchNumPy) {
   NumpyRandom random(1);
   EXPECT_EQ(random.random(), 0.417022004702574);
   EXPECT_EQ(random.random(), 0.7203244934421581);
@@ -41,7 +41,7 @@ TEST(IfsOfficial, NumbersAreThoseOfNumPy) {
 }
 
 // Files 00001, 00501 and 00999 of FractalDB-1k, as published.
-TEST(IfsOfficial, SystemsAreThePublishedOnes) {
+TEST(IfsOfficial, FindsThePublishedSystems) {
   const auto known = known_refusals(1, 0.2);
   ASSERT_EQ(known.size(), 1000u);
   EXPECT_EQ(std::accumulate(known.begin(), known.end(), 1000), 42655);
@@ -83,7 +83,7 @@ TEST(IfsOfficial, SystemsAreThePublishedOnes) {
             "6.802723035259032880e-01,2.438946769904917211e-01,4.833942767553509601e-01,"
             "-1.905895076967720758e-01,-6.402961768469215276e-01,9.606742647992281281e-01,"
             "1.556237103330107563e-01\n");
-  // Of all of them, so that none changes unseen.
+  // A digest of all systems, so that any change is detected.
   Sha256 all;
   for (const OfficialSystem& system : systems) {
     const std::string text = text_of(system);
@@ -92,7 +92,7 @@ TEST(IfsOfficial, SystemsAreThePublishedOnes) {
   EXPECT_EQ(all.hex(), "733c2adaf05be32b89c9abb97de09eb42d9231df4ea025458452a3b931b69d09");
 }
 
-TEST(IfsOfficial, KnownRefusalsAreWhatTheSearchFinds) {
+TEST(IfsOfficial, KnowsTheRefusalsOfTheSearch) {
   const auto known = known_refusals(1, 0.2);
   constexpr std::size_t kCount = 8;
   const auto searched = search_official(1, 0.2, kCount, {}, 2);
@@ -110,7 +110,7 @@ TEST(IfsOfficial, KnownRefusalsAreWhatTheSearchFinds) {
   EXPECT_NE(text_of(search_official(2, 0.1, 1, {}, 1)[0]), text_of(from_known[0]));
 }
 
-TEST(IfsOfficial, CategoriesAreTheirSystemsInF32) {
+TEST(IfsOfficial, RoundsSystemsToF32) {
   CategorySpec spec;
   spec.search = Search::official;
   const CategoryTable table = make_categories(spec, 3, 2);
@@ -133,7 +133,7 @@ TEST(IfsOfficial, CategoriesAreTheirSystemsInF32) {
   }
 }
 
-TEST(IfsOfficial, WhatNumPyCannotSeedAndOtherModesAreRefused) {
+TEST(IfsOfficial, RefusesSeedsThatNumPyCannotTake) {
   Ifs::Params params;
   params.search = Search::official;
   params.category_seed = std::int64_t{1} << 32;

@@ -1,4 +1,4 @@
-// Samples of generator `ifs` on their canvas, drawn by a team of one.
+// Samples of generator `ifs` on their canvas, painted by a team of one. Tests only; host only.
 #pragma once
 
 #include "generators/images/ifs.h"

@@ -1,12 +1,11 @@
 #include "generators/images/ifs_svd.h"
 
+#include "generators/generator.h"
 #include "generators/images/ifs.h"
+#include "tests/generators/images/canvas_places.h"
 #include "tests/generators/images/ifs_painting.h"
-#include "tests/generators/team_test.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/host_batch.h"
 #include "tests/support/statistics.h"
-#include "tests/support/team_launcher.h"
 
 #include <gtest/gtest.h>
 
@@ -30,8 +29,8 @@ ifs::SvdSystem system_of(std::uint64_t k, int maps, double low, double high) {
 // ---- systems ------------------------------------------------------------------------------------
 
 // In double precision the sums are exact to some 1e-15, far below the published 1e-6. A matrix of
-// floats has the singular values of its double one to 4 x 2^-24, sine and cosine included.
-TEST(IfsSvd, SingularValuesAreInOrderAndHaveTheGivenSum) {
+// floats has the singular values of its double form to 4 x 2^-24, sine and cosine included.
+TEST(IfsSvd, SingularValuesAreOrderedAndHaveTheGivenSum) {
   for (int maps = 2; maps <= ifs::kMaxMaps; ++maps) {
     for (std::uint64_t k = 0; k < 100; ++k) {
       const double low = (5 + maps) / 2.0;
@@ -59,7 +58,7 @@ TEST(IfsSvd, SingularValuesAreInOrderAndHaveTheGivenSum) {
   }
 }
 
-// Each value is uniform between the bounds that those before it leave.
+// Each value is uniform between the bounds left by the earlier ones.
 TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
   constexpr int kMaps = 3;
   std::array<std::vector<double>, 5> shares;
@@ -84,7 +83,7 @@ TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
     const ifs::Map& m = made.system.map[1];
     signs[0][m.a * m.d > m.b * m.c ? 1 : 0] += 1;
     signs[1][m.a > 0 ? 1 : 0] += 1;
-    // The turn of the left factor is uniform, and so that of the matrix's rotation part.
+    // The left factor's angle is uniform, and so is the angle of the matrix's rotation part.
     turns.push_back(std::atan2(m.c - m.b, m.a + m.d) / (2 * 3.14159265358979323846) + 0.5);
   }
   for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -95,37 +94,8 @@ TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
   EXPECT_GT(test::kolmogorov_p(turns, [](double x) { return x; }), test::kGate);
 }
 
-TEST(IfsSvd, BoxesAreThoseOfTheirPoints) {
-  for (std::uint64_t k = 0; k < 3; ++k) {
-    const SampleRng rng = {5, k};
-    const ifs::System system = system_of(k, 2 + static_cast<int>(k), 4, 4.5).system;
-    const ifs::Map& m0 = system.map[0];
-    const double det = (1.0 - m0.a) * (1.0 - m0.d) - double{m0.b} * m0.c;
-    double x0 = 1e9, x1 = -1e9, y0 = 1e9, y1 = -1e9;
-    for (int lane = 0; lane < 16; ++lane) {
-      double x = ((1.0 - m0.d) * m0.e + double{m0.b} * m0.f) / det;
-      double y = ((1.0 - m0.a) * m0.f + double{m0.c} * m0.e) / det;
-      ASSERT_NEAR(m0.a * x + m0.b * y + m0.e, x, 1e-12) << "a fixed point";
-      ASSERT_NEAR(m0.c * x + m0.d * y + m0.f, y, 1e-12);
-      for (int step = 0; step < 2112; ++step) {
-        const auto block = static_cast<std::uint32_t>(step / 8 * 16 + lane);
-        const std::uint32_t word = rng.block(Purpose::texture, block).word[step % 4];
-        const std::uint32_t selector = step % 8 < 4 ? word & 0xffffu : word >> 16;
-        int i = 0;
-        while (selector >= system.upto[i]) ++i;
-        const ifs::Map& m = system.map[i];
-        const double next = std::fma(m.a, x, std::fma(m.b, y, m.e));
-        y = std::fma(m.c, x, std::fma(m.d, y, m.f));
-        x = next;
-        if (step < 64) continue;
-        x0 = std::min(x0, x), x1 = std::max(x1, x), y0 = std::min(y0, y), y1 = std::max(y1, y);
-      }
-    }
-    const ifs::Box box = ifs::box_of(system, rng);
-    EXPECT_TRUE(box.x0 == x0 && box.x1 == x1 && box.y0 == y0 && box.y1 == y1) << k;
-    EXPECT_TRUE(box.has_area());
-    EXPECT_TRUE(box.last_x >= x0 && box.last_x <= x1);
-  }
+TEST(IfsSvd, BoxesKnowWhetherTheyHaveAnArea) {
+  EXPECT_TRUE(ifs::box_of(system_of(0, 2, 4, 4.5).system, {5, 0}).has_area());
   EXPECT_FALSE((ifs::Box{0, 0, 0, 1, 0, 0}.has_area())) << "a line";
   EXPECT_FALSE((ifs::Box{0, HUGE_VAL, 0, 1, 0, 0}.has_area()));
   EXPECT_FALSE((ifs::Box{0, 1, 0, 1, std::nan(""), 0}.has_area()));
@@ -147,9 +117,9 @@ double fill_of(const ifs::System& system, std::uint64_t k) {
   return std::accumulate(hit.begin(), hit.end(), 0.0) / (kSide * kSide);
 }
 
-// Means that were measured with 400 systems drawn by the published program. Tolerance: 4.9 standard
-// errors of our mean and of theirs, the spread taken from ours: one in a million.
-TEST(IfsSvd, SystemsFillAsMuchAsPublished) {
+// Means measured with 400 systems of the published program. Tolerance: 4.9 standard errors of both
+// means, with our spread: 1 in a million.
+TEST(IfsSvd, FillsAsMuchAsPublished) {
   struct Case {
     int maps;
     double low, high, fill;
@@ -175,7 +145,7 @@ const ifs::CategoryTable& four() {
   return table;
 }
 
-TEST(IfsSvd, JittersScaleOneMapAndKeepItAContraction) {
+TEST(IfsSvd, JittersScaleOneContraction) {
   int fewer = 0;
   std::vector<double> factors;
   for (std::size_t k = 0; k < 4; ++k) {
@@ -210,7 +180,7 @@ TEST(IfsSvd, JittersScaleOneMapAndKeepItAContraction) {
   EXPECT_GT(*std::max_element(factors.begin(), factors.end()), 1.0f);
 }
 
-TEST(IfsSvd, ClassesDoNotDependOnTheirNumberOrTheThreads) {
+TEST(IfsSvd, ClassesDoNotDependOnTheirNumberOrThreads) {
   const ifs::CategoryTable two = ifs::make_svd_categories({}, 2, 1);
   for (std::size_t k = 0; k < 2; ++k) {
     const ifs::Map &a = two.categories[k].system.map[0], &b = four().categories[k].system.map[0];
@@ -220,8 +190,8 @@ TEST(IfsSvd, ClassesDoNotDependOnTheirNumberOrTheThreads) {
   EXPECT_NE(two.categories[0].system.map[0].a, two.categories[1].system.map[0].a);
 }
 
-// A coefficient is a float, so its ratio to another is within 2^-23 of what it was multiplied by.
-TEST(IfsOneParameter, ClassesAreTheSystemWithinThePerturbation) {
+// Coefficients are floats, so a ratio is within 2^-23 of its factor.
+TEST(IfsOneParameter, PerturbsTheSystem) {
   const ifs::OneParameterSpec spec;
   const ifs::System system = ifs::one_parameter_system(spec);
   EXPECT_EQ(system.maps, 2);
@@ -260,8 +230,8 @@ Ifs with_four(Ifs::Params params = {}) {
   return functor;
 }
 
-// The published painter: each point adds its patch, then all is divided by the largest count.
-TEST(IfsSvd, PicturesAreSharesOfTheLargestCount) {
+// The published painter: each point adds its patch, then the largest count divides all.
+TEST(IfsSvd, PaintsSharesOfTheLargestCount) {
   constexpr int kSide = 45;
   for (std::uint64_t sample = 0; sample < 6; ++sample) {
     Ifs::Params params;
@@ -304,63 +274,6 @@ TEST(IfsSvd, PicturesAreSharesOfTheLargestCount) {
   }
 }
 
-// Hues in bytes of 2 degrees, of which 256 are 512 degrees.
-TEST(IfsSvd, HuesGoRoundInBytes) {
-  for (int step = -300; step < 900; ++step) {
-    const float hue = static_cast<float>(step) + 0.7f;
-    const int byte = (step % 256 + 256) % 256;
-    const Rgb c = ifs::wrapped_hue(hue, 0.6f, 0.8f);
-    const auto channel = [&](double offset) {
-      const double k = std::fmod(offset + byte / 30.0, 6.0);
-      return 0.8 - 0.8 * 0.6 * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
-    };
-    // A dozen operations of float, each off by 2^-24 of numbers up to 8.
-    ASSERT_NEAR(c.r, channel(5), 2e-6) << step;
-    ASSERT_NEAR(c.g, channel(3), 2e-6) << step;
-    ASSERT_NEAR(c.b, channel(1), 2e-6) << step;
-  }
-}
-
-// A jittered, transposed window: the published steps in double precision.
-TEST(IfsSvd, WindowsAreMovedAndStretched) {
-  constexpr int kSide = 64;
-  Ifs::Params params;
-  params.margin = 0;
-  int transposed = 0;
-  for (std::uint64_t sample = 0; sample < 60; ++sample) {
-    Truth<Ifs::kLatents> truth;
-    const Ifs functor = with_four(params);
-    const Ifs::Scene scene = functor.draw({{3, sample}, {}, {kSide, kSide, 3}}, truth);
-    const float* const latent = truth.latents;
-    const auto row =
-        static_cast<std::size_t>(truth.label * ifs::kVariations + static_cast<int>(latent[0]));
-    const ifs::Window& box = four().windows[row];
-    const bool swapped = latent[6] == 1;
-    transposed += swapped ? 1 : 0;
-    // The window's lower left corner, in the fractal's own coordinates.
-    const double x = box.x0 + (box.x1 - box.x0) * (0.5 + latent[7] - latent[9] / 2);
-    const double y = box.y0 + (box.y1 - box.y0) * (0.5 + latent[8] - latent[10] / 2);
-    const double width = (box.x1 - box.x0) * latent[9], height = (box.y1 - box.y0) * latent[10];
-    const double across = swapped ? y : x, up = swapped ? x : y;
-    const double whole_across = swapped ? height : width, whole_up = swapped ? width : height;
-    const auto column = [&](double v) { return scene.placing.sx * v + scene.placing.ox; };
-    const auto line = [&](double v) { return scene.placing.sy * v + scene.placing.oy; };
-    EXPECT_NEAR(column(across), latent[2] == 1 ? kSide + 1 : 1, 0.01);
-    EXPECT_NEAR(column(across + whole_across), latent[2] == 1 ? 1 : kSide + 1, 0.01);
-    EXPECT_NEAR(line(up), latent[3] == 1 ? 1 : kSide + 1, 0.01);
-    EXPECT_NEAR(line(up + whole_up), latent[3] == 1 ? kSide + 1 : 1, 0.01);
-    // The map of a jitter, and its mirror image.
-    const ifs::Jitter& jitter = four().jitters[row];
-    const ifs::Map& of =
-        four().categories[static_cast<std::size_t>(truth.label)].system.map[jitter.map];
-    const ifs::Map& m = scene.system.map[jitter.map];
-    EXPECT_EQ(m.a, (swapped ? of.d : of.a) * jitter.factor);
-    EXPECT_EQ(m.b, (swapped ? of.c : of.b) * jitter.factor);
-    EXPECT_EQ(m.e, (swapped ? of.f : of.e) * jitter.factor);
-  }
-  EXPECT_TRUE(transposed > 10 && transposed < 50);
-}
-
 // ---- backgrounds --------------------------------------------------------------------------------
 
 std::vector<float> plasma(int levels, float decay, std::uint64_t sample) {
@@ -373,9 +286,9 @@ std::vector<float> plasma(int levels, float decay, std::uint64_t sample) {
   return heights;
 }
 
-// What every point differs by from the mean of the four around it is uniform in +- the amplitude of
-// its level, so amplitudes have the ratio exp(-decay).
-TEST(DiamondSquare, DisplacementsAreUniformAndShrinkWithTheLevel) {
+// Each point differs from the mean of the four around it by a uniform number in +- its level's
+// amplitude, and amplitudes have the ratio exp(-decay).
+TEST(DiamondSquare, DisplacesUniformlyByLevel) {
   constexpr int kLevels = 6, kLast = 1 << kLevels, kSide = kLast + 1;
   constexpr float kDecay = 0.6f;
   std::array<std::vector<double>, kLevels + 1> shares;
@@ -392,7 +305,7 @@ TEST(DiamondSquare, DisplacementsAreUniformAndShrinkWithTheLevel) {
           shares[0].push_back(at(row, column));
           continue;
         }
-        const int step = both & -both;  // the coarsest grid that has the point
+        const int step = both & -both;  // the coarsest grid with this point
         const int level = kLevels - std::countr_zero(static_cast<unsigned>(step));
         const bool centre = (row & step) != 0 && (column & step) != 0;
         const double mean = centre
@@ -404,7 +317,7 @@ TEST(DiamondSquare, DisplacementsAreUniformAndShrinkWithTheLevel) {
                                       4;
         const double amplitude = 0.5 * std::exp(double{kDecay} * (1 - level));
         const double share = ((at(row, column) - mean) / amplitude + 1) / 2;
-        // Heights below 4 have errors of 2^-23, amplitudes are 0.025 at least.
+        // Heights below 4 have errors of 2^-23; amplitudes are at least 0.025.
         ASSERT_TRUE(share > -1e-5 && share < 1 + 1e-5) << row << ", " << column;
         shares[static_cast<std::size_t>(level)].push_back(share);
       }
@@ -416,7 +329,7 @@ TEST(DiamondSquare, DisplacementsAreUniformAndShrinkWithTheLevel) {
   EXPECT_EQ(shares[0].size(), 12u) << "corners";
 }
 
-TEST(DiamondSquare, GridsAreAsLargeAsTheirPictures) {
+TEST(DiamondSquare, SizesGridsByThePicture) {
   EXPECT_EQ(diamond_square::levels_for(1), 0);
   EXPECT_EQ(diamond_square::levels_for(224), 8);
   EXPECT_EQ(diamond_square::levels_for(256), 8);
@@ -426,36 +339,15 @@ TEST(DiamondSquare, GridsAreAsLargeAsTheirPictures) {
 
 // ---- emission -----------------------------------------------------------------------------------
 
-TEST(IfsSvd, CanvasesInScratchAndInThePlanMakeTheSameImages) {
-  const SampleShape shape = {33, 40, 3};
-  const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}, {900, 5, 0, 2}};
+TEST(IfsSvd, GivesEqualImagesInScratchAndInThePlan) {
   Ifs::Params params;
   params.walkers = 600;
   params.palette = Ifs::Palette::colour;
-  const Ifs functor = with_four(params);
-  SampleLayout layout = SampleLayout::image(shape);
-  layout.latents = Ifs::kLatents;
-  EmitCall call;
-  call.slots = slots.data();
-  call.seed = 21;
-  call.augmentation = test::plan_of("augment: [rotate: 30, zoom: [1, 1.5]]", shape);
-  std::vector<std::unique_ptr<test::HostBatch>> batches;
-  for (const int members : {1, 7, 32}) {
-    for (const std::size_t room : {std::size_t{1} << 17, std::size_t{0}}) {
-      batches.push_back(std::make_unique<test::HostBatch>(3, layout));
-      CanvasEmitter<Ifs> stage;
-      MemoryPlan memory(Device::cpu());
-      stage.plan(memory, "test", 3, functor, shape, room);
-      memory.commit();
-      EXPECT_EQ(stage.place(), room == 0 ? CanvasPlace::memory : CanvasPlace::scratch);
-      call.batch = batches.back()->view();
-      stage.emit(test::TeamLauncher{members}, "test", functor, shape, call);
-      EXPECT_TRUE(*batches.back() == *batches.front()) << members << ", " << room;
-    }
-  }
+  test::expect_equal_in_both_places(with_four(params), 0, std::size_t{1} << 17,
+                                    [](const test::HostBatch&) {});
 }
 
-TEST(IfsSvd, ContradictionsAreRefused) {
+TEST(IfsSvd, RefusesContradictions) {
   const auto refused = [](const auto& change) {
     Ifs::Params params;
     params.mode = Ifs::Mode::svd;

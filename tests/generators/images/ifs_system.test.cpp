@@ -14,9 +14,9 @@
 namespace wellspring::ifs {
 namespace {
 
-constexpr int kSide = 61;  // no multiple of anything
+constexpr int kSide = 61;  // a prime
 
-/// A known category, and where its points lie on a canvas of kSide cells.
+/// A known category, and the placing of its points on a canvas of kSide cells.
 struct Drawn {
   System system;
   Window window;
@@ -28,10 +28,10 @@ struct Drawn {
     const SampleRng rng = category_rng(spec, k);
     system = candidate_system(rng, known_attempts(spec)[static_cast<std::size_t>(k)]);
     surveyor.choose_maps(system, rng, 0);
-    const Survey seen = surveyor.survey(system);
-    window = {static_cast<float>(seen.x0),     static_cast<float>(seen.x1),
-              static_cast<float>(seen.y0),     static_cast<float>(seen.y1),
-              static_cast<float>(seen.last_x), static_cast<float>(seen.last_y)};
+    const Survey survey = surveyor.survey(system);
+    window = {static_cast<float>(survey.x0),     static_cast<float>(survey.x1),
+              static_cast<float>(survey.y0),     static_cast<float>(survey.y1),
+              static_cast<float>(survey.last_x), static_cast<float>(survey.last_y)};
     placing.sx = (kSide - 2) / (window.x1 - window.x0);
     placing.sy = (kSide - 2) / (window.y1 - window.y0);
     placing.ox = 1 - placing.sx * window.x0;
@@ -51,7 +51,7 @@ Cells walked(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   return cells;
 }
 
-/// The same, walker by walker, without lanes, tables of columns or conditions turned into numbers.
+/// The same, walker by walker, without lanes, tables or branch-free code.
 Cells walked_plainly(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   Cells cells(kSide * kSide);
   for (int w = 0; w < by.walkers; ++w) {
@@ -79,11 +79,11 @@ Cells walked_plainly(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   return cells;
 }
 
-TEST(IfsSystem, WalkersDoWhatTheyAreSaidToDo) {
+TEST(IfsSystem, WalksByTheDefinition) {
   for (const std::int64_t k : {0, 2, 6}) {
     const Drawn drawn(k);
     const float x = drawn.window.point_x, y = drawn.window.point_y;
-    // Lanes that are all used, some, one; points that end in the middle of a round, or of a block.
+    // Lanes all used, partly used, one; points that end within a round or a block.
     for (const Walk& by : {Walk{32, 5, 3200, x, y}, Walk{37, 32, 1001, x, y}, Walk{1, 0, 17, 0, 0},
                            Walk{300, 3, 200, x, y}}) {
       EXPECT_TRUE(walked(drawn, by, {5, 6}) == walked_plainly(drawn, by, {5, 6}))
@@ -92,7 +92,7 @@ TEST(IfsSystem, WalkersDoWhatTheyAreSaidToDo) {
   }
 }
 
-TEST(IfsSystem, PointsThatRunAwayFallOnNoCell) {
+TEST(IfsSystem, IgnoresDivergentPoints) {
   Drawn drawn(0);
   for (Map& map : drawn.system.map) map = {30, 0, 0, 30, 1, 1};  // soon infinite, then 0 * infinity
   drawn.placing = {0, 3, 0, 3};
@@ -100,7 +100,7 @@ TEST(IfsSystem, PointsThatRunAwayFallOnNoCell) {
   EXPECT_TRUE(walked(drawn, by, {5, 6}) == Cells(kSide * kSide));
 }
 
-/// However the walkers are shared out.
+/// Splits the walkers among any team.
 struct Painter {
   Drawn drawn;
   Walk by;
@@ -115,7 +115,7 @@ struct Painter {
   }
 };
 
-TEST(IfsSystem, TeamsOfAllSizesMakeTheSameCanvas) {
+TEST(IfsSystem, GivesEqualCanvasesForAnyTeam) {
   const Drawn drawn(3);
   const Walk by = {100, 8, 2000, drawn.window.point_x, drawn.window.point_y};
   Cells cells(2 * kSide * kSide);
@@ -146,22 +146,22 @@ double walkers_against_a_chain(int burn_in) {
   return m.mean / std::sqrt(m.variance / static_cast<double>(m.count - 1));
 }
 
-// 72 differences: |t| is beyond 5.4 once in a million (71 degrees of freedom). A walker draws 12
-// points here: with too little of a burn-in they still show where all began.
-TEST(IfsSystem, ManyWalkersDrawWhatOneChainDraws) {
+// 72 differences: |t| exceeds 5.4 once in a million (71 degrees of freedom). Each walker draws 12
+// points, so without enough burn-in they still show their common start.
+TEST(IfsSystem, ManyWalkersMatchOneChain) {
   EXPECT_LT(std::abs(walkers_against_a_chain(32)), 5.4);
-  EXPECT_GT(std::abs(walkers_against_a_chain(0)), 5.4) << "the test would not see a difference";
+  EXPECT_GT(std::abs(walkers_against_a_chain(0)), 5.4) << "the test must find a missing burn-in";
 }
 
-TEST(IfsSystem, MapsAreChosenByTheirShares) {
+TEST(IfsSystem, ChoosesMapsByTheirShares) {
   const std::uint32_t upto[kMaxMaps] = {100, 100, 40000, 65000, kSelectors, kSelectors, kSelectors};
   std::vector<int> count(kMaxMaps);
   for (std::uint32_t s = 0; s < kSelectors; ++s) ++count[static_cast<std::size_t>(map_of(upto, s))];
   EXPECT_EQ(count, (std::vector<int>{100, 0, 39900, 25000, 536, 0, 0}));
 }
 
-// 2^16 halves of words onto 511 masks: 128 or 129 of them each.
-TEST(IfsSystem, MasksAreEquallyLikelyAndNeverEmpty) {
+// 2^16 halves of words map onto 511 masks: 128 or 129 each.
+TEST(IfsSystem, DrawsMasksUniformlyAndNeverEmpty) {
   std::vector<int> count(512);
   for (std::uint32_t word = 0; word < 65536; ++word) ++count[patch_mask(word | 0xabcd0000u)];
   EXPECT_EQ(count[0], 0);

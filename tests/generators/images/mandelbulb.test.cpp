@@ -22,17 +22,6 @@ using mandelbulb::Points;
 using test::expect_parts;
 using test::message_of;
 
-enum Latent : std::size_t {
-  kPower,
-  kRule,
-  kPower2,
-  kRule2,
-  kLatitude,
-  kLongitude,
-  kLight,
-  kHeight
-};
-
 Bulb bulb_of(int power, int rule, int power2, int rule2, int iterations) {
   return {{Formula::of(power, rule), Formula::of(power2, rule2)}, false, iterations, 1};
 }
@@ -42,7 +31,7 @@ struct Point {
   double norm() const { return std::sqrt(x * x + y * y + z * z); }
 };
 
-/// A power by the published words: acos, atan2, pow, and bits from the highest.
+/// A power by its definition: acos, atan2, pow; the rule's bits from the highest.
 Point power_of(Point p, int power, int rule) {
   const double r = p.norm(), theta = power * std::acos(p.z / r), phi = power * std::atan2(p.y, p.x);
   const auto part = [&](int shift) {
@@ -53,9 +42,9 @@ Point power_of(Point p, int power, int rule) {
   return {part(6), part(3), part(0)};
 }
 
-// Angles: the first complex numbers are right to 3 roundings, n times that in their power, and each
-// of at most 8 products adds 3; r^n: as many. With n <= 18, 2 (3 n + 24) 2^-24 < 1e-5, of r^n.
-TEST(Mandelbulb, PowersAreThoseOfTheFormula) {
+// Angles: the first complex numbers are exact to 3 roundings, which the power multiplies by n, and
+// each of at most 8 products adds 3; likewise r^n. With n <= 18, 2 (3 n + 24) 2^-24 < 1e-5 of r^n.
+TEST(Mandelbulb, PowersMatchTheDefinition) {
   RngStream numbers({3, 0}, Purpose::scene);
   for (int i = 0; i < 2000; ++i) {
     const int power = 2 + static_cast<int>(numbers.integer(17));
@@ -79,8 +68,8 @@ TEST(Mandelbulb, PowersAreThoseOfTheFormula) {
   }
 }
 
-// Radii below 0.6 shrink by every power, so that errors do not grow: the order of two formulae.
-TEST(Mandelbulb, FormulaeTakeTurns) {
+// Every power shrinks radii below 0.6, so errors do not grow. This tests the order of two formulae.
+TEST(Mandelbulb, AlternatesFormulae) {
   RngStream numbers({4, 0}, Purpose::scene);
   for (int i = 0; i < 200; ++i) {
     const int first = 6 + static_cast<int>(numbers.integer(5)), rule = 107, second = 5, rule2 = 32;
@@ -101,10 +90,10 @@ TEST(Mandelbulb, FormulaeTakeTurns) {
   }
 }
 
-// Coordinates of a power are at most r^n, its norm sqrt(3) r^n. With rho^(n-1) = 1 / (n sqrt 3) a
-// point of radius rho (1 - 1/n) goes to at most rho (1 / n + 1 - 1 / n): orbits stay within rho
-// < 1.
-TEST(Mandelbulb, TheMiddleIsInside) {
+// Coordinates of a power are at most r^n, its norm sqrt(3) r^n. With rho^(n-1) = 1 / (n sqrt 3), a
+// point of radius rho (1 - 1/n) maps to at most rho (1 / n + 1 - 1 / n), so orbits stay within
+// rho < 1.
+TEST(Mandelbulb, ContainsItsCentre) {
   RngStream numbers({5, 0}, Purpose::scene);
   for (int i = 0; i < 1000; ++i) {
     const int power = 2 + static_cast<int>(numbers.integer(17));
@@ -143,8 +132,8 @@ std::vector<float> row_of(const Mandelbulb& image, const Mandelbulb::Scene& scen
   return row;
 }
 
-// A device makes a pixel a thread, a host eight at once.
-TEST(Mandelbulb, PixelsDoNotDependOnTheirNeighbours) {
+// A device computes a pixel per thread, a host eight at once.
+TEST(Mandelbulb, PixelsAreIndependentOfTheirRun) {
   constexpr int kSize = 32;
   Mandelbulb::Params params;
   params.iterations = 6;
@@ -160,7 +149,7 @@ TEST(Mandelbulb, PixelsDoNotDependOnTheirNeighbours) {
   }
 }
 
-TEST(Mandelbulb, ClassesArePowersAndRules) {
+TEST(Mandelbulb, NamesClassesByPowersAndRules) {
   const auto classes_of = [](const std::vector<ParamSetting>& settings) {
     return make_generator("mandelbulb", 16, settings)->info().classes;
   };
@@ -178,29 +167,9 @@ TEST(Mandelbulb, ClassesArePowersAndRules) {
   EXPECT_EQ(classes_of({{"form", "classic", {}}}).size(), 17u);
 }
 
-TEST(Mandelbulb, LatentsAreThoseOfTheClassAndWithinTheirLimits) {
-  const auto generator =
-      make_generator("mandelbulb", 1,
-                     {{"second_rules", "3", {}}, {"latitude", "20", {}}, {"power_high", "6", {}}});
-  const auto samples = test::collect(*generator, {7, 0, 400});
-  std::set<int> quadrants;
-  for (std::size_t i = 0; i < samples.count(); ++i) {
-    const auto whole = [&](Latent l) {
-      return std::to_string(static_cast<int>(samples.latent(i, l)));
-    };
-    ASSERT_EQ(generator->info().classes[static_cast<std::size_t>(samples.label[i])],
-              "power" + whole(kPower) + "-rule" + whole(kRule) + "_power" + whole(kPower2) +
-                  "-rule" + whole(kRule2));
-    ASSERT_LE(std::abs(samples.latent(i, kLatitude)), 20 * 3.1415927f / 180);
-    ASSERT_TRUE(samples.latent(i, kHeight) >= 0.3f && samples.latent(i, kHeight) <= 0.9f);
-    quadrants.insert(static_cast<int>(samples.latent(i, kLongitude) / 1.5707964f));
-  }
-  EXPECT_EQ(quadrants, (std::set<int>{0, 1, 2, 3}));
-}
-
-// The ray through the middle of the image meets the origin. Beyond radius 2^(1/7) an orbit of the
+// The ray through the image's centre meets the origin. Beyond radius 2^(1/7) an orbit of the
 // classic form escapes: |z|^8 - |c| > |c|.
-TEST(Mandelbulb, SolidsAreWhereTheyMustBe) {
+TEST(Mandelbulb, RendersSolidsWithinTheirBounds) {
   constexpr int kSize = 33, kMiddle = kSize / 2;
   const std::vector<ParamSetting> black = {
       {"palette", "depth", {}}, {"steps", "300", {}}, {"pace", "0.5", {}}};
@@ -219,19 +188,19 @@ TEST(Mandelbulb, SolidsAreWhereTheyMustBe) {
       for (int x = 0; x < kSize; ++x) {
         const float depth = bulbs.image(i)[3 * (y * kSize + x)];
         const double away = std::hypot(x - kMiddle, y - kMiddle) / kSize;
-        const double passes = 2.5 * away / std::hypot(1, away);  // the origin at this distance
+        const double passes = 2.5 * away / std::hypot(1, away);  // distance from the origin
         // A ray stops 0.3 of a pixel, below 0.03, off the solid.
         if (passes > std::pow(2, 1.0 / 7) + 0.03) {
           ASSERT_EQ(depth, 0) << x << ' ' << y;
         }
-        // rho (1 - 1/8), rho^7 = 1/8, is 0.65: see TheMiddleIsInside, for norms of r^8.
+        // rho (1 - 1/8), rho^7 = 1/8, is 0.65: see ContainsItsCentre, for norms of r^8.
         if (passes < 0.6) {
           ASSERT_GE(depth, 0.25f) << x << ' ' << y;
         }
         nearest = std::max(nearest, static_cast<double>(depth));
       }
     }
-    // 1 is at 1, 1.5 off the origin, and 1/4 at 4.
+    // Depth 1 is at distance 1, that is 1.5 off the origin; 1/4 is at 4.
     EXPECT_LE(nearest, 1 - 0.25 * (1.5 - std::pow(2, 1.0 / 7) - 0.03));
   }
 }
@@ -250,7 +219,7 @@ TEST(Mandelbulb, ShadowsOnlyDarken) {
   EXPECT_GT(darker, one.x.size() / 50);
 }
 
-TEST(Mandelbulb, RefusesWhatCannotBe) {
+TEST(Mandelbulb, RefusesImpossibleParameters) {
   const auto refused = [](const std::vector<ParamSetting>& settings) {
     return message_of(ErrorKind::config, [&] { make_generator("mandelbulb", 16, settings); });
   };

@@ -24,7 +24,7 @@ namespace wellspring {
 namespace {
 
 constexpr double kTau = 2 * std::numbers::pi;
-/// Half a unit in the last place of 1: what an operation on values below 2 rounds by.
+/// Half a unit in the last place of 1: the rounding of an operation on values below 2.
 const double kRounding = std::ldexp(1.0, -24);
 
 /// One grid on the host, a team of one.
@@ -78,14 +78,14 @@ double random_value(int i, std::uint64_t sample = 6) {
 double sine_squared(int periods, int side) {
   return std::pow(std::sin(std::numbers::pi * periods / side), 2);
 }
-/// By what n steps multiply the wave of (p, q) periods a side.
+/// The factor of n steps on the wave with (p, q) periods per side.
 std::complex<double> factor(const PdeStep& rule, int side, int p, int q, int n) {
-  const double bend = sine_squared(p, side) + sine_squared(q, side);
+  const double curve = sine_squared(p, side) + sine_squared(q, side);
   if (rule.waves)
-    return std::cos(n * 2 * std::asin(std::sqrt(std::min(double{rule.spread} * bend, 1.0))));
+    return std::cos(n * 2 * std::asin(std::sqrt(std::min(double{rule.spread} * curve, 1.0))));
   const double turn = 2 * double{rule.half_x} * std::sin(kTau * p / side) +
                       2 * double{rule.half_y} * std::sin(kTau * q / side);
-  return std::pow(std::complex<double>(1 - 4 * double{rule.spread} * bend, -turn), n);
+  return std::pow(std::complex<double>(1 - 4 * double{rule.spread} * curve, -turn), n);
 }
 
 constexpr PdeStep kHeat = {false, 0.21f, 0, 0};
@@ -94,10 +94,10 @@ constexpr PdeStep kWaves = {true, 0.4f, 0, 0};
 
 // ---- the schemes --------------------------------------------------------------------------------
 
-// To rounding, after any number of steps. A step rounds values below 2 some eight times, which the
-// factors of the other waves, at most 1, do not enlarge; of leapfrog what step m left behind grows
-// to n - m times as much at most.
-TEST(PdeGrid, WavesAreMultipliedExactly) {
+// To rounding, after any number of steps. A step rounds values below 2 some eight times, and
+// factors of other waves, at most 1, do not enlarge that; in leapfrog an error of step m grows by
+// at most a factor of n - m.
+TEST(PdeGrid, MultipliesWavesExactly) {
   for (const PdeStep& rule : {kHeat, kAdvection, kWaves}) {
     for (const int side : {9, 24}) {
       for (const auto& [p, q] : {std::pair{1, 0}, {0, 2}, {3, -4}, {-2, 3}, {4, 4}}) {
@@ -115,7 +115,7 @@ TEST(PdeGrid, WavesAreMultipliedExactly) {
             for (int x = 0; x < side; ++x)
               ASSERT_NEAR(grid.at(x, y), (g * wave(x, y)).real(), tolerance)
                   << side << ": " << p << ", " << q << " at " << x << ", " << y;
-          // 2 % of the spread would be seen.
+          // The test must find 2 % of the spread.
           PdeStep other = rule;
           other.spread *= 1.02f;
           if (steps == 1) {
@@ -127,8 +127,8 @@ TEST(PdeGrid, WavesAreMultipliedExactly) {
   }
 }
 
-// Against a step written apart, in double precision, of fields without any symmetry.
-TEST(PdeGrid, StepsAreTheirRulesEverywhere) {
+// Against a direct step in double precision, for fields without symmetry.
+TEST(PdeGrid, StepsByTheRules) {
   for (const PdeStep& rule : {kHeat, kAdvection, kWaves}) {
     for (const int side : {3, 4, 8, 37}) {
       Grid grid(side);
@@ -143,15 +143,15 @@ TEST(PdeGrid, StepsAreTheirRulesEverywhere) {
         for (int y = 0; y < side; ++y) {
           for (int x = 0; x < side; ++x) {
             const double here = of(x, y);
-            const double bend =
+            const double curve =
                 of(x - 1, y) + of(x + 1, y) + of(x, y - 1) + of(x, y + 1) - 4 * here;
             const double slope = double{rule.half_x} * (of(x + 1, y) - of(x - 1, y)) +
                                  double{rule.half_y} * (of(x, y + 1) - of(x, y - 1));
-            double next = here - slope + double{rule.spread} * bend;
+            double next = here - slope + double{rule.spread} * curve;
             if (rule.waves) {
-              next = step == 1 ? here + 0.5 * double{rule.spread} * bend
+              next = step == 1 ? here + 0.5 * double{rule.spread} * curve
                                : 2 * here - before[static_cast<std::size_t>(y * side + x)] +
-                                     double{rule.spread} * bend;
+                                     double{rule.spread} * curve;
             }
             ASSERT_NEAR(grid.at(x, y), next, 64 * kRounding) << side << ": " << x << ", " << y;
           }
@@ -162,9 +162,9 @@ TEST(PdeGrid, StepsAreTheirRulesEverywhere) {
   }
 }
 
-// What flows out of a cell flows into the next. 300 steps of 32 x 32 cells round 8 times each, with
-// either sign: the root of their number, five times over.
-TEST(PdeGrid, SumsAreKept) {
+// Outflow of a cell is inflow of the next. 300 steps of 32 x 32 cells round 8 times each, with
+// either sign: five times the root of their number.
+TEST(PdeGrid, ConservesSums) {
   for (const PdeStep& rule : {kHeat, kAdvection}) {
     Grid grid(32);
     grid.begin([](int x, int y) { return random_value(32 * y + x) + 0.5; });
@@ -181,8 +181,8 @@ TEST(PdeGrid, SumsAreKept) {
 }
 
 // Up to r = 1/4 a new value is a mean of old ones, so no maximum rises; beyond, the finest wave
-// grows by 8 r - 1 a step.
-TEST(PdeGrid, HeatHasAMaximumPrincipleUpToAQuarter) {
+// grows by 8 r - 1 per step.
+TEST(PdeGrid, HeatObeysTheMaximumPrincipleUpToAQuarter) {
   for (const float spread : {0.1f, 0.25f, 0.26f}) {
     Grid grid(16);
     grid.begin([](int x, int y) { return (x + y) % 2 == 0 ? 0.5 : -0.5 + 1e-3 * (x == 3); });
@@ -204,14 +204,14 @@ TEST(PdeGrid, HeatHasAMaximumPrincipleUpToAQuarter) {
   }
 }
 
-/// The error of a wave's factor after the time that n steps of the coarsest grid take, and on the
-/// grids of half and a quarter the cell.
+/// The error of a wave's factor after n steps of the coarsest grid, on that grid and with cells of
+/// half and a quarter of the size.
 std::array<double, 3> errors_of(const PdeStep& rule, int p, int q, int n,
                                 std::complex<double> exact) {
   std::array<double, 3> errors{};
   for (std::size_t level = 0; level < 3; ++level) {
     const int finer = 1 << level, side = 8 * finer;
-    // With r or s as it is, time steps are shorter by the square of the cells, or like them.
+    // For constant r or s, time steps shrink with the square of the cells, or with the cells.
     const int steps = n * (rule.waves ? finer : finer * finer);
     PdeStep step = rule;
     step.half_x /= static_cast<float>(finer);
@@ -219,21 +219,21 @@ std::array<double, 3> errors_of(const PdeStep& rule, int p, int q, int n,
     Grid grid(side);
     grid.begin([&](int x, int y) { return std::cos(kTau * (p * x + q * y) / side); });
     grid.run(step, steps);
-    std::complex<double> seen;
+    std::complex<double> observed;
     for (int y = 0; y < side; ++y)
       for (int x = 0; x < side; ++x)
-        seen += 2 * grid.at(x, y) * std::polar(1.0, -kTau * (p * x + q * y) / side) /
-                double(side * side);
-    errors[level] = std::abs(seen - exact);
+        observed += 2 * grid.at(x, y) * std::polar(1.0, -kTau * (p * x + q * y) / side) /
+                    double(side * side);
+    errors[level] = std::abs(observed - exact);
   }
   return errors;
 }
 
-// To exp(-kappa k^2 t - i k . v t) and cos(c k t): a quarter of the error for half the cell. At r =
-// 1/6 the errors of space and time cancel along an axis, and a sixteenth is left. Rounding is 1e-6
-// of errors of 4e-4 and more.
-TEST(PdeGrid, ErrorsFallWithTheSquareOfTheCell) {
-  const double k = kTau / 8;  // radians a cell of the coarsest grid
+// Against exp(-kappa k^2 t - i k . v t) and cos(c k t): a quarter of the error for half the cell.
+// At r = 1/6 the errors of space and time cancel along an axis, and a sixteenth is left. Rounding
+// is 1e-6 of errors of 4e-4 and more.
+TEST(PdeGrid, ConvergesWithTheSquareOfTheCell) {
+  const double k = kTau / 8;  // radians per cell of the coarsest grid
   const auto ratio_of = [](const std::array<double, 3>& errors) { return errors[1] / errors[2]; };
   const PdeStep heat = {false, 0.2f, 0, 0};
   const auto decay = [&](double r, int n, int waves) { return std::exp(-r * k * k * waves * n); };
@@ -247,18 +247,18 @@ TEST(PdeGrid, ErrorsFallWithTheSquareOfTheCell) {
   EXPECT_NEAR(ratio_of(errors_of({true, 0.3f, 0, 0}, 1, 0, 4, std::cos(c * k * 4))), 4, 0.3);
 }
 
-// ---- the beginning ------------------------------------------------------------------------------
+// ---- initial state ------------------------------------------------------------------------------
 
-TEST(PdeGrid, DirectionsOfWavesAreEquallyOften) {
+TEST(PdeGrid, DrawsWaveDirectionsUniformly) {
   constexpr int kHighest = 2;
   Grid grid(16);
-  std::vector<double> seen(25), amplitudes;
+  std::vector<double> observed(25), amplitudes;
   for (std::uint64_t sample = 0; sample < 3000; ++sample) {
     grid.grid.draw_waves(grid.team, grid.work, 4, kHighest, {3, sample});
     double sum = 0, most = 0, least = 1;
     for (int m = 0; m < 4; ++m) {
       const pde::Wave wave = PdeGrid::wave(grid.work, m);
-      ++seen[static_cast<std::size_t>((wave.q + kHighest) * 5 + wave.p + kHighest)];
+      ++observed[static_cast<std::size_t>((wave.q + kHighest) * 5 + wave.p + kHighest)];
       sum += double{wave.amplitude};
       most = std::max(most, double{wave.amplitude});
       least = std::min(least, double{wave.amplitude});
@@ -267,69 +267,16 @@ TEST(PdeGrid, DirectionsOfWavesAreEquallyOften) {
     EXPECT_NEAR(sum, 1, 8 * kRounding);
     EXPECT_LT(most, 4.00001 * least);
   }
-  EXPECT_EQ(seen[12], 0) << "no constant";
-  seen.erase(seen.begin() + 12);
-  EXPECT_GT(test::uniform_chi_square_p(seen), test::kGate);
+  EXPECT_EQ(observed[12], 0) << "no constant";
+  observed.erase(observed.begin() + 12);
+  EXPECT_GT(test::uniform_chi_square_p(observed), test::kGate);
 }
 
 // ---- the generator ------------------------------------------------------------------------------
 
-/// Red and green of a picture are the waves before and after, each multiplied by its factor. The
-/// factor has some 300 steps, with rounding as above, and numbers rounded to floats.
-TEST(Pde, PicturesAreTheirWavesBeforeAndAfter) {
-  constexpr int kSide = 24, kWaveCount = 5, kHighest = 4;
-  const auto generator = make_generator("pde", kSide);
-  const auto samples = test::collect(*generator, {9, 0, 24});
-  std::array<int, 3> classes{};
-  for (std::size_t row = 0; row < samples.count(); ++row) {
-    const double time = samples.latent(row, 0), kappa = samples.latent(row, 1);
-    const double vx = samples.latent(row, 2), vy = samples.latent(row, 3);
-    const double speed = samples.latent(row, 4);
-    const auto label = static_cast<std::size_t>(samples.label[row]);
-    ++classes[label];
-    EXPECT_EQ(label == 2, speed > 0);
-    EXPECT_EQ(label == 2, kappa == 0);
-    EXPECT_EQ(label == 1, vx != 0);
-    EXPECT_EQ(label == 1, vy != 0);
-    // 4 kappa t n^2 = 23.04, sqrt(2) c t n = 33.9, v^2 t / kappa = 250: 251 steps.
-    constexpr int kSteps = 251;
-    const double dt = time / kSteps;
-    PdeStep rule;
-    rule.waves = label == 2;
-    rule.spread = static_cast<float>(rule.waves ? std::pow(speed * dt * kSide, 2)
-                                                : kappa * dt * kSide * kSide);
-    rule.half_x = static_cast<float>(0.5 * vx * dt * kSide);
-    rule.half_y = static_cast<float>(0.5 * vy * dt * kSide);
-    Grid drawn(kSide);
-    drawn.grid.draw_waves(drawn.team, drawn.work, kWaveCount, kHighest, {named_key(9, "pde"), row});
-    double first_squares = 0, last_squares = 0;
-    for (int y = 0; y < kSide; ++y) {
-      for (int x = 0; x < kSide; ++x) {
-        std::complex<double> before, after;
-        for (int m = 0; m < kWaveCount; ++m) {
-          const pde::Wave wave = PdeGrid::wave(drawn.work, m);
-          const std::complex<double> value =
-              std::polar(double{wave.amplitude},
-                         kTau * (double(wave.p * x + wave.q * y) / kSide + double{wave.phase}));
-          before += value;
-          after += value * factor(rule, kSide, wave.p, wave.q, kSteps);
-        }
-        const float* const pixel = samples.image(row) + 3 * (y * kSide + x);
-        ASSERT_NEAR(2 * pixel[0] - 1, before.real(), 2e-6);
-        ASSERT_NEAR(2 * pixel[1] - 1, after.real(), label == 2 ? 1e-3 : 2e-4) << row;
-        ASSERT_EQ(pixel[2], 0.5f);
-        first_squares += before.real() * before.real();
-        last_squares += after.real() * after.real();
-      }
-    }
-    EXPECT_NEAR(samples.latent(row, 5), std::sqrt(last_squares / first_squares), 2e-3);
-  }
-  for (const int count : classes) EXPECT_GT(count, 2);
-}
-
-// A single wave of at most one period a side on 64 cells obeys the equation itself to half a
+// A single wave with at most one period per side on 64 cells follows the equation itself to half a
 // percent: its contrast is exp(-kappa k^2 t), or |cos(c k t)|, k^2 one or two times (2 pi)^2.
-TEST(Pde, LatentsAreThoseOfTheEquations) {
+TEST(Pde, LatentsSolveTheEquations) {
   for (const std::string equation : {"heat", "wave"}) {
     const auto generator = make_generator(
         "pde", 64, {{"equation", equation, {}}, {"waves", "1", {}}, {"highest", "1", {}}});
@@ -350,37 +297,7 @@ TEST(Pde, LatentsAreThoseOfTheEquations) {
   }
 }
 
-TEST(Pde, LatentsFollowTheirLaws) {
-  const auto generator = make_generator("pde", 1, {{"steps", "300", {}}, {"cells", "9", {}}});
-  const auto samples = test::collect(*generator, {4, 0, 6000});
-  std::vector<double> times, logarithms, velocities, speeds;
-  for (std::size_t row = 0; row < samples.count(); ++row) {
-    times.push_back(samples.latent(row, 0));
-    if (samples.label[row] == 2) {
-      speeds.push_back(samples.latent(row, 4));
-    } else {
-      logarithms.push_back(std::log10(double{samples.latent(row, 1)}));
-    }
-    if (samples.label[row] != 1) continue;
-    velocities.push_back(samples.latent(row, 2));
-    velocities.push_back(samples.latent(row, 3));
-  }
-  // Of 1900 uniform numbers and more none lies in a given hundredth of the range once in 10^8.
-  const auto expect_uniform = [](const std::vector<double>& values, double low, double high) {
-    ASSERT_GT(values.size(), 1900u);
-    const double slack = 0.01 * (high - low);
-    EXPECT_NEAR(*std::min_element(values.begin(), values.end()), low, slack);
-    EXPECT_NEAR(*std::max_element(values.begin(), values.end()), high, slack);
-    const auto law = [=](double x) { return (x - low) / (high - low); };
-    EXPECT_GT(test::kolmogorov_p(values, law), test::kGate);
-  };
-  expect_uniform(times, 0.25, 1);
-  expect_uniform(logarithms, -3, -2);
-  expect_uniform(velocities, -0.5, 0.5);
-  expect_uniform(speeds, 0.25, 1);
-}
-
-TEST(Pde, ImpossibleParametersAreRefused) {
+TEST(Pde, RefusesImpossibleParameters) {
   const auto refused = [](std::vector<ParamSetting> settings, int size = 64) {
     return test::message_of(ErrorKind::config, [&] {
       const auto generator = make_generator("pde", size, settings);
@@ -406,8 +323,8 @@ TEST(Pde, ImpossibleParametersAreRefused) {
   test::expect_parts(refused({}, 1025), {"1025 pixels", "at most 1024", "set cells"});
 }
 
-// What is just stable stays so: the greatest numbers on the fewest steps, a thousand times over.
-TEST(Pde, TheStepsThatAreAllowedAreStable) {
+// Barely stable steps stay stable: the largest numbers on the fewest steps, a thousand times.
+TEST(Pde, AllowsOnlyStableSteps) {
   constexpr int kSide = 16;
   for (const PdeStep& rule : {PdeStep{false, 0.25f, 0, 0},
                               PdeStep{false, 0.1f, 0.5f * std::sqrt(0.1f), 0.5f * std::sqrt(0.1f)},

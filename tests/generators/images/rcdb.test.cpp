@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "generators/generator.h"
-#include "tests/generators/images/contour_reference.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +27,7 @@ TEST(Rcdb, ClassesFollowThePublishedLaws) {
     width.push_back(c.line_width / 0.1);
     segments += static_cast<double>(c.vertices) * c.orbits / kClasses;
   }
-  // Whole parts of exponential numbers of mean 100, those outside of 3..200 drawn again.
+  // Whole parts of exponential numbers with mean 100; numbers outside 3..200 are drawn again.
   const auto above = [](double n) { return std::exp(-n / 100); };
   for (int n = 3; n <= 200; ++n) {
     const double share = (above(n) - above(n + 1)) / (above(3) - above(201));
@@ -50,31 +49,7 @@ TEST(Rcdb, ClassesFollowThePublishedLaws) {
       << segments;
 }
 
-// As for visual_atom; the noise counts twice and there are no waves.
-TEST(Rcdb, ContoursGrowByTheirLaw) {
-  Rcdb::Params params;
-  params.classes = 1;
-  params.vertices_low = params.vertices_high = 100;
-  params.orbits_low = params.orbits_high = 10;
-  params.noise_low = params.noise_high = 3;
-  const Rcdb functor(params);
-  std::vector<double> means, squares;
-  for (std::uint64_t i = 0; i < 100; ++i) {
-    Truth<Rcdb::kLatents> truth;
-    const test::Growth growth(functor.draw({{5, i}, {}, {512, 512, 3}}, truth));
-    means.push_back(growth.mean);
-    squares.push_back(growth.square);
-  }
-  const auto expect_mean = [&](const std::vector<double>& values, double expected) {
-    const auto seen = test::moments(values);
-    EXPECT_GT(test::normal_p((seen.mean - expected) / std::sqrt(seen.variance / 100)), test::kGate)
-        << seen.mean << " against " << expected;
-  };
-  expect_mean(means, 3 + functor.class_of(0).line_width);
-  expect_mean(squares, 36 * 0.32903 * 0.32903);
-}
-
-TEST(Rcdb, RangesWhereItsLawHasNoDigitsAreRefused) {
+TEST(Rcdb, RefusesRangesBeyondItsPrecision) {
   EXPECT_NO_THROW(make_generator(
       "rcdb", 32, {{"vertices_mean", "10"}, {"vertices_low", "800"}, {"vertices_high", "2000"}}));
   try {
@@ -85,27 +60,6 @@ TEST(Rcdb, RangesWhereItsLawHasNoDigitsAreRefused) {
     EXPECT_EQ(error.kind(), ErrorKind::config);
     EXPECT_NE(std::string(error.what()).find("vertices_low of at most 800"), std::string::npos)
         << error.what();
-  }
-}
-
-TEST(Rcdb, InstancesFollowThePublishedLaws) {
-  const Rcdb functor({});
-  std::vector<double> radius(101), x, y, oval_x, oval_y;
-  for (std::uint64_t i = 0; i < 20000; ++i) {
-    Truth<Rcdb::kLatents> truth;
-    const auto scene = functor.draw({{6, i}, {}, {512, 512, 3}}, truth);
-    radius.at(static_cast<std::size_t>(std::lround(512 * truth.latents[2]))) += 1;
-    x.push_back((scene.centre_x - 56) / 400);
-    y.push_back((scene.centre_y - 56) / 400);
-    oval_x.push_back(truth.latents[3] - 1);
-    oval_y.push_back(truth.latents[4] - 1);
-    EXPECT_FLOAT_EQ(scene.radius_x, 512 * truth.latents[2] * truth.latents[3]);
-    EXPECT_FLOAT_EQ(scene.centre_y, 512 * truth.latents[1]);
-  }
-  EXPECT_GT(test::uniform_chi_square_p(radius), test::kGate);
-  for (const auto* values : {&x, &y, &oval_x, &oval_y}) {
-    EXPECT_GT(test::kolmogorov_p(*values, [](double u) { return std::clamp(u, 0.0, 1.0); }),
-              test::kGate);
   }
 }
 

@@ -51,7 +51,7 @@ class Numbers {
 double radius(Point p) {
   return std::hypot(static_cast<double>(p.x), static_cast<double>(p.y));
 }
-/// Turned counterclockwise, by the library's own functions.
+/// Rotated counterclockwise, with the standard library's functions.
 Point turned(Point p, double turns) {
   const double c = std::cos(2 * std::numbers::pi * turns),
                s = std::sin(2 * std::numbers::pi * turns);
@@ -59,8 +59,7 @@ Point turned(Point p, double turns) {
   return {static_cast<float>(c * x - s * y), static_cast<float>(s * x + c * y)};
 }
 
-// ---- bends: what each is by definition, at random points, to rounding
-// ----------------------------
+// ---- bends: properties at random points, to rounding --------------------------------------------
 
 TEST(Shaders, FoldRepeatsAndMirrors) {
   Numbers numbers;
@@ -73,28 +72,14 @@ TEST(Shaders, FoldRepeatsAndMirrors) {
     EXPECT_NEAR(next.x, at.x, 2e-6);
     EXPECT_NEAR(next.y, at.y, 2e-6);
     EXPECT_NEAR(mirrored.x, at.x, 2e-6);
-    // Within half a period it is the plane itself, moved.
+    // Within half a period it is the shifted plane.
     if (p.x > 0 && p.x < 0.5f * period) {
       EXPECT_NEAR(at.x, p.x + form.phase[2], 2e-6);
     }
   }
 }
 
-TEST(Shaders, SwirlTurnsByTheDistanceAlone) {
-  Numbers numbers;
-  for (int i = 0; i < 500; ++i) {
-    const Form form = numbers.form();
-    const float bend = numbers.next();
-    const Point p = numbers.point(), at = bent<Domain::swirl>(form, bend, p);
-    const double r = radius(p), sign = form.phase[2] < 0.5f ? -1 : 1;
-    const double turns = sign * (0.35 + 0.55 * static_cast<double>(bend)) * std::exp(-1.4 * r * r);
-    const Point expected = turned(p, turns);
-    EXPECT_NEAR(at.x, expected.x, 4e-6);
-    EXPECT_NEAR(at.y, expected.y, 4e-6);
-  }
-}
-
-TEST(Shaders, KaleidoscopeHasSectorsThatMirror) {
+TEST(Shaders, KaleidoscopeMirrorsSectors) {
   Numbers numbers;
   for (int i = 0; i < 500; ++i) {
     const Form form = numbers.form();
@@ -114,53 +99,8 @@ TEST(Shaders, KaleidoscopeHasSectorsThatMirror) {
   }
 }
 
-// log |p| + i arg p, magnified, where |p| is far from the softened centre: 0.002 / (2 r^2) < 5e-3.
-TEST(Shaders, PolarIsTheLogarithm) {
-  Numbers numbers;
-  for (int i = 0; i < 500; ++i) {
-    const Form form = numbers.form();
-    const float bend = numbers.next();
-    const double rays = 2 + static_cast<int>(4 * bend);
-    const Point p = numbers.point(), at = bent<Domain::polar>(form, bend, p);
-    const double angle = std::abs(std::atan2(p.y, p.x)) / (2 * std::numbers::pi);
-    EXPECT_NEAR(at.y - form.phase[3], 2 * rays * angle, 1e-5);
-    const double r2 = radius(p) * radius(p) + 0.002;
-    EXPECT_NEAR(at.x - form.phase[2], rays / std::numbers::pi * 0.5 * std::log(r2), 1e-5);
-  }
-}
-
-TEST(Shaders, WarpCanBeUndone) {
-  Numbers numbers;
-  for (int i = 0; i < 500; ++i) {
-    const Form form = numbers.form();
-    const float bend = numbers.next();
-    const Point p = numbers.point(), at = bent<Domain::warp>(form, bend, p);
-    const double push = 0.12 + 0.18 * static_cast<double>(bend);
-    const double waves = 0.9 - 0.4 * static_cast<double>(bend);
-    const auto wave = [&](double v, float phase) {
-      return push * std::sin(2 * std::numbers::pi * (waves * v + static_cast<double>(phase)));
-    };
-    const double y = static_cast<double>(at.y) - wave(at.x, form.phase[3]);
-    EXPECT_NEAR(y, p.y, 4e-6);
-    EXPECT_NEAR(static_cast<double>(at.x) - wave(p.y, form.phase[2]), p.x, 4e-6);
-  }
-}
-
-TEST(Shaders, InversionTurnsTheInsideOut) {
-  Numbers numbers;
-  for (int i = 0; i < 500; ++i) {
-    const Form form = numbers.form();
-    const float bend = numbers.next();
-    const Point p = numbers.point(), at = bent<Domain::inversion>(form, bend, p);
-    const double r2 = radius(p) * radius(p);
-    const double scale = (0.6 + 0.6 * static_cast<double>(bend)) / (r2 + 0.12);
-    EXPECT_NEAR(at.x - form.phase[2], scale * static_cast<double>(p.x), 1e-5);
-    EXPECT_NEAR(at.y - form.phase[3], scale * static_cast<double>(p.y), 1e-5);
-  }
-}
-
-// Within a tile distances are kept and quarters of turns are taken; all four of them occur.
-TEST(Shaders, QuiltTurnsTilesByQuarters) {
+// Within a tile, distances are preserved and rotations are quarter turns; all four appear.
+TEST(Shaders, QuiltRotatesTilesByQuarterTurns) {
   Numbers numbers;
   std::set<int> quarters;
   for (int i = 0; i < 500; ++i) {
@@ -180,9 +120,9 @@ TEST(Shaders, QuiltTurnsTilesByQuarters) {
   EXPECT_EQ(quarters.size(), 4u);
 }
 
-// ---- programs: symmetries that follow from their formulae ---------------------------------------
+// ---- programs: symmetries of their formulas -----------------------------------------------------
 
-/// The largest difference of level and tint between the program at points and at their images.
+/// The largest difference in level and tint between points and their images.
 template <Program P, class Map>
 double difference(const Map& map, int phases = 0) {
   Numbers numbers;
@@ -198,32 +138,32 @@ double difference(const Map& map, int phases = 0) {
   return most;
 }
 
-/// Levels of points far enough apart are not alike: that a program does not vary would pass all.
+// The maps at the end break each symmetry, so a constant program cannot pass.
 TEST(Shaders, ProgramsHaveTheirSymmetries) {
   const auto fine = [](const Form& form, float low, float high) {
     return low + (high - low) * form.a;
   };
-  // A board of cos cos repeats after a unit along its rows and half a unit along both axes.
+  // A board of cos cos repeats after a unit along its rows and after half a unit along both axes.
   const auto board = [&](const Form& form, Point p) {
     return Point{p.x + 1 / fine(form, 0.8f, 1.8f), p.y};
   };
   EXPECT_LT((difference<Program::checker>(board, 1)), 1e-4);
-  // Rings are those of an ellipse: of its points on one ring, the one on the axis.
+  // Rings are ellipses; the image is the point of the same ring on the axis.
   const auto onto_axis = [](const Form& form, Point p) {
     const double oval = 1 + 1.4 * static_cast<double>(form.b);
     return Point{static_cast<float>(std::sqrt(p.x * p.x + oval * p.y * p.y)), 0};
   };
   EXPECT_LT((difference<Program::rings>(onto_axis, 1)), 1e-4);
-  // Drops are mirrored: at 5 / 8 units from the origin, and again after 5 / 4.
+  // Drops are mirrored at 5 / 8 units from the origin, and again after 5 / 4.
   const auto drops = [](const Form&, Point p) { return Point{1.25f - p.x, p.y - 2.5f}; };
   EXPECT_LT((difference<Program::metaballs>(drops, 1)), 2e-3);
-  // Strands: one tile along and one up, over stays over.
+  // Strands: one tile along and one up; the upper strand stays the upper one.
   const auto strands = [&](const Form& form, Point p) {
     const float step = 1 / fine(form, 1.8f, 3.4f);
     return Point{p.x + step, p.y + step};
   };
   EXPECT_LT((difference<Program::weave>(strands, 1)), 1e-4);
-  // Seven or five plane waves: turned by half of a seventh or a fifth they change places.
+  // Seven or five plane waves: a rotation by half of a seventh or a fifth permutes them.
   const auto star = [](const Form& form, Point p) {
     return turned(p, form.b < 0.5f ? 0.1 : 1.0 / 14);
   };
@@ -233,10 +173,11 @@ TEST(Shaders, ProgramsHaveTheirSymmetries) {
     return turned(p, 1.0 / (3 + static_cast<int>(6 * form.b)));
   };
   EXPECT_LT((difference<Program::rosette>(petal, 1)), 2e-4);
-  // Two sets of rings: mirrored in the line through both middles; phase 0 is 0, the line is y = 0.
+  // Two sets of rings: mirrored in the line through both centres; phase 0 is 0, so the line is y =
+  // 0.
   const auto mirror = [](const Form&, Point p) { return Point{p.x, -p.y}; };
   EXPECT_LT((difference<Program::moire>(mirror)), 1e-6);
-  // None of the maps above leaves a program alone by chance.
+  // Another map must change every program.
   const auto elsewhere = [](const Form&, Point p) { return Point{p.x + 0.137f, p.y - 0.211f}; };
   EXPECT_GT((difference<Program::checker>(elsewhere, 1)), 0.3);
   EXPECT_GT((difference<Program::rings>(elsewhere, 1)), 0.3);
@@ -247,8 +188,8 @@ TEST(Shaders, ProgramsHaveTheirSymmetries) {
   EXPECT_GT((difference<Program::moire>(elsewhere)), 0.3);
 }
 
-// Curves go on from tile to tile, whichever way each is turned: no jump across any border.
-TEST(Shaders, TruchetTilesMeet) {
+// Curves continue from tile to tile in every orientation: no jump across any border.
+TEST(Shaders, TruchetTilesJoin) {
   Numbers numbers;
   for (int i = 0; i < 2000; ++i) {
     Form form = numbers.form();
@@ -262,8 +203,8 @@ TEST(Shaders, TruchetTilesMeet) {
   }
 }
 
-// Hexagons: the middle that was chosen is the nearest of all.
-TEST(Shaders, HoneycombsCellsAreThoseOfTheNearestMiddle) {
+// Hexagons: the chosen centre is the nearest.
+TEST(Shaders, HoneycombCellsHaveTheNearestCentre) {
   Numbers numbers;
   for (int i = 0; i < 2000; ++i) {
     const Point p = {numbers.between(-9, 9), numbers.between(-9, 9)};
@@ -305,11 +246,11 @@ TEST(Shaders, ClassesAreProgramBendAndCell) {
   EXPECT_GT(test::kolmogorov_p(form, uniform), test::kGate);
 }
 
-// Latents tell where a board's fields are, mirrored and turned, too: its level is a function of
-// them, and colours are one of the level, rising or falling. In shades of grey the values sorted by
-// the level that the latents give must be sorted themselves. Rounding moves levels by 1e-4 where
-// edges are steep; a wrong place, turn or unit mixes fields, values 0.3 and more apart.
-TEST(Shaders, LatentsTellWhereABoardLies) {
+// Latents locate a board's fields, also mirrored and rotated: its level is a function of them, and
+// colours are a monotonic function of the level. So in grey, values sorted by the level from the
+// latents must be sorted themselves. Rounding moves levels by 1e-4 at steep edges; a wrong place,
+// rotation or unit mixes fields with values 0.3 and more apart.
+TEST(Shaders, LatentsLocateABoard) {
   const auto generator = make_generator(
       "shaders", 48, {{"programs", "3", {}}, {"domains", "1", {}}, {"palette", "grey", {}}});
   int boards = 0;
@@ -348,8 +289,8 @@ TEST(Shaders, LatentsTellWhereABoardLies) {
   EXPECT_GT(boards, 30);
 }
 
-// The spread of a picture's brightest channel: of 1024 samples, all programs under all bends, fewer
-// than 1 in 50 are nearly of one colour (a standard deviation below 0.03), and none is of one.
+// The spread of a picture's strongest channel: of 1024 samples, with all programs and bends, fewer
+// than 1 in 50 are nearly uniform (a standard deviation below 0.03), and no picture is uniform.
 TEST(Shaders, PicturesAreNotFlat) {
   const auto samples = test::collect(*make_generator("shaders", 32), {5, 0, 1024});
   int nearly = 0;
@@ -371,7 +312,7 @@ TEST(Shaders, PicturesAreNotFlat) {
   EXPECT_LT(nearly, 20);
 }
 
-TEST(Shaders, WhatThereIsNotIsRefused) {
+TEST(Shaders, RefusesUnknownPrograms) {
   test::expect_parts(test::message_of(ErrorKind::config,
                                       [] {
                                         make_generator("shaders", 32, {{"programs", "17", {}}});

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -39,7 +38,7 @@ struct Painted {
   double at(int field, int x, int y) const {
     return fft::load(cells.data() + field * side * side + fft::place(x, y, scene.log_side));
   }
-  /// The whole spectrum of one field, by sums over rows, then over columns.
+  /// The full spectrum of one field, by sums over rows, then columns.
   std::vector<Wave> spectrum(int field) const {
     const auto n = static_cast<std::size_t>(side);
     std::vector<Wave> turn(n), rows(n * n), all(n * n);
@@ -77,8 +76,8 @@ Spectrum::Params with(Spectrum::Palette palette) {
 }
 
 // A transform of N^2 numbers of mean square 1 in 2 log2 N stages rounds each amplitude by some
-// 2^-24 sqrt(2 log2 N) / N: for N = 64 by 3 10^-9, and the largest is below 1.
-TEST(Spectrum, AmplitudesAreThoseAskedFor) {
+// 2^-24 sqrt(2 log2 N) / N: 3 10^-9 for N = 64; the largest amplitude is below 1.
+TEST(Spectrum, AmplitudesFollowThePowerLaw) {
   for (const int size : {16, 32, 64}) {
     for (std::uint64_t sample = 0; sample < 3; ++sample) {
       const Painted p(with(Spectrum::Palette::independent), sample, size);
@@ -97,43 +96,13 @@ TEST(Spectrum, AmplitudesAreThoseAskedFor) {
   }
 }
 
-// The amplitude at a frequency above 0 on either axis is a power of it: s + d along x, s - d along
-// y. Read from the values of the picture, which are an affine map of the field's.
-TEST(Spectrum, SlopesOfPicturesAreTheLatents) {
-  constexpr int kSide = 64;
-  const auto generator = make_generator("spectrum", kSide, {{"palette", "grey", {}}});
-  const auto samples = test::collect(*generator, {4, 0, 8});
-  for (std::size_t s = 0; s < samples.count(); ++s) {
-    const auto slope = [&](bool along_x) {
-      double n = 0, sum_f = 0, sum_a = 0, sum_ff = 0, sum_fa = 0;
-      for (int k = 1; k < kSide / 2; ++k) {
-        Wave wave = 0;
-        for (int y = 0; y < kSide; ++y) {
-          for (int x = 0; x < kSide; ++x)
-            wave += std::polar(1.0, -kTau * k * (along_x ? x : y) / kSide) *
-                    static_cast<double>(samples.image(s)[3 * (y * kSide + x)]);
-        }
-        const double f = std::log(k), a = std::log(std::abs(wave));
-        n += 1;
-        sum_f += f;
-        sum_a += a;
-        sum_ff += f * f;
-        sum_fa += f * a;
-      }
-      return -(n * sum_fa - sum_f * sum_a) / (n * sum_ff - sum_f * sum_f);
-    };
-    EXPECT_NEAR(slope(true), samples.latent(s, 0) + samples.latent(s, 1), 0.01) << s;
-    EXPECT_NEAR(slope(false), samples.latent(s, 0) - samples.latent(s, 1), 0.01) << s;
-  }
-}
-
-// All frequencies of a half plane but those that are their own opposites: 2046 phases a field and
-// sample. Their pairs in two fields are uniform as well.
+// All frequencies of a half plane that are not their own opposites: 2046 phases per field and
+// sample. Phase differences between two fields are uniform as well.
 TEST(Spectrum, PhasesAreUniformAndIndependent) {
   std::vector<double> phases, differences;
   for (std::uint64_t sample = 20; sample < 22; ++sample) {
     Spectrum::Params params = with(Spectrum::Palette::independent);
-    params.slope_high = 1;  // no amplitude near what transforms round
+    params.slope_high = 1;  // amplitudes far above roundings
     const Painted p(params, sample, 64);
     const auto n = static_cast<std::size_t>(p.side), half = n / 2;
     std::vector<std::vector<Wave>> fields;
@@ -159,7 +128,7 @@ TEST(Spectrum, PhasesAreUniformAndIndependent) {
   EXPECT_GT(test::kolmogorov_p(differences, uniform), test::kGate);
 }
 
-TEST(Spectrum, FieldsHaveMeanZeroAndMeanSquareOne) {
+TEST(Spectrum, FieldsAreNormalised) {
   for (const int size : {16, 33, 100, 256}) {
     const Painted p(with(Spectrum::Palette::independent), static_cast<std::uint64_t>(size), size);
     EXPECT_EQ(p.side, size == 16 ? 16 : (size == 33 ? 64 : (size == 100 ? 128 : 256)));
@@ -179,7 +148,7 @@ TEST(Spectrum, FieldsHaveMeanZeroAndMeanSquareOne) {
   }
 }
 
-// The same sample at two sizes has the same waves where both have them.
+// The same sample at two sizes shares the waves that both have.
 TEST(Spectrum, WavesDoNotDependOnTheSize) {
   const Painted small(with(Spectrum::Palette::independent), 5, 16),
       large(with(Spectrum::Palette::independent), 5, 64);
@@ -194,60 +163,7 @@ TEST(Spectrum, WavesDoNotDependOnTheSize) {
   }
 }
 
-/// Mean and covariance of the random colours of a sample, from its words.
-struct Colours {
-  double mean[3] = {}, covariance[3][3] = {};
-
-  explicit Colours(SampleRng rng) {
-    RngStream scene(rng, Purpose::scene);
-    for (int i = 0; i < 3; ++i) scene.next();
-    const auto count = static_cast<int>(3 + scene.integer(20));
-    RngStream draw(rng, Purpose::colour);
-    std::vector<double> values;
-    for (int i = 0; i < 3 * count; ++i) values.push_back(draw.uniform());
-    for (int c = 0; c < 3; ++c) {
-      for (int k = 0; k < count; ++k)
-        mean[c] += values[static_cast<std::size_t>(3 * k + c)] / count;
-    }
-    for (int k = 0; k < count; ++k) {
-      for (int a = 0; a < 3; ++a) {
-        for (int b = 0; b < 3; ++b)
-          covariance[a][b] += (values[static_cast<std::size_t>(3 * k + a)] - mean[a]) *
-                              (values[static_cast<std::size_t>(3 * k + b)] - mean[b]) / count;
-      }
-    }
-  }
-};
-
-// Colours are mean + L fields with L L^T the covariance of the random colours.
-TEST(Spectrum, ChannelsHaveMeanAndCovarianceOfRandomColours) {
-  for (std::uint64_t sample = 0; sample < 40; ++sample) {
-    const Painted mixed(with(Spectrum::Palette::correlated), sample, 32),
-        plain(with(Spectrum::Palette::independent), sample, 32);
-    const Colours colours({9, sample});
-    const Spectrum::Scene& s = mixed.scene;
-    const double root[3][3] = {{s.first.r, 0, 0}, {s.first.g, s.gg, 0}, {s.first.b, s.gb, s.bb}};
-    for (int a = 0; a < 3; ++a) {
-      for (int b = 0; b < 3; ++b) {
-        double product = 0;
-        for (int k = 0; k < 3; ++k) product += root[a][k] * root[b][k];
-        // 10^-8 is the least that a diagonal square may be.
-        EXPECT_NEAR(product, colours.covariance[a][b], 1e-6) << sample;
-      }
-    }
-    for (int y = 0; y < 32; y += 5) {
-      for (int x = 0; x < 32; ++x) {
-        for (int c = 0; c < 3; ++c) {
-          double expected = colours.mean[c];
-          for (int k = 0; k < 3; ++k) expected += root[c][k] * plain.at(k, x, y);
-          ASSERT_NEAR(mixed.at(c, x, y), expected, 1e-5) << sample;
-        }
-      }
-    }
-  }
-}
-
-TEST(Spectrum, PicturesReachFromZeroToOne) {
+TEST(Spectrum, PicturesSpanZeroToOne) {
   for (const int size : {16, 37, 64}) {
     const auto generator = make_generator("spectrum", size);
     const auto samples = test::collect(*generator, {6, 0, 6});
@@ -260,8 +176,8 @@ TEST(Spectrum, PicturesReachFromZeroToOne) {
   }
 }
 
-// Half a pixel from two centres lies their mean, also across the border of the periodic grid.
-TEST(Spectrum, IsReadBilinearlyAndPeriodically) {
+// Half a pixel between two centres is their mean, also across the border of the periodic grid.
+TEST(Spectrum, ReadsBilinearlyAndPeriodically) {
   const Spectrum functor(with(Spectrum::Palette::grey));
   Painted p(with(Spectrum::Palette::grey), 2, 16);
   const auto shown = [&](float x, float y, bool on_grid) {
@@ -285,8 +201,8 @@ TEST(Spectrum, IsReadBilinearlyAndPeriodically) {
   }
 }
 
-// 4000 samples: the slope is uniform, d normal, and the label their cell.
-TEST(Spectrum, LatentsFollowTheirLawsAndLabelsNameTheirCells) {
+// 4000 samples: the slope is uniform, the tilt normal, and the label their cell.
+TEST(Spectrum, LatentsFollowTheirLawsAndLabelsTheirCells) {
   const Spectrum functor({});
   std::vector<double> slopes, tilts;
   for (std::uint64_t sample = 0; sample < 4000; ++sample) {
@@ -303,7 +219,7 @@ TEST(Spectrum, LatentsFollowTheirLawsAndLabelsNameTheirCells) {
             test::kGate);
 }
 
-TEST(Spectrum, ImpossibleParametersAreRefused) {
+TEST(Spectrum, RefusesImpossibleParameters) {
   const auto refused = [](std::vector<ParamSetting> settings) {
     return test::message_of(ErrorKind::config, [&] { make_generator("spectrum", 32, settings); });
   };

@@ -1,4 +1,4 @@
-// What generators of spins on a lattice have in common: temperatures, classes and what is refused.
+// Common behaviour of the generators of spins on a lattice: temperatures, classes and refusals.
 #include "generators/images/spin_model.h"
 
 #include "generators/generator.h"
@@ -20,7 +20,7 @@ namespace {
 struct SpinGenerator {
   std::string name;
   double critical;                      ///< temperature, four decimals
-  std::vector<ParamSetting> more = {};  ///< settings beside those of temperatures
+  std::vector<ParamSetting> more = {};  ///< settings in addition to the temperatures
 };
 void PrintTo(const SpinGenerator& generator, std::ostream* out) {
   *out << generator.name;
@@ -34,7 +34,7 @@ class SpinModel : public testing::TestWithParam<SpinGenerator> {
   }
 };
 
-TEST_P(SpinModel, TemperaturesFillTheirBins) {
+TEST_P(SpinModel, FillsTheTemperatureBins) {
   std::vector<ParamSetting> settings = {
       {"label", "temperature"}, {"bins", "5"}, {"t_low", "1"}, {"t_high", "2"}, {"rounds", "1"}};
   settings.insert(settings.end(), GetParam().more.begin(), GetParam().more.end());
@@ -51,7 +51,7 @@ TEST_P(SpinModel, TemperaturesFillTheirBins) {
   EXPECT_GT(test::kolmogorov_p(temperatures, [](double t) { return t - 1; }), test::kGate);
 }
 
-TEST_P(SpinModel, ImpossibleParametersAreRefused) {
+TEST_P(SpinModel, RefusesImpossibleParameters) {
   test::expect_parts(refused({{"side", "15"}}), {"side = 15", "even", "use 16"});
   test::expect_parts(refused({{"side", "2"}}), {"side = 2", "use 4"});
   test::expect_parts(refused({{"t_low", "3"}, {"t_high", "2"}}), {"t_low", "swap"});
@@ -60,7 +60,7 @@ TEST_P(SpinModel, ImpossibleParametersAreRefused) {
                      {"one phase", "lower t_low", std::to_string(critical).substr(0, 6)});
   test::expect_parts(refused({{"t_high", std::to_string(critical - 0.1)}}),
                      {"one phase", "raise t_high"});
-  // Random words are numbered with 32 bits, which larger lattices could use up.
+  // Random words have 32-bit numbers, which larger lattices could exhaust.
   const auto large = make_generator(GetParam().name, 1025);
   test::expect_parts(test::message_of(ErrorKind::config,
                                       [&] {

@@ -21,9 +21,9 @@ namespace wellspring {
 namespace {
 
 constexpr std::uint64_t kSeed = 3;
-constexpr std::size_t kFillSide = 12, kFills = 19;  // more than are made at once
+constexpr std::size_t kFillSide = 12, kFills = 19;  // more than one batch of them
 
-/// Small fills of `fill`, a generator and its parameters as on the command line.
+/// Settings with small fills from `fill`, a generator and its parameters as on the command line.
 std::vector<ParamSetting> filled(const std::string& fill, std::vector<ParamSetting> others = {}) {
   std::vector<ParamSetting> settings = {{"fill", fill, {}},
                                         {"fills", std::to_string(kFills), {}},
@@ -44,7 +44,7 @@ test::Samples with_plane(Generator& generator, int count, const std::string& yam
   return test::collect(generator, {kSeed, 0, static_cast<std::uint64_t>(count)}, making, yaml);
 }
 
-/// The number of the leaf that a value of the plane names.
+/// The leaf number that a value of the dense labels encodes.
 std::uint32_t leaf_of(float value, int max_leaves) {
   if (value == 0) return static_cast<std::uint32_t>(max_leaves);
   const auto number = static_cast<std::uint32_t>(value) - 1;
@@ -58,7 +58,7 @@ DeadLeaves::Params read(const std::vector<ParamSetting>& settings) {
   return params;
 }
 
-/// A functor with its fills in memory.
+/// A functor with its fills loaded.
 struct Loaded {
   explicit Loaded(const std::vector<ParamSetting>& settings)
       : params(read(settings)), functor(params), tables(params) {
@@ -75,12 +75,12 @@ struct Loaded {
   TexturedLeaves::Tables tables;
 };
 
-/// Every pixel, made anew from the plane of leaves and the other generator's own samples. Exactly
-/// where no pixel of a fill is left out: the arithmetic is the same, and the definition another.
-/// Elsewhere in double: a place below 12 rounds twice, by 2^-22 at most, the levels and what is
-/// linear between them some 30 times by 2^-24, of values that differ by the range at most.
-void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of_fill,
-                           const std::string& yaml, std::vector<ParamSetting> others, int size) {
+/// Rebuilds every pixel from the dense labels and the fill generator's samples. Exact where a pixel
+/// reads a fill at full resolution: the arithmetic is the same, the definition another. Elsewhere
+/// in double: a place below 12 rounds twice, by at most 2^-22, the levels and the interpolation
+/// between them some 30 times by 2^-24, for values that differ by at most the range.
+void expect_fills_shown(const std::string& fill, std::vector<ParamSetting> of_fill,
+                        const std::string& yaml, std::vector<ParamSetting> others, int size) {
   std::string text = fill;
   for (const ParamSetting& setting : of_fill) text += ", " + setting.name + "=" + setting.value;
   others.push_back({"max_leaves", "400", {}});
@@ -105,7 +105,7 @@ void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of
     const Augmentation view = draw_augmentation(test::plan_of(yaml, shape), {key, i});
     for (std::size_t p = 0; p < side * side; ++p) {
       const SampleRng rng = {key, i};
-      const auto lie = functor.lie_of(rng, leaf_of(samples.plane[i * side * side + p], 400));
+      const auto placement = functor.lie_of(rng, leaf_of(samples.plane[i * side * side + p], 400));
       const float ox = static_cast<float>(p % side) + 0.5f;
       const float oy = static_cast<float>(p / side) + 0.5f;
       float x = view.source_x(ox, oy), y = view.source_y(ox, oy);
@@ -113,12 +113,12 @@ void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of
         x = std::clamp(x, 0.5f, static_cast<float>(size) - 0.5f);
         y = std::clamp(y, 0.5f, static_cast<float>(size) - 0.5f);
       }
-      ++shown[lie.fill];
-      const float column = lie.column(x, y), row = lie.row(x, y);
+      ++shown[placement.fill];
+      const float column = placement.column(x, y), row = placement.row(x, y);
       for (std::size_t c = 0; c < 3; ++c) {
-        const test::MirroredFill& read = fills[3 * lie.fill + c];
+        const test::MirroredFill& read = fills[3 * placement.fill + c];
         const float value = samples.image(i)[3 * p + c];
-        const double depth = read.depth_of(lie.log_step + std::log2(double{view.footprint}));
+        const double depth = read.depth_of(placement.log_step + std::log2(double{view.footprint}));
         if (depth == 0) {
           ASSERT_EQ(value, read.at_full_resolution(column, row))
               << fill << " " << yaml << ", pixel " << p << " of " << i;
@@ -130,16 +130,16 @@ void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of
       }
     }
   }
-  EXPECT_EQ(std::ranges::count(shown, 0), 0) << "a fill that is never seen";
-  EXPECT_GT(std::min(whole, shrunk), 500) << "of one way to read";
+  EXPECT_EQ(std::ranges::count(shown, 0), 0) << "every fill must appear";
+  EXPECT_GT(std::min(whole, shrunk), 500) << "both ways to read must appear";
 }
 
-TEST(TexturedLeaves, ShowTheSamplesOfTheOtherGenerator) {
-  expect_fills_are_seen("textures", {{"palette", "colour", {}}}, "", {}, 40);
-  expect_fills_are_seen("textures", {}, "augment: [rotate: 40, zoom: [0.7, 1.4]]", {}, 61);
-  expect_fills_are_seen("noise", {}, "augment: [zoom: [0.3, 0.5]]",
-                        {{"fill_scale_low", "0.125", {}}, {"fill_scale_high", "64", {}}}, 33);
-  expect_fills_are_seen("noise", {}, "augment: [shift: 0.4]", {{"law", "paper", {}}}, 150);
+TEST(TexturedLeaves, ShowSamplesOfTheFillGenerator) {
+  expect_fills_shown("textures", {{"palette", "colour", {}}}, "", {}, 40);
+  expect_fills_shown("textures", {}, "augment: [rotate: 40, zoom: [0.7, 1.4]]", {}, 61);
+  expect_fills_shown("noise", {}, "augment: [zoom: [0.3, 0.5]]",
+                     {{"fill_scale_low", "0.125", {}}, {"fill_scale_high", "64", {}}}, 33);
+  expect_fills_shown("noise", {}, "augment: [shift: 0.4]", {{"law", "paper", {}}}, 150);
 }
 
 class AnyImages : public ::testing::TestWithParam<std::string> {};
@@ -154,11 +154,11 @@ std::vector<std::string> image_names() {
 INSTANTIATE_TEST_SUITE_P(Registry, AnyImages, ::testing::ValuesIn(image_names()),
                          [](const auto& test) { return test.param; });
 
-TEST_P(AnyImages, FillLeaves) {
-  expect_fills_are_seen(GetParam(), test::read_golden(GetParam()).quick, "", {}, 48);
+TEST_P(AnyImages, FillsLeaves) {
+  expect_fills_shown(GetParam(), test::read_golden(GetParam()).quick, "", {}, 48);
 }
 
-TEST_P(AnyImages, GiveTheSameBytesInAnyBatch) {
+TEST_P(AnyImages, GivesEqualBytesInAnyBatch) {
   std::string fill = "[" + GetParam();
   for (const ParamSetting& setting : test::read_golden(GetParam()).quick) {
     fill += ", " + setting.name + "=" + setting.value;
@@ -177,7 +177,7 @@ TEST_P(AnyImages, GiveTheSameBytesInAnyBatch) {
   }
 }
 
-TEST(TexturedLeaves, AreTheLeavesOfThePlainGenerator) {
+TEST(TexturedLeaves, HaveThePlainGeneratorsLeaves) {
   const auto textured = make_filled("textures", 50), plain = make_generator("dead_leaves", 50);
   for (const char* const yaml : {"", "augment: [rotate: 40, zoom: [0.5, 1.4]]"}) {
     const auto a = with_plane(*textured, 5, yaml), b = with_plane(*plain, 5, yaml);
@@ -190,7 +190,7 @@ TEST(TexturedLeaves, AreTheLeavesOfThePlainGenerator) {
 
 TEST(TexturedLeaves, FillsDoNotDependOnTheSeedOfSamples) {
   const auto shown = [](const std::string& fill_seed, std::uint64_t seed) {
-    // One pixel of a fill is seen.
+    // The image shows one pixel of a fill.
     const auto generator = make_generator("dead_leaves", 1,
                                           {{"fill", "noise", {}},
                                            {"fill_seed", fill_seed, {}},
@@ -202,7 +202,7 @@ TEST(TexturedLeaves, FillsDoNotDependOnTheSeedOfSamples) {
   EXPECT_NE(shown("11", 1), shown("12", 1));
 }
 
-TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
+TEST(TexturedLeaves, ReadExactPixelsMirroredBeyondTheBorder) {
   const Loaded loaded(filled("noise"));
   const auto maker = make_generator("noise", kFillSide);
   const test::Samples fills = test::collect(*maker, {11, 0, kFills});
@@ -223,41 +223,41 @@ TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
     }
   }
   const Rgb horizon = read(0, math::kInfinity, -math::kInfinity);
-  EXPECT_EQ(horizon.r, fills.image(0)[0]) << "a place that is none shows the first pixel";
+  EXPECT_EQ(horizon.r, fills.image(0)[0]) << "an infinite place shows the first pixel";
 }
 
-TEST(TexturedLeaves, FillsAreTurnedAndScaledAlone) {
+TEST(TexturedLeaves, RotateAndScaleFills) {
   const TexturedLeaves functor(read(filled("noise")));
   for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
-    const auto lie = functor.lie_of({kSeed, 9}, leaf);
-    // The image of the unit vectors; differences of numbers below 64 in f32, and so the slack.
-    const double column = lie.column(0, 0), row = lie.row(0, 0);
-    EXPECT_EQ(column, lie.x);
-    EXPECT_EQ(row, lie.y);
-    const double xx = lie.column(1, 0) - column, yx = lie.row(1, 0) - row;
-    const double xy = lie.column(0, 1) - column, yy = lie.row(0, 1) - row;
+    const auto placement = functor.lie_of({kSeed, 9}, leaf);
+    // The image of the unit vectors; differences of f32 numbers below 64 give the slack.
+    const double column = placement.column(0, 0), row = placement.row(0, 0);
+    EXPECT_EQ(column, placement.x);
+    EXPECT_EQ(row, placement.y);
+    const double xx = placement.column(1, 0) - column, yx = placement.row(1, 0) - row;
+    const double xy = placement.column(0, 1) - column, yy = placement.row(0, 1) - row;
     constexpr double kSlack = 64 * 0x1p-23;
     EXPECT_NEAR(xx, yy, kSlack);
     EXPECT_NEAR(xy, -yx, kSlack) << "not mirrored";
-    EXPECT_NEAR(std::hypot(xx, yx), std::exp2(lie.log_step), kSlack);
+    EXPECT_NEAR(std::hypot(xx, yx), std::exp2(placement.log_step), kSlack);
     EXPECT_GE(std::hypot(xx, yx), 0.5 - kSlack);
     EXPECT_LE(std::hypot(xx, yx), 2 + kSlack);
   }
 }
 
-// Fills, places, angles and scales against their laws, each with a false alarm in 10^6.
-TEST(TexturedLeaves, LieByTheirLaws) {
+// Fills, places, angles and scales against their laws; false alarms are 1 in 10^6 each.
+TEST(TexturedLeaves, PlaceFillsByTheirLaws) {
   const DeadLeaves::Params params =
       read(filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
   const TexturedLeaves functor(params);
   std::vector<double> fills(kFills, 0), angles, scales, columns, rows;
   for (std::uint32_t leaf = 0; leaf < 40000; ++leaf) {
-    const auto lie = functor.lie_of({kSeed, 9}, leaf);
-    ++fills[lie.fill];
-    columns.push_back(lie.x);
-    rows.push_back(lie.y);
-    angles.push_back(std::atan2(lie.down, lie.across));
-    scales.push_back(-std::log2(std::hypot(lie.across, lie.down)));
+    const auto placement = functor.lie_of({kSeed, 9}, leaf);
+    ++fills[placement.fill];
+    columns.push_back(placement.x);
+    rows.push_back(placement.y);
+    angles.push_back(std::atan2(placement.down, placement.across));
+    scales.push_back(-std::log2(std::hypot(placement.across, placement.down)));
   }
   const auto uniform = [](double low, double high) {
     return [=](double v) { return std::clamp((v - low) / (high - low), 0.0, 1.0); };
@@ -269,8 +269,8 @@ TEST(TexturedLeaves, LieByTheirLaws) {
   EXPECT_GT(test::kolmogorov_p(rows, uniform(0, 2.0 * kFillSide)), test::kGate);
 }
 
-// A leaf that is not shrunk reads its fill alone: here all else is no number.
-TEST(TexturedLeaves, OfFullScaleReadNoLowerLevel) {
+// A leaf that is not shrunk reads its fill alone; here everything else is NaN.
+TEST(TexturedLeaves, ReadNoLowerLevelAtFullScale) {
   const Loaded loaded(filled("noise", {{"fill_scale_low", "1", {}}}));
   const FillLevels& fills = loaded.functor.fills();
   std::vector<float> alone(static_cast<std::size_t>(fills.elements()), NAN);
@@ -279,15 +279,15 @@ TEST(TexturedLeaves, OfFullScaleReadNoLowerLevel) {
   FillLevels without = fills;
   without.bind(alone.data());
   for (std::uint32_t leaf = 0; leaf < 1000; ++leaf) {
-    const auto lie = loaded.functor.lie_of({kSeed, 9}, leaf);
-    const float column = lie.column(7.5f, 30.5f), row = lie.row(7.5f, 30.5f);
-    const Rgb a = fills.read(fills.cut(lie.fill, lie.log_step), column, row);
-    const Rgb b = without.read(without.cut(lie.fill, lie.log_step), column, row);
+    const auto placement = loaded.functor.lie_of({kSeed, 9}, leaf);
+    const float column = placement.column(7.5f, 30.5f), row = placement.row(7.5f, 30.5f);
+    const Rgb a = fills.read(fills.cut(placement.fill, placement.log_step), column, row);
+    const Rgb b = without.read(without.cut(placement.fill, placement.log_step), column, row);
     ASSERT_TRUE(a.r == b.r && a.g == b.g && a.b == b.b) << leaf;
   }
 }
 
-TEST(TexturedLeaves, Bf16IsF32Rounded) {
+TEST(TexturedLeaves, RoundToBf16) {
   const auto generator = make_filled("textures", 37);
   const std::string yaml = "augment: [rotate: 20, hue: 0.1]";
   const auto exact = test::emit_augmented<float>(*generator, yaml, kSeed, 0, 3);
@@ -297,7 +297,7 @@ TEST(TexturedLeaves, Bf16IsF32Rounded) {
   }
 }
 
-TEST(TexturedLeaves, FillsStandInTheMemoryPlan) {
+TEST(TexturedLeaves, PlanTheMemoryOfFills) {
   const auto generator = make_filled("textures", 20);
   MemoryPlan memory(Device::cpu());
   generator->plan(memory, 4);
@@ -309,7 +309,7 @@ TEST(TexturedLeaves, FillsStandInTheMemoryPlan) {
   EXPECT_EQ(found->persistence, Persistence::none);
 }
 
-TEST(TexturedLeaves, VersionOfTheOtherGeneratorIsPartOfTheIdentity) {
+TEST(TexturedLeaves, IncludeTheFillGeneratorsVersion) {
   const auto generator = make_filled("textures", 20);
   const auto identity = GeneratorReader(*generator, {0, 0, 1}).identity();
   EXPECT_EQ(identity["generator"], "dead_leaves");
@@ -318,12 +318,12 @@ TEST(TexturedLeaves, VersionOfTheOtherGeneratorIsPartOfTheIdentity) {
   EXPECT_FALSE(GeneratorReader(*plain, {0, 0, 1}).identity().contains("uses"));
 }
 
-TEST(TexturedLeaves, HaveAVersionOfTheirOwn) {
+TEST(TexturedLeaves, HaveTheirOwnVersion) {
   EXPECT_EQ(make_generator("dead_leaves", 20)->info().version, 3);
   EXPECT_EQ(make_filled("textures", 20)->info().version, 4) << "lower levels";
 }
 
-TEST(TexturedLeaves, NotesOfBothAreTold) {
+TEST(TexturedLeaves, ReportNotesOfBothGenerators) {
   const auto generator = make_filled("[dead_leaves, max_leaves=7]", 20, {{"max_leaves", "9", {}}});
   MemoryPlan memory(Device::cpu());
   generator->plan(memory, 1);
@@ -332,7 +332,7 @@ TEST(TexturedLeaves, NotesOfBothAreTold) {
   EXPECT_NE(generator->notes()[1].find("9 leaves"), std::string::npos);
 }
 
-TEST(TexturedLeaves, WhatCannotFillIsRefused) {
+TEST(TexturedLeaves, RefuseUnsuitableFills) {
   const auto refused = [](const std::string& fill, std::vector<ParamSetting> others = {}) {
     others.push_back({"fill", fill, {}});
     return test::message_of(ErrorKind::config, [&] {
@@ -343,7 +343,7 @@ TEST(TexturedLeaves, WhatCannotFillIsRefused) {
   expect_parts(refused("texture"),
                {"a.yaml:4:2", "dead_leaves: fill", "unknown generator 'texture'", "'textures'"});
   expect_parts(refused("rambo"), {"no images come from 'rambo'", "filled with images", "textures"});
-  EXPECT_EQ(refused("rambo").find("ginkgo"), std::string::npos) << "no generator of events";
+  EXPECT_EQ(refused("rambo").find("ginkgo"), std::string::npos) << "no event generator";
   expect_parts(refused("[textures, kind]"), {"'kind' is not key=value", "kind=perlin"});
   expect_parts(refused("[textures, knid=perlin]"), {"a.yaml:4:2", "fill", "'knid'", "'kind'"});
   expect_parts(refused("[textures, kind=perl]"), {"fill", "'perl'", "perlin"});

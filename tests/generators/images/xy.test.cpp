@@ -19,8 +19,8 @@ constexpr double kTau = 2 * std::numbers::pi;
 
 // ---- the generator ------------------------------------------------------------------------------
 
-// As a target it is learnt by its range, which a bound for any angles would make 10^5 times wider.
-TEST(Xy, HelicityHasTheRangeOfEquilibrium) {
+// Targets are scaled by their range; a bound for arbitrary angles would be 10^5 times wider.
+TEST(Xy, HelicityHasItsEquilibriumRange) {
   const auto info = [](std::vector<ParamSetting> settings) {
     return make_generator("xy", 64, settings)->info().latents[3];
   };
@@ -28,8 +28,8 @@ TEST(Xy, HelicityHasTheRangeOfEquilibrium) {
   EXPECT_NEAR(info({}).low, -73.4, 0.1);
   EXPECT_NEAR(info({{"coupling", "0", {}}, {"label", "temperature", {}}}).low, -36.7, 0.1);
   EXPECT_LT(info({{"start", "hot", {}}}).low, -2e6);
-  EXPECT_NEAR(info({{"side", "4", {}}}).low, -41, 0.1) << "what any angles of few spins reach";
-  // At every temperature, also before equilibrium: one of 6000 lies beyond with a chance of 2e-9.
+  EXPECT_NEAR(info({{"side", "4", {}}}).low, -41, 0.1) << "the bound for arbitrary angles";
+  // Any temperature, also before equilibrium: one of 6000 is beyond with a chance of 2e-9.
   for (const char* const rounds : {"1", "4"}) {
     const auto generator = make_generator(
         "xy", 24, {{"rounds", rounds, {}}, {"t_low", "0.05", {}}, {"t_high", "3", {}}});
@@ -39,8 +39,8 @@ TEST(Xy, HelicityHasTheRangeOfEquilibrium) {
   }
 }
 
-// A picture of colours by components tells every angle to 2^-24 and so all that is measured of it.
-TEST(Xy, LatentsAreMeasuredInThePicture) {
+// A picture of colours by components gives every angle to 2^-24, and so every measured quantity.
+TEST(Xy, LatentsMatchThePicture) {
   for (const int size : {16, 37, 190}) {
     const auto generator =
         make_generator("xy", size, {{"rounds", "2", {}}, {"colour", "vector", {}}});
@@ -71,7 +71,7 @@ TEST(Xy, LatentsAreMeasuredInThePicture) {
         }
       }
       const double sites = side * side, t = double{samples.latent(row, 0)};
-      // Angles to 2^-22; a difference near half a turn would count as a vortex or not by that.
+      // Angles to 2^-22; a difference near half a turn may count as a vortex or not.
       EXPECT_NEAR(samples.latent(row, 1), energy / sites, 2e-6);
       EXPECT_NEAR(samples.latent(row, 2), std::hypot(mx, my) / sites, 2e-6);
       EXPECT_NEAR(samples.latent(row, 3), 0.5 * (-energy - (sx * sx + sy * sy) / t) / sites,
@@ -81,26 +81,7 @@ TEST(Xy, LatentsAreMeasuredInThePicture) {
   }
 }
 
-// 4 x 4 spins at T = 1.2 through the generator: xy_equilibrium.test.cpp has the exact energy. It
-// bends by 0.4 (T - 1.2)^2, which is nothing within 0.005. Five standard errors: 5.7e-7.
-TEST(Xy, TemperaturesAreThoseOfTheLattices) {
-  const auto generator = make_generator("xy", 4,
-                                        {{"label", "temperature", {}},
-                                         {"bins", "1", {}},
-                                         {"t_low", "1.195", {}},
-                                         {"t_high", "1.205", {}},
-                                         {"rounds", "12", {}}});
-  const auto samples = test::collect(*generator, {14, 0, 20000});
-  std::vector<double> energies;
-  for (std::size_t row = 0; row < samples.count(); ++row)
-    energies.push_back(samples.latent(row, 1));
-  const test::Moments m = test::moments(energies);
-  const double error = std::sqrt(m.variance / static_cast<double>(m.count));
-  EXPECT_NEAR(m.mean, -1.221288, 5 * error);
-  EXPECT_LT(5 * error, 0.02 * 1.2 * 0.5) << "2 % of T are seen";
-}
-
-TEST(Xy, HuesAreAngles) {
+TEST(Xy, ShowsAnglesAsHues) {
   const std::vector<ParamSetting> quick = {{"rounds", "2", {}}};
   const auto hues = test::collect(*make_generator("xy", 12, quick), {4, 0, 2});
   std::vector<ParamSetting> vector = quick;
@@ -119,18 +100,18 @@ TEST(Xy, HuesAreAngles) {
   }
 }
 
-TEST(Xy, MirrorsTakeAllNumbersByTurns) {
+TEST(Xy, AlternatesNumbersOfMirrors) {
   const Xy generator{Xy::Params{}};
-  std::array<int, 17> seen{};
+  std::array<int, 17> counts{};
   for (int round = 0; round < 170; ++round)
-    ++seen[static_cast<std::size_t>(generator.mirrors_of(round, 64))];
-  for (const int count : seen) EXPECT_NEAR(count, 10, 2);
+    ++counts[static_cast<std::size_t>(generator.mirrors_of(round, 64))];
+  for (const int count : counts) EXPECT_NEAR(count, 10, 2);
   Xy::Params none;
   none.mirrors = 0;
   for (int round = 0; round < 20; ++round) EXPECT_EQ(Xy(none).mirrors_of(round, 64), 0);
 }
 
-TEST(Xy, ImpossibleParametersAreRefused) {
+TEST(Xy, RefusesImpossibleParameters) {
   const auto refused = [](std::vector<ParamSetting> settings) {
     return test::message_of(ErrorKind::config, [&] { make_generator("xy", 16, settings); });
   };

@@ -1,4 +1,4 @@
-// Lattices of `xy` in equilibrium, against laws that are known exactly.
+// Lattices of `xy` in equilibrium, against exactly known laws.
 #include "tests/generators/images/xy_spins.h"
 #include "tests/support/statistics.h"
 
@@ -46,10 +46,10 @@ float helicity(const XySums& sums, double t, int side) {
              (of(sums.sine_x) * of(sums.sine_x) + of(sums.sine_y) * of(sums.sine_y)) * sites / t));
 }
 
-// 4 x 4 spins: energies and helicity moduli to 6 digits by a sum over all currents of integers
-// (exp(z cos a) = sum of I_n(z) exp(i n a)), in which helicity is T times the mean square of the
-// current around the torus; tests/truth/test_xy.py sums them. From either start.
-TEST(Xy, ASmallTorusHasItsEnergyAndHelicity) {
+// 4 x 4 spins: energies and helicity moduli to 6 digits by a sum over all integer currents
+// (exp(z cos a) = sum of I_n(z) exp(i n a)), where helicity is T times the mean square of the
+// current around the torus; tests/truth/test_xy.py computes them. From either start.
+TEST(Xy, SmallTorusHasItsExactEnergyAndHelicity) {
   struct Exact {
     double t, energy, helicity;
   };
@@ -68,15 +68,15 @@ TEST(Xy, ASmallTorusHasItsEnergyAndHelicity) {
       const std::string what = "T " + std::to_string(t) + (hot ? ", hot" : ", cold");
       energies.expect(energy, what);
       helicities.expect(exact_helicity, what);
-      // 2 % of T change the energy by 0.02 at T near 1, 0.011 at 2.
+      // 2 % of T changes the energy by 0.02 at T near 1, 0.011 at 2.
       EXPECT_LT(5 * energies.error(), 0.02 * 0.6) << what;
     }
   }
 }
 
 // Rows without vertical bonds are closed chains: Z = sum of I_n(1 / T)^side over all n, and the
-// energy minus its logarithm's derivative; I_1 / I_0 a bond on an endless one.
-TEST(Xy, UncoupledRowsAreChains) {
+// energy is minus its logarithm's derivative; I_1 / I_0 per bond on an infinite chain.
+TEST(Xy, UncoupledRowsBehaveAsChains) {
   constexpr int kSide = 8;
   for (const double t : {0.25, 0.7, 2.0}) {
     double z = 0, slope = 0;
@@ -97,18 +97,17 @@ TEST(Xy, UncoupledRowsAreChains) {
     if (t == 2) {
       EXPECT_NEAR(slope / z, bessel(1, 0.5) / bessel(0, 0.5), 1e-4);
     }
-    EXPECT_LT(5 * energies.error(), 0.02 * t * 0.4) << "2 % of T are seen";
+    EXPECT_LT(5 * energies.error(), 0.02 * t * 0.4) << "must find 2 % of T";
   }
 }
 
-// For any direction v of angles, <(v . grad E)^2> = T <v . H v>: Boltzmann's factor is its own
-// derivative. Single spins hold the heat bath to T; the longest waves, the slowest to come to
-// equilibrium, say whether the default's rounds are enough, from either start.
-TEST(Xy, ForcesHaveTheVarianceThatCurvatureAsksFor) {
+// For any direction v of angles, <(v . grad E)^2> = T <v . H v>, since Boltzmann's factor is its
+// own derivative. Single spins test the heat bath at T; the longest waves, the slowest to reach
+// equilibrium, test that the default rounds are enough, from either start.
+TEST(Xy, ForcesBalanceCurvature) {
   for (const auto& [side, t] : {std::pair{8, 0.3}, {24, 0.3}, {24, 0.9}, {16, 1.3}}) {
     for (const bool hot : {false, true}) {
-      if (hot && t < 1)
-        continue;  // vortices that a hot start made are slow to meet when it is cold
+      if (hot && t < 1) continue;  // in the cold, the vortices of a hot start annihilate slowly
       Lattice lattice(side);
       Mean single, wave, curvature;
       const auto count = static_cast<std::uint64_t>(360000 / (side * side));
@@ -146,18 +145,18 @@ TEST(Xy, ForcesHaveTheVarianceThatCurvatureAsksFor) {
       }
       const std::string what = "side " + std::to_string(side) + ", T " + std::to_string(t);
       single.expect(0, what);
-      EXPECT_LT(5 * single.error(), 0.02 * curvature.mean()) << what << ": 2 % of T are seen";
-      // By the configuration's own curvature, which varies by little. Squares of normal numbers
-      // have a long tail: of 2500 of them 6 errors are as rare as 5 of a normal number.
+      EXPECT_LT(5 * single.error(), 0.02 * curvature.mean()) << what << ": must find 2 % of T";
+      // Relative to the configuration's own curvature, which varies little. Squares of normal
+      // numbers have a long tail: 6 errors of 2500 of them are as rare as 5 of a normal number.
       EXPECT_NEAR(wave.mean(), 0, 6 * wave.error()) << what;
     }
   }
 }
 
-// Small T: independent waves. <(a_i - a_j)^2> = T (1 - 1 / sites) / 2, so that e = -2 + T / 2 (1 -
-// 1 / sites) and further terms of order T^2, T^2 / 16 by the first one that follows; and <m^2> is
-// the mean over r of exp(-T (G(0) - G(r))), G the waves' propagator, with T raised by that order.
-TEST(Xy, SmallTemperaturesHaveWaves) {
+// Small T: independent waves. <(a_i - a_j)^2> = T (1 - 1 / sites) / 2, so e = -2 + T / 2 (1 -
+// 1 / sites) plus terms of order T^2, T^2 / 16 for the first; and <m^2> is the mean over r of
+// exp(-T (G(0) - G(r))), with the waves' propagator G and T raised by that order.
+TEST(Xy, SmallTemperaturesHaveIndependentWaves) {
   constexpr int kSide = 12, kSites = kSide * kSide;
   constexpr double kT = 0.08, kEffective = kT * (1 + kT / 4);
   double squared = 0;
@@ -184,17 +183,17 @@ TEST(Xy, SmallTemperaturesHaveWaves) {
   const double expected = -2 + kT / 2 * (1 - 1.0 / kSites) + kT * kT / 16;
   EXPECT_NEAR(energies.mean(), expected, 5 * energies.error() + 0.5 * std::pow(kT, 3));
   EXPECT_NEAR(squares.mean(), squared, 5 * squares.error() + 0.5 * std::pow(kT, 3));
-  EXPECT_LT(5 * energies.error(), 0.02 * kT / 2) << "2 % of T are seen";
+  EXPECT_LT(5 * energies.error(), 0.02 * kT / 2) << "must find 2 % of T";
 }
 
-// Detailed balance, seen from whole sweeps: a sweep backwards begins with the other colour, which
-// is a sweep of the lattice moved by one. So for what does not change when it moves, <f before, g
-// after> = <g before, f after>.
+// Detailed balance of whole sweeps: a reversed sweep starts with the other colour, which is a sweep
+// of the lattice shifted by one. So for shift-invariant f and g, <f before, g after> = <g before,
+// f after>.
 TEST(Xy, SweepsAreReversible) {
   Lattice lattice(4);
   for (const bool mirror : {false, true}) {
     Mean difference;
-    for (std::uint64_t i = 0; i < 40000; ++i) {
+    for (std::uint64_t i = 0; i < 20000; ++i) {
       const XyLattice rule = lattice.relax(1.1, i, 12);
       const double e0 = lattice.energy(), m0 = lattice.magnetisation();
       if (mirror) {

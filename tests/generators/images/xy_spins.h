@@ -1,4 +1,4 @@
-// One XY lattice on the host, read and set by angles. Used by the tests of `xy`; host only.
+// One XY lattice on the host, read and set by angles. For the tests of `xy`; host only.
 #pragma once
 
 #include "generators/images/xy.h"
@@ -16,8 +16,8 @@ namespace wellspring::test {
 
 inline constexpr double kWholeTurn = 2 * std::numbers::pi;
 
-/// Bessel's I_n(z) exp(-z): the mean of cos(n a) exp(z cos a - z) over the circle, which
-/// equidistant points give exactly as soon as there are more than n + some sqrt(z).
+/// Bessel's I_n(z) exp(-z): the mean of cos(n a) exp(z cos a - z) over the circle. Equidistant
+/// points give it exactly once there are more than n + some sqrt(z).
 inline double bessel(int n, double z) {
   constexpr int kPoints = 400;
   double sum = 0;
@@ -74,7 +74,7 @@ class XySpins {
     for (const double a : angles()) sum_x += std::cos(a), sum_y += std::sin(a);
     return std::hypot(sum_x, sum_y) / shape.sites();
   }
-  /// Begins chain `sample` and takes it through rounds, as the generator does.
+  /// Starts chain `sample` and runs the generator's rounds.
   XyLattice relax(double t, std::uint64_t sample, int rounds, bool hot = false,
                   double coupling = 1) {
     const XyLattice lattice = {
