@@ -1,6 +1,5 @@
-// Contours that grow orbit by orbit, each line drawn pixel by pixel
-// (docs/generators/visual_atom.md, docs/generators/rcdb.md). Both generators have the same loop and
-// their own classes.
+// Contours that grow orbit by orbit, each line drawn pixel by pixel (docs/generators/visual_atom.md,
+// rcdb.md). Both generators share the loop and differ in their classes.
 #include "bench/plain/plain.h"
 #include "generators/images/contour_noise.h"
 
@@ -18,15 +17,15 @@ constexpr float kPi = 3.14159265f;
 constexpr int kClasses = 1000;
 constexpr std::uint64_t kClassSeed = 1;
 
-/// What a class and a sample say of a picture. Lengths in pixels of 512.
+/// Parameters of one image. Lengths in pixels of a 512 x 512 image.
 struct Contour {
   int vertices, orbits;
   float noise, line_width;
   float centre_x, centre_y, radius_x, radius_y;
   int wave_1 = 0, wave_2 = 0;
-  float wave = 0;        ///< amplitude of both
-  float noise_counts;    ///< how many times
-  std::uint32_t shades;  ///< an orbit's is below these
+  float wave = 0;        ///< amplitude of both waves
+  float noise_counts;    ///< factor of the noise
+  std::uint32_t shades;  ///< an orbit's shade is below this
   float background;
 };
 
@@ -43,7 +42,7 @@ struct Canvas {
     value[static_cast<std::size_t>(y) * static_cast<std::size_t>(side) +
           static_cast<std::size_t>(x)] = shade;
   }
-  /// Bresenham's line from a pixel up to another, without it.
+  /// Bresenham's line from one pixel to another, which it leaves out.
   void line(int x, int y, int x_end, int y_end, float shade) {
     const int dx = std::abs(x_end - x), dy = std::abs(y_end - y);
     const int sign_x = x_end < x ? -1 : 1, sign_y = y_end < y ? -1 : 1;
@@ -155,7 +154,7 @@ Contour rcdb(const SampleRng& rng) {
   return contour;
 }
 
-/// Pictures of one generator.
+/// Loop of one of the two generators.
 PlainLoop loop(const char* generator, int side, Contour (*contour_of)(const SampleRng&)) {
   auto canvas = std::make_shared<Canvas>();
   canvas->side = side;

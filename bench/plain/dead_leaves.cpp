@@ -1,4 +1,4 @@
-// Leaves one behind another until no pixel is open (docs/generators/dead_leaves.md).
+// Leaves drawn front to back until no pixel is open (docs/generators/dead_leaves.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr float kRMin = 0.03f, kRMax = 1;  // the generator's defaults
 constexpr float kPi = 3.14159265f;
 constexpr std::uint32_t kMixed = 6, kMost = 1000000;
 
-/// How the sizes of leaves that meet the image are shared between three laws: r^-3, r^-2, r^-1.
+/// The radii of leaves that meet the image follow a mixture of three laws: r^-3, r^-2, r^-1.
 struct SizeLaw {
   float smallest, taper, linear, log_ratio, first, second;
 
