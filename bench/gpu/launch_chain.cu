@@ -169,12 +169,12 @@ class Way {
   nlohmann::json row() const {
     const Interval interval = median_interval(window_).value();
     return {{"name", name_},
-            {"nodes_a_step", kNodes},
+            {"nodes_per_step", kNodes},
             {"steps_a_launch", steps_},
-            {"us_a_step", spread_of(window_).median},
-            {"us_a_step_interval", {interval.low, interval.high}},
-            {"us_a_step_alone", spread_of(alone_).median},
-            {"host_us_a_step", spread_of(host_).median}};
+            {"us_per_step", spread_of(window_).median},
+            {"us_per_step_interval", {interval.low, interval.high}},
+            {"us_per_step_alone", spread_of(alone_).median},
+            {"host_us_per_step", spread_of(host_).median}};
   }
 
  private:

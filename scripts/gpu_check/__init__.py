@@ -1,1 +1,1 @@
-"""What scripts/gpu-check is made of: how checks run (running, report), and what is checked."""
+"""Modules of scripts/gpu-check: how checks run (running, report, installation) and what is checked."""

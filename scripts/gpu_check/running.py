@@ -5,27 +5,24 @@ import signal
 import subprocess
 import time
 import traceback
-from dataclasses import dataclass, field
 from typing import Callable, NamedTuple
 
-# With less time than this left nothing is begun: a program with CUDA takes seconds to start.
-LEAST_SECONDS = 5
+LEAST_SECONDS = 5  # to begin a check: a program with CUDA takes seconds to start
+NO_TIME = "no time was left"
 TIMED_OUT = 124
 
 
-class Outcome(NamedTuple):
-    """What a check saw. passed is None where it could not be made here, and `detail` says why."""
-
-    passed: bool | None
-    detail: str = ""
+class Failed(Exception):
+    """Raised by a check; the text says what was seen."""
 
 
-@dataclass
-class Check:
-    """A name, what to do (given its Context and the seconds it has), and how long that may take."""
+class NotMade(Exception):
+    """Raised by a check that cannot be made here; the text says why."""
 
+
+class Check(NamedTuple):
     name: str
-    run: Callable[["Context", float], Outcome]
+    run: Callable[[float], str]  # takes the seconds it has, returns what it saw
     seconds: float = 300
 
 
@@ -41,28 +38,16 @@ class Result(NamedTuple):
         return self.stdout + self.stderr
 
     def tail(self, lines=12):
-        words = f"exit code {self.returncode}" + (" (its time was over)" * self.timed_out)
-        return "\n".join([words, *self.text.strip().splitlines()[-lines:]])
-
-    @property
-    def timed_out(self):
-        return self.returncode == TIMED_OUT
+        over = " (its time was over)" if self.returncode == TIMED_OUT else ""
+        return "\n".join([f"exit code {self.returncode}{over}", *self.text.strip().splitlines()[-lines:]])
 
 
 def run(command, seconds=60, **options):
-    """Runs a command and whatever it starts, at most so long. A command that is not there ends with
-    127, as in a shell; bytes that are no text are shown as such."""
+    """Runs a command and its children, at most so long. A missing command ends with 127, as in a shell."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="backslashreplace",
-            start_new_session=True,
-            **options,
-        )
+        process = subprocess.Popen([str(part) for part in command], text=True, errors="backslashreplace",
+                                   start_new_session=True, **pipes, **options)  # fmt: skip
     except OSError as error:
         return Result(127, "", f"{command[0]}: {error}\n")
     try:
@@ -74,60 +59,49 @@ def run(command, seconds=60, **options):
         return Result(TIMED_OUT, out, err + f"\nstopped after {seconds:.0f} s\n")
 
 
-class Budget:
-    """The seconds that all checks together may take."""
-
-    def __init__(self, seconds=float("inf")):
-        self.end = time.monotonic() + seconds
-
-    def left(self):
-        return self.end - time.monotonic()
-
-
-@dataclass
 class Context:
-    """What checks are given: where things are, which device, and how thorough to be."""
+    """What checks need: where things are, which device, how thorough to be."""
 
-    installation: object
-    device: str
-    report: object
-    quick: bool = False
-    steps: int = 300
-    batch: int | None = None
-    stand_in: bool = False  # no GPU: what looks into one has nothing to see
-    known: dict = field(default_factory=dict)  # results that several checks use
-    environment: dict = field(default_factory=lambda: {**os.environ, "NO_COLOR": "1"})
+    def __init__(self, installation, report, arguments, stand_in):
+        self.installation, self.report, self.program = installation, report, installation.program
+        self.device, self.quick, self.batch = arguments.device, arguments.quick, arguments.batch
+        self.steps = arguments.steps or (30 if arguments.quick else 300)
+        self.stand_in = stand_in  # no GPU: tools that inspect one have nothing to see
+        self.known = {}  # results that several checks use
 
-    @property
-    def program(self):
-        return self.installation.program
-
-    def run(self, log, command, seconds, more_environment=None):
-        """Runs a command and keeps all it said under the name `log`."""
+    def attempt(self, log, command, seconds, **environment):
+        """Runs a command and keeps its output under the name `log`."""
         begin = time.monotonic()
-        result = run(command, seconds, env={**self.environment, **(more_environment or {})})
-        words = " ".join(str(part) for part in command)
-        head = f"$ {words}\n# exit code {result.returncode}, {time.monotonic() - begin:.2f} s\n"
+        result = run(command, seconds, env={**os.environ, "NO_COLOR": "1", **environment})
+        head = f"$ {' '.join(map(str, command))}\n# exit code {result.returncode}, {time.monotonic() - begin:.2f} s\n"
         self.report.keep_log(log, head + result.text)
         return result
 
+    def run(self, log, command, seconds, lines=12, **environment):
+        """The same; Failed with the last lines unless the exit code is 0."""
+        result = self.attempt(log, command, seconds, **environment)
+        if result.returncode != 0:
+            raise Failed(result.tail(lines))
+        return result
 
-def run_section(context, section, checks, budget):
-    """Makes all checks of a section. An exception is a failure of the check, or, where it comes from
-    the list itself, of the section."""
+
+def run_section(report, section, checks, end):
+    """Runs the checks of a section until `end`. An exception fails the check, or the list itself."""
     checks = iter(checks)
     while True:
-        begin = time.monotonic()
-        name = "what there is to check"
+        begin, name = time.monotonic(), "the list of checks"
         try:
             check = next(checks, None)
             if check is None:
                 return
-            name = check.name
-            if budget.left() < LEAST_SECONDS:
-                outcome = Outcome(None, "no time was left")
-            else:
-                outcome = check.run(context, min(check.seconds, budget.left()))
-        except Exception:  # pylint: disable=broad-except
-            outcome = Outcome(False, traceback.format_exc(limit=-4))
-        context.report.add(section, name, outcome, time.monotonic() - begin)
+            name, left = check.name, end - begin
+            if left < LEAST_SECONDS:
+                raise NotMade(NO_TIME)
+            passed, detail = True, check.run(min(check.seconds, left))
+        except NotMade as reason:
+            passed, detail = None, str(reason)
+        except Failed as seen:
+            passed, detail = False, str(seen)
+        except Exception as error:  # pylint: disable=broad-except
+            passed, detail = False, f"{error!r}\n{traceback.format_exc(limit=-4, chain=False)}"
+        report.add(section, name, passed, detail, time.monotonic() - begin)

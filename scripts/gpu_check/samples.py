@@ -1,156 +1,151 @@
-"""Samples of the device beside those of the host: the same bytes."""
+"""Samples of the device compared with those of the host: the same bytes."""
 
+import ast
+import bisect
+import functools
 import json
+import math
 import pathlib
 import re
+import struct
 import tempfile
+import zipfile
+from array import array
 
-from gpu_check.arrays import first_difference
-from gpu_check.running import Check, Outcome
+from gpu_check.running import Check, Failed
 
-# Sample ids that a 32-bit counter would not reach.
-FAR = 2**40
-# With --quick: what takes most of the time of all digests, made smaller: a reaction from its beginning, the search
-# for classes, chains, many orbits.
+FAR = 2**40  # sample ids that a 32-bit counter would not reach
+# For --quick: the slowest generators, made faster.
 QUICK_SETTINGS = {
-    "gray_scott": ["warm_up=20"],
-    "ifs3d": ["categories=4"],
-    "ising": ["rounds=4"],
-    "rcdb": ["orbits_high=20"],
-    "visual_atom": ["orbits_high=20"],
-    "xy": ["rounds=4"],
-}
-# Every form of sample as training sees it: augmented images, events, sets, targets.
+    "gray_scott": ["warm_up=20"], "ifs3d": ["categories=4"], "ising": ["rounds=4"], "rcdb": ["orbits_high=20"],
+    "visual_atom": ["orbits_high=20"], "xy": ["rounds=4"],
+}  # fmt: skip
+# Every form of sample that training sees: augmented images, events, sets, targets.
 AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3, blur]"
-CONFIGURATIONS = {
-    "quickstart.yaml": [AUGMENTED],
-    "ee_mumu.yaml": [],
-    "ginkgo.yaml": [],
-    "gaussian_linear.yaml": [],
-    "two_moons.yaml": [],
-    "ising.yaml": [],
-    "ginkgo_images.yaml": [],
-    "lund_quark_gluon.yaml": [],
-    "nu_telescope.yaml": [],
-    "pde.yaml": [],
-}
-
-
-def generators(context):
-    """Names from `wellspring list generators`: the first word of every indented line."""
-    listing = context.run("list", [context.program, "list", "generators"], 60)
-    names = re.findall(r"^  (\w+) ", listing.stdout, re.MULTILINE)
-    if not names:
-        raise RuntimeError("no generator is listed: " + listing.tail())
-    return names
-
-
-def has_plane(context, generator):
-    described = context.run(f"describe {generator}", [context.program, "describe", generator, "--json"], 60)
-    try:
-        return json.loads(described.stdout)["plane"] is not None
-    except (ValueError, KeyError, TypeError):
-        return False
+CONFIGURATIONS = ("quickstart", "ee_mumu", "ginkgo", "gaussian_linear", "two_moons", "ising", "ginkgo_images",
+                  "lund_quark_gluon", "nu_telescope", "pde")  # fmt: skip
+CODES = {"<f4": ("f", "I"), "<i4": ("i", "i"), "<i8": ("q", "q"), "<u8": ("Q", "Q")}  # value, bits
 
 
 def digest(context, name, arguments, seconds):
-    """(SHA-256, "") or (None, why there is none)."""
     result = context.run(f"digest {name}", [context.program, "digest", *arguments], seconds)
-    if result.returncode != 0:
-        return None, result.tail()
     try:
-        return json.loads(result.stdout)["sha256"], ""
+        return json.loads(result.stdout)["sha256"]
     except (ValueError, KeyError, TypeError) as error:
-        return None, f"what it printed is no digest ({error})\n{result.tail()}"
+        raise Failed(f"not a digest ({error})\n{result.tail()}") from error
 
 
 def compare(context, name, host, device, seconds):
-    """An Outcome; `host` and `device` are the arguments of digest and export on each."""
+    """`host` and `device` are the arguments of digest and export on each."""
     key = ("digest", *map(str, host))
     if key not in context.known:
         context.known[key] = digest(context, f"{name}, host", host, seconds)
-    expected, problem = context.known[key]
-    if expected is None:
-        return Outcome(False, problem)
-    seen, problem = digest(context, f"{name}, device", device, seconds)
-    if seen is None:
-        return Outcome(False, problem)
+    expected, seen = context.known[key], digest(context, f"{name}, device", device, seconds)
     detail = f"host {expected[:16]} device {seen[:16]}"
     if seen != expected:
-        detail += "\n" + where(context, name, host, device, seconds)
-    return Outcome(seen == expected, detail)
+        raise Failed(f"{detail}\n{difference(context, name, host, device, seconds)}")
+    return detail
 
 
-def where(context, name, host, device, seconds):
-    """In words, from exports of the same samples."""
+def difference(context, name, host, device, seconds):
+    """Exports the same samples and says where they differ."""
     with tempfile.TemporaryDirectory() as folder:
         files = [pathlib.Path(folder) / "host.npz", pathlib.Path(folder) / "device.npz"]
         for arguments, file in zip((host, device), files):
             command = [context.program, "export", *arguments, "--out", file]
-            result = context.run(f"export {name}", command, seconds)
+            result = context.attempt(f"export {name}", command, seconds)
             if result.returncode != 0:
                 return "where they differ is not known: " + result.tail(3)
         return first_difference(*files) or "exports of the same samples are equal"
 
 
+def read_arrays(path):
+    """{name: (type, shape, bytes)} of NumPy's format 1.0. NumPy may be absent."""
+    arrays = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.namelist():
+            data = archive.read(member)
+            end = 10 + struct.unpack_from("<H", data, 8)[0]
+            header = ast.literal_eval(data[10:end].decode("latin1"))
+            arrays[member.removesuffix(".npy")] = header["descr"], header["shape"], data[end:]
+    return arrays
+
+
+def first_difference(host, device):
+    """For each array that differs: how many values do, and sample id, index and both values of the first."""
+    one, other = read_arrays(host), read_arrays(device)
+    ids, offsets = (array("q", one[name][2]) if name in one else () for name in ("sample", "offsets"))
+    words = []
+    for name, (kind, shape, expected) in one.items():
+        seen = other[name][2]
+        if expected == seen or kind not in CODES:
+            continue
+        if len(expected) != len(seen):
+            words.append(f"{name}: {len(expected)} bytes on the host, {len(seen)} on the device")
+            continue
+        code, bits = CODES[kind]
+        a, b = array(bits, expected), array(bits, seen)
+        different = [i for i, (x, y) in enumerate(zip(a, b)) if x != y]
+        at, width, index = different[0], math.prod(shape[1:]), []
+        row, rest = divmod(at, width)
+        for extent in reversed(shape[1:]):
+            index.insert(0, rest % extent)
+            rest //= extent
+        if name == "x" and offsets:  # sets: the first item of each sample
+            row = bisect.bisect_right(offsets, row) - 1
+        values = f"host {array(code, expected)[at]!r}, device {array(code, seen)[at]!r}"
+        ulps = f", {abs(ordered(a[at]) - ordered(b[at]))} ulp" if code == "f" else ""
+        words.append(f"{name}: {len(different)} of {len(a)} values differ, first in sample "
+                     f"{ids[row] if row < len(ids) else row}{f' at {index}' if index else ''}: {values}{ulps}")  # fmt: skip
+    return "; ".join(words)
+
+
+def ordered(bits):
+    """Consecutive floats have consecutive integers."""
+    return -(bits & 0x7FFFFFFF) if bits & 0x80000000 else bits
+
+
 def smoke(context):
-    """One sample, and a few steps of training."""
-
-    def first_sample(context, seconds):
-        count = ["noise", "--count", 1, "--device"]
-        return compare(context, "the first", [*count, "cpu"], [*count, context.device], seconds)
-
-    def first_steps(context, seconds):
+    def first_steps(seconds):
         with tempfile.TemporaryDirectory() as folder:
-            path = context.installation.configs / "quickstart.yaml"
-            result = context.run(
-                "train the first steps",
-                [context.program, "train", path, f"out={folder}/run", f"device={context.device}",
-                 "train.steps=20", "eval.samples=128"],
-                seconds,
-            )  # fmt: skip
-            return Outcome(result.returncode == 0, result.tail(3))
+            command = [context.program, "train", context.installation.configs / "quickstart.yaml", f"out={folder}/run",
+                       f"device={context.device}", "train.steps=20", "eval.samples=128"]  # fmt: skip
+            return context.run("train the first steps", command, seconds).tail(3)
 
-    yield Check("the first sample", first_sample, 120)
+    count = ["noise", "--count", 1, "--device"]
+    first = functools.partial(compare, context, "the first", [*count, "cpu"], [*count, context.device])
+    yield Check("the first sample", first, 120)
     yield Check("the first 20 steps of the quickstart", first_steps, 120)
 
 
+def generators(context):
+    """Names and whether they have dense labels, from `wellspring list` and `describe`."""
+    listing = context.run("list", [context.program, "list", "generators"], 60)
+    names = re.findall(r"^  (\w+) ", listing.stdout, re.MULTILINE)
+    if not names:
+        raise Failed("no generator is listed: " + listing.tail())
+    for name in names:
+        described = context.attempt(f"describe {name}", [context.program, "describe", name, "--json"], 60)
+        yield name, bool(re.search(r'"plane": *\{', described.stdout))
+
+
 def digests(context):
-    """Every generator, at small and at large ids, with batches of two sizes: a launch must leave no
-    mark either; then configurations, augmented and all."""
+    """Every generator, at small and large ids, with two batch sizes; then augmented configurations."""
     count = 40 if context.quick else 1000
-    for generator in generators(context):
-        settings = QUICK_SETTINGS.get(generator, []) if context.quick else []
-        for ids, arguments in (
-            (f"first {count}", ["--count", count]),
-            ("ids from 2^40", ["--count", 50, "--first", FAR, "--seed", 7]),
-        ):
-            for batch in (64, 7):
-                name = f"{generator}, {ids}, batch {batch}"
-                yield Check(name, generator_check(name, generator, [*settings, *arguments], batch))
-        if has_plane(context, generator):
-            name = f"{generator}, planes of truth"
-            arguments = ["--count", count // 4, "--plane"]
-            yield Check(name, generator_check(name, generator, [*settings, *arguments], 64))
-    for config, overrides in CONFIGURATIONS.items():
-        yield Check(config, configuration_check(config, overrides))
-
-
-def generator_check(name, generator, arguments, batch):
-    host = [generator, *arguments, "--device", "cpu"]
-
-    def check(context, seconds):
-        device = [generator, *arguments, "--device", context.device, "--batch", batch]
-        return compare(context, name, host, device, seconds)
-
-    return check
-
-
-def configuration_check(config, overrides):
-    def check(context, seconds):
-        path = context.installation.configs / config
-        arguments = [path, *overrides, "eval.sources=[]", "--count", 128 if context.quick else 512]
-        device = [*arguments, f"device={context.device}"]
-        return compare(context, config, [*arguments, "device=cpu"], device, seconds)
-
-    return check
+    for generator, dense in generators(context):
+        near = (f"first {count}", ["--count", count])
+        far = ("ids from 2^40", ["--count", 50, "--first", FAR, "--seed", 7])
+        cases = [(f"{ids}, batch {batch}", chosen, batch) for ids, chosen in (near, far) for batch in (64, 7)]
+        cases += [("dense labels", ["--count", count // 4, "--plane"], 64)] if dense else []
+        for case, chosen, batch in cases:
+            settings = QUICK_SETTINGS.get(generator, []) if context.quick else []
+            host = [generator, *settings, *chosen, "--device"]
+            device = [*host, context.device, "--batch", batch]
+            name = f"{generator}, {case}"
+            yield Check(name, functools.partial(compare, context, name, [*host, "cpu"], device))
+    for name in CONFIGURATIONS:
+        config = context.installation.configs / f"{name}.yaml"
+        arguments = [config, *([AUGMENTED] if name == "quickstart" else []), "eval.sources=[]",
+                     "--count", 128 if context.quick else 512]  # fmt: skip
+        sides = [[*arguments, f"device={device}"] for device in ("cpu", context.device)]
+        yield Check(config.name, functools.partial(compare, context, config.name, *sides))

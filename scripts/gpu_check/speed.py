@@ -1,109 +1,130 @@
-"""Rates, with the state of the device beside them, and profiles of the heaviest kernels."""
+"""Rates with the state of the device, the same step in PyTorch and JAX, profiles of the heaviest kernels."""
 
+import functools
+import importlib.util
 import json
 import pathlib
 import re
-import shutil
+import sys
 import tempfile
 
+from gpu_check.device_tests import find_tool, refuse
 from gpu_check.installation import nvidia_smi
 from gpu_check.lines import positive
-from gpu_check.running import Check, Outcome
+from gpu_check.running import Check, Failed, NotMade
 
-# What decides a rate beside the program: clocks, power, and what holds them down.
-STATE = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu",
-         "clocks_throttle_reasons.active", "utilization.gpu"]  # fmt: skip
+# What a rate depends on: clocks, power, and what limits them.
+STATE = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_throttle_reasons.active",
+         "utilization.gpu"]  # fmt: skip
 QUICK_ROWS = "^(shapes|noise) 224"
-# What shows no more than that the benchmarks run.
+# Enough to show that the benchmarks run.
 TINY = {
     "generators": ["--filter", "^(shapes|ee_mumu)$", "--batch", 64, "--size", 32, "--repeats", 2],
     "train": ["--filter", "^mlp"],
     "ops": ["--filter", "^group norm 1024"],
 }
 NETWORK = "^three convolutions"
-BATCHES = (512, 1024, 2048, 4096)  # beside the usual 128
-LARGE = ["--size", 224, "--batch", 64]  # a side and a batch of ImageNet's
+PEERS = {"torch": "torch_step.py", "jax": "jax_step.py"}
+PEER_NETWORK = "three convolutions 32x32 batch 128 shapes"
+PEER_HAS_NO_GPU = 4  # exit code
 HEAVIEST = ("shapes", "noise", "dead_leaves", "ifs", "gray_scott", "ginkgo")
 
 
-def state_text(device):
-    state = nvidia_smi(device, STATE)
-    return ", ".join(f"{key} {value}" for key, value in state.items())
-
-
-def bench(context, what, seconds, *arguments):
+def bench_check(context, what, arguments, most_seconds):
     """Adds the rows of `wellspring bench` to the report."""
-    before = state_text(context.device)
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "rows.json"
-        result = context.run(
-            f"bench {what}",
-            [context.program, "bench", what, "--device", context.device, "--json", path, *arguments],
-            seconds,
-        )
-        if result.returncode != 0 or not path.is_file():
-            return Outcome(False, result.tail())
-        try:
+
+    def check(seconds):
+        states = [nvidia_smi(context.device, STATE)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rows.json"
+            command = [context.program, "bench", what, "--device", context.device, "--json", path, *arguments]
+            context.run(f"bench {what}", command, seconds)
             rows = json.loads(path.read_text())["rows"]
-            for row in rows:
-                positive(row, "rate")
-                float(row["spread"])
-        except (ValueError, KeyError, TypeError) as error:
-            return Outcome(False, f"what it wrote are no rates ({error})\n{result.tail()}")
-    context.report.rates += rows
-    states = [f"before: {before}", f"after: {state_text(context.device)}"] if before else []
-    return Outcome(bool(rows), "\n".join([f"{len(rows)} rows", *states]))
+        for row in rows:
+            positive(row, "rate")
+            float(row["spread"])
+        if not rows:
+            raise Failed("no rows")
+        context.report.rates += rows
+        states += [nvidia_smi(context.device, STATE)] if states[0] else []
+        words = [f"{when}: " + ", ".join(f"{key} {value}" for key, value in state.items())
+                 for when, state in zip(("before", "after"), states) if state]  # fmt: skip
+        return "\n".join([f"{len(rows)} rows", *words])
 
-
-def bench_check(what, arguments, seconds):
-    name = " ".join(["bench", what, *map(str, arguments)])
-    return Check(name, lambda context, left: bench(context, what, left, *arguments), seconds)
+    return Check(" ".join(["bench", what, *map(str, arguments)]), check, most_seconds)
 
 
 def quick_rates(context):
-    yield bench_check("generators", TINY["generators"] if context.quick else ["--filter", QUICK_ROWS], 120)
+    yield bench_check(context, "generators", TINY["generators"] if context.quick else ["--filter", QUICK_ROWS], 120)
 
 
 def rates(context):
     for what in TINY if context.quick else ("train", "ops", "generators", "augmentation"):
-        yield bench_check(what, TINY[what] if context.quick else [], 240)
+        yield bench_check(context, what, TINY[what] if context.quick else [], 240)
 
 
 def variants(context):
-    """Batches that fill the device, and images of another size."""
+    """Batches that fill the device, and ImageNet's image size."""
     if context.quick:
-        yield bench_check("train", [*TINY["train"], "--batch", 64], 60)
+        yield bench_check(context, "train", [*TINY["train"], "--batch", 64], 60)
         return
-    for batch in BATCHES:
-        yield bench_check("train", ["--filter", NETWORK, "--batch", batch], 60)
-    yield bench_check("train", ["--filter", f"{NETWORK}|^residual", *LARGE], 120)
+    for batch in (512, 1024, 2048, 4096):  # the usual one is 128
+        yield bench_check(context, "train", ["--filter", NETWORK, "--batch", batch], 60)
+    large = ["--filter", f"{NETWORK}|^residual", "--size", 224, "--batch", 64]
+    yield bench_check(context, "train", large, 120)
+
+
+def peers(context):
+    def check(module, script, seconds):
+        if importlib.util.find_spec(module) is None:
+            raise NotMade(f"this Python has no {module}")
+        command = [sys.executable, context.installation.peers / script, "--device", "cuda", "--seconds",
+                   1 if context.quick else 4]  # fmt: skip
+        result = context.attempt(f"peer {module}", command, seconds)
+        if result.returncode == PEER_HAS_NO_GPU:
+            raise NotMade(result.stderr.strip().splitlines()[-1])
+        if result.returncode != 0:
+            raise Failed(result.tail())
+        seen = json.loads(result.stdout)
+        words = [f"{seen['peer']} {seen['version']}, {seen['work']}"]
+        # Ours generates each batch; its ceiling is the step on a resident one.
+        ours = next((row for row in context.report.rates if row["name"] == PEER_NETWORK), None)
+        own = {"generating": ours["rate"], "resident": ours["ceiling"]["rate"]} if ours else {}
+        for way in [way for way in ("resident", "generating") if way in seen]:
+            (rate,) = positive(seen[way], "images_per_second")
+            ratio = f", ours {own[way] / rate:.2f} times as many" if own else ""
+            words.append(f"{way}: {rate:.0f} images/s{ratio}")
+        if len(words) == 1:
+            raise Failed("no rate\n" + result.tail())
+        context.report.records[f"peer {module}"] = seen
+        return "\n".join(words)
+
+    for module, script in PEERS.items():
+        yield Check(f"the training step in {module}", functools.partial(check, module, script), 150)
 
 
 def profiles(context):
-    """All counters of one launch of each generator's kernel, and those of a training step."""
-    tool = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
-    if tool is None or context.stand_in:
-        reason = "there is no GPU" if context.stand_in else "Nsight Compute is not on this machine"
-        yield Check("ncu", lambda *_: Outcome(None, reason))
+    """All counters of one launch of each generator's kernel, and of a training step."""
+    try:
+        tool = find_tool(context, "ncu", "/usr/local/cuda/bin")
+    except NotMade as reason:
+        yield Check("ncu", functools.partial(refuse, reason))
         return
-    quickstart = context.installation.configs / "quickstart.yaml"
-    step = ["train", quickstart, f"device={context.device}", "train.steps=8", "eval.sources=[]"]
-    for name in HEAVIEST:
-        command = ["digest", name, "--count", 4096, "--batch", 4096, "--device", context.device]
-        yield profile(name, [tool, "--set", "full", "--launch-count", 6], command)
-    nodes = [tool, "--graph-profiling", "node", "--launch-skip", 120, "--launch-count", 60]
-    yield profile("a step of the quickstart", nodes, step)
 
-
-def profile(name, tool, command):
-    def check(context, seconds):
+    def check(name, command, seconds):
         with tempfile.TemporaryDirectory() as folder:
-            own = [f"out={folder}/run"] if command[0] == "train" else []
-            log = f"ncu {name}"
-            result = context.run(log, [*tool, context.program, *command, *own], seconds)
+            own = [f"out={folder}/run"] if "train" in command else []
+            result = context.run(f"ncu {name}", [tool, *command, *own], seconds)
         seen = re.findall(r"Duration\s+(\S+)\s+([\d.,]+)", result.stdout)
-        words = ", ".join(f"{value} {unit}" for unit, value in seen[:6])
-        good = result.returncode == 0 and bool(seen)
-        return Outcome(good, f"{len(seen)} kernels: {words}" if good else result.tail())
+        if not seen:
+            raise Failed(result.tail())
+        return f"{len(seen)} kernels: " + ", ".join(f"{value} {unit}" for unit, value in seen[:6])
 
-    return Check(name, check, 90)
+    for name in HEAVIEST:
+        command = ["--set", "full", "--launch-count", 6, context.program, "digest", name, "--count", 4096,
+                   "--batch", 4096, "--device", context.device]  # fmt: skip
+        yield Check(name, functools.partial(check, name, command), 90)
+    step = ["--graph-profiling", "node", "--launch-skip", 120, "--launch-count", 60, context.program, "train",
+            context.installation.configs / "quickstart.yaml", f"device={context.device}", "train.steps=8",
+            "eval.sources=[]"]  # fmt: skip
+    yield Check("a step of the quickstart", functools.partial(check, "a step of the quickstart", step), 90)
