@@ -4,6 +4,7 @@
 
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/colour.h"
+#include "kernels/augment/operations/operations.h"
 #include "kernels/batch/pixel_run.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
@@ -46,7 +47,7 @@ WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, Colour
   apply_colour(view, 0, view.colour_at_emission, colour.r, colour.g, colour.b);
   if (view.unfinished) return;
   normalise(view, colour.r, colour.g, colour.b);
-  erase_box(view, x, y, colour.r, colour.g, colour.b);
+  augment::erase_box(view, x, y, colour.r, colour.g, colour.b);
 }
 
 /// True if only normalisation applies to the pixels of row y.

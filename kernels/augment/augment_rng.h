@@ -48,26 +48,23 @@ class AugmentRng {
   std::uint32_t used_ = 0;
 };
 
-namespace detail {
-
 /// Collects the drawn colour steps of a sample, in order.
 class ColourList {
  public:
   WS_INLINE explicit ColourList(Augmentation& a) : a_(a) {}
 
-  /// Skips operations without effect.
-  WS_INLINE void add(AugmentOp op, float value) {
-    const bool factor = op == AugmentOp::brightness || op == AugmentOp::contrast ||
-                        op == AugmentOp::contrast_about_mean || op == AugmentOp::saturation ||
-                        op == AugmentOp::sharpen;
-    const bool idle = (factor && value == 1) || (op == AugmentOp::hue && value == 0) ||
-                      (op == AugmentOp::posterise && value >= 256) ||
-                      (op == AugmentOp::noise && value == 0);
-    if (idle) return;
-    if (needs_pass(op) && first_whole_ < 0) first_whole_ = count_;
-    a_.colour[count_] = {op, value};
+  /// Adds a step of an operation, unless it is idle: without effect.
+  template <class Op>
+  WS_INLINE void add(float value) {
+    if constexpr (requires { &Op::idle; }) {
+      if (Op::idle(value)) return;
+    }
+    if (Op::kInfo.stage == AugmentStage::whole && first_whole_ < 0) first_whole_ = count_;
+    a_.colour[count_] = {op_of<Op>, value};
     ++count_;
   }
+  /// Draws the key of the normal numbers per pixel.
+  WS_INLINE void add_key(AugmentRng& words) { words.key(a_.noise_key); }
   /// Marks the position of the blur in the list.
   WS_INLINE void mark_blur() { before_blur_ = count_; }
   WS_INLINE void finish() const {
@@ -81,10 +78,4 @@ class ColourList {
   int count_ = 0, before_blur_ = 0, first_whole_ = -1;
 };
 
-/// Number of levels of a value with this many bits.
-WS_INLINE float levels_of(float bits) {
-  return static_cast<float>(1 << static_cast<int>(bits));
-}
-
-}  // namespace detail
 }  // namespace wellspring

@@ -13,41 +13,38 @@
 
 namespace wellspring {
 
-/// All operations. The numbers key random words, so they are never reused.
-enum class AugmentOp : std::uint8_t {
-  none = 0,
-  crop_resize = 1,
-  flip_x = 2,
-  flip_y = 3,
-  shift = 4,
-  zoom = 5,
-  rotate = 6,
-  perspective = 7,
-  affine = 8,
-  brightness = 16,
-  contrast = 17,
-  saturation = 18,
-  hue = 19,
-  grey = 20,
-  solarise = 21,
-  posterise = 22,
-  autocontrast = 23,
-  equalise = 24,
-  sharpen = 25,
-  noise = 26,
-  contrast_about_mean = 27,  ///< only in drawn steps: `contrast` about the image mean
-  blur = 32,
-  erase = 40,
-  erase_box = 41,
-  rand_augment = 48,
-};
+/// Number of an operation, declared in its file of operations/. It keys random words.
+enum class AugmentOp : std::uint8_t { none = 0 };
 
-/// True if a colour operation runs in the whole-image pass: it needs neighbours or the whole image,
-/// or, like noise, its code would be long in every generator's kernel.
-WS_INLINE constexpr bool needs_pass(AugmentOp op) {
-  return op == AugmentOp::autocontrast || op == AugmentOp::equalise || op == AugmentOp::sharpen ||
-         op == AugmentOp::contrast_about_mean || op == AugmentOp::noise;
-}
+/// The stage of an operation, which determines its place in the list: geometry and pointwise
+/// colours in any order, whole-image colours after all geometry; then neighbours (possibly between
+/// pointwise colours); then erase.
+///
+/// `whole`: the operation runs in the whole-image pass. It needs neighbours or the whole image, or,
+/// like noise, its code would be long in every generator's kernel.
+enum class AugmentStage : std::uint8_t { geometry, colour, whole, neighbours, erase };
+
+/// Facts of an operation.
+struct OperationInfo {
+  AugmentOp op;
+  AugmentStage stage;
+  const char* name;     ///< in a configuration
+  const char* main;     ///< the parameter set by a single value
+  const char* summary;  ///< one line
+  const char* source;   ///< reference of its definition, or ""
+
+  /// `number`: never reused.
+  constexpr OperationInfo(int number, AugmentStage at, const char* key, const char* parameter,
+                          const char* line, const char* reference)
+      : op(static_cast<AugmentOp>(number)),
+        stage(at),
+        name(key),
+        main(parameter),
+        summary(line),
+        source(reference) {}
+};
+template <class Op>
+inline constexpr AugmentOp op_of = Op::kInfo.op;
 
 /// The values of a stored image beyond its border. Generators extend their own formulas.
 enum class Padding : std::uint8_t {
@@ -64,30 +61,13 @@ inline constexpr int kMostRandOperations = 4;
 /// Most colour steps per sample: a list, with rand_augment replaced by its operations.
 inline constexpr int kMostDrawnColours = kMostColourSteps - 1 + kMostRandOperations;
 
-/// One operation of a plan. The meaning of `value` depends on the operation:
-///
-///     crop_resize  range of the share of the area; range of the log of the ratio
-///     shift        largest shift in whole source pixels, along x and along y
-///     zoom         smallest scale; log of largest over smallest
-///     rotate       largest rotation, turns
-///     perspective  largest shift of a corner in whole source pixels, along x and along y
-///     affine       largest rotation, turns; largest shift along x and y, source pixels; range
-///                  of the scale; largest shear along x and y, turns
-///     brightness, contrast, saturation   range of the factor; contrast: 1 if about the mean
-///     hue          largest shift, turns of the colour circle
-///     solarise     threshold
-///     posterise    bits to keep
-///     sharpen      factor
-///     noise        standard deviation
-///     blur         range of the standard deviation, pixels
-///     erase        side, pixels
-///     erase_box    range of the share of the area; range of the log of the ratio; 1: fill with
-///                  noise
-///     rand_augment number of operations; magnitude, of 30; its standard deviation
+inline constexpr int kStepValues = 8;
+
+/// One operation of a plan, with the values that its plan() gives.
 struct AugmentStep {
   AugmentOp op = AugmentOp::none;
   float probability = 0;
-  float value[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  float value[kStepValues] = {};
 
   friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
 };
@@ -120,9 +100,7 @@ struct AugmentationPlan {
   friend bool operator==(const AugmentationPlan&, const AugmentationPlan&) = default;
 };
 
-/// A drawn colour operation: brightness, contrast, saturation, sharpen and hue with their factor or
-/// shift, solarise with its threshold, posterise with its number of levels, noise with its standard
-/// deviation.
+/// A drawn colour operation, with its factor, shift, threshold or the like.
 struct ColourStep {
   AugmentOp op = AugmentOp::none;
   float value = 0;

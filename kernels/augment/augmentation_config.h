@@ -14,63 +14,47 @@
 #include "core/config/params.h"
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/latent_map.h"
+#include "kernels/augment/operations/operations.h"
 
-#include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace wellspring {
 
-/// The fixed point of contrast.
-enum class ContrastCentre : std::uint8_t {
-  middle,  ///< 0.5: needs no extra pass
-  mean,    ///< the image mean, as in torchvision: needs another pass
+/// The parameters of a configured operation.
+template <class Op>
+struct OperationParams : Op::template Params<std::vector<double>> {
+  using Operation = Op;
+  using Values = typename Op::template Params<std::vector<double>>;
 };
-/// The fill of an erased box, after normalisation.
-enum class ErasedFill : std::uint8_t { mean, noise };
+template <class... Ops>
+using OneOf = std::variant<OperationParams<Ops>...>;
+using AugmentParams = augment::Operations::Into<OneOf>;
 
-/// The parameters of all operations; each reads its own. Ranges are [from, to].
-struct AugmentParams {
-  double probability = 1;
-  std::vector<double> scale = {0.08, 1};  ///< crop_resize
-  std::vector<double> ratio = {0.75, 4. / 3};
-  double fraction = 0.125;  ///< shift
-  std::vector<double> zoom = {1, 1};
-  double angle = 0;                               ///< rotate, affine; degrees
-  std::vector<double> translate = {0, 0};         ///< affine, along x and along y
-  std::vector<double> shear = {0, 0};             ///< affine, degrees, along x and along y
-  double distortion = 0.5;                        ///< perspective
-  double strength = 0;                            ///< brightness, contrast, saturation, hue
-  ContrastCentre about = ContrastCentre::middle;  ///< contrast
-  double threshold = 0.5;                         ///< solarise
-  int bits = 8;                                   ///< posterise
-  double factor = 1;                              ///< sharpen
-  double deviation = 0.1;                         ///< noise, rand_augment
-  std::vector<double> sigma = {0.1, 2};           ///< blur
-  int kernel = 0;
-  int side = 0;                        ///< erase
-  ErasedFill fill = ErasedFill::mean;  ///< erase_box
-  int operations = 2;                  ///< rand_augment
-  double magnitude = 9;
-};
-
-/// The stage of an operation, which determines its place in the list: geometry and pointwise
-/// colours in any order, whole-image colours after all geometry; then neighbours (possibly between
-/// pointwise colours); then erase.
-enum class AugmentStage : std::uint8_t { geometry, colour, whole, neighbours, erase };
+/// The table of an operation's parameters, `probability` first.
+template <class Op>
+const ParamTable<typename OperationParams<Op>::Values>& params_table() {
+  using Values = typename OperationParams<Op>::Values;
+  static const auto table = [] {
+    ParamTable<Values> rows(std::string("augment.") + Op::kInfo.name);
+    rows.real("probability", &Values::probability, {0, 1}, "",
+              "probability of applying it to a sample");
+    if constexpr (requires { &Values::describe; }) Values::describe(rows);
+    return rows;
+  }();
+  return table;
+}
 
 /// A row of the table of operations.
 struct AugmentEntry {
   AugmentOp op = AugmentOp::none;
   std::string name;
-  AugmentStage stage = AugmentStage::geometry;
   std::string main;     ///< the parameter set by a single value
   std::string summary;  ///< one line
   std::string source;   ///< reference of its definition
-  ParamTable<AugmentParams> table;
   AugmentParams defaults;
 
-  /// The parameters, with this operation's defaults.
   std::vector<ParamRow> rows() const;
 };
 
@@ -80,9 +64,14 @@ const AugmentEntry& augmentation_entry(AugmentOp op);
 
 /// A configured operation.
 struct AugmentSetting {
-  AugmentOp op = AugmentOp::none;
   AugmentParams params;
   ConfigLocation place;
+
+  AugmentOp op() const;
+  /// The stage, which may depend on the parameters.
+  AugmentStage stage() const;
+  /// "augment.zoom", preceded by the location in the file, if it has one.
+  std::string where() const;
 };
 
 /// The final scaling of colours.
@@ -105,9 +94,6 @@ struct Augmentations {
 };
 /// The rows `padding` and `interpolation`.
 const ParamTable<Augmentations>& reading_table();
-
-/// The stage of a configured operation.
-AugmentStage stage_of(const AugmentSetting& setting);
 
 /// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` into `values`; a
 /// list replaces the whole previous list. Errors (config), with their location: an unknown

@@ -4,7 +4,7 @@
 
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/augmentation_buffer.h"
-#include "kernels/augment/blur.h"
+#include "kernels/augment/blur_passes.h"
 #include "kernels/augment/emit_call.h"
 #include "kernels/augment/whole_image.h"
 #include "kernels/runtime/launcher.h"

@@ -2,8 +2,6 @@
 // emission: in the generators' kernels they would cost registers even if unused. Host and device.
 #pragma once
 
-#include "kernels/augment/augmentation.h"
-#include "kernels/batch/pixel_run.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 #include "kernels/runtime/macros.h"
@@ -41,30 +39,4 @@ WS_INLINE void for_noise(const std::uint32_t (&key)[2], int x, int y, int from, 
 }
 
 }  // namespace detail
-
-/// Adds noise to the pixels from (x, y) on, clamped as in torchvision's GaussianNoise.
-template <int N>
-WS_INLINE void add_noise(const Augmentation& a, float deviation, int x, int y,
-                         ColourRun<N>& colour) {
-  detail::for_noise(a.noise_key, x, y, 0, N, [&](int i, const float(&normal)[3]) {
-    colour.r[i] = math::clamp(math::fma(deviation, normal[0], colour.r[i]), 0.f, 1.f);
-    colour.g[i] = math::clamp(math::fma(deviation, normal[1], colour.g[i]), 0.f, 1.f);
-    colour.b[i] = math::clamp(math::fma(deviation, normal[2], colour.b[i]), 0.f, 1.f);
-  });
-}
-
-/// Fills the part of the erased box in the run from (x, y) on, if `erase_noise` is set, with
-/// standard normal values, the spread of a normalised data set.
-template <int N>
-WS_INLINE void fill_box(const Augmentation& a, int x, int y, ColourRun<N>& colour) {
-  if (!a.erase_noise || y < a.erase_y0 || y >= a.erase_y1) return;
-  const int from = a.erase_x0 > x ? a.erase_x0 - x : 0;
-  const int to = a.erase_x1 < x + N ? a.erase_x1 - x : N;
-  detail::for_noise(a.erase_key, x, y, from, to, [&](int i, const float(&normal)[3]) {
-    colour.r[i] = normal[0];
-    colour.g[i] = normal[1];
-    colour.b[i] = normal[2];
-  });
-}
-
 }  // namespace wellspring

@@ -20,6 +20,7 @@ generators/events/integrate.h
 generators/events/ode_systems.h
 generators/events/plummer.h
 kernels/runtime/dtype.h
+kernels/augment/augment_rng.h
 kernels/augment/augmentation.h
 kernels/batch/batch.h
 kernels/random/beta.h
@@ -29,6 +30,9 @@ kernels/emission/fields.h
 kernels/augment/homography.h
 kernels/runtime/simd.h
 kernels/augment/latent_map.h
+kernels/augment/operation.h
+kernels/augment/pixel_noise.h
+kernels/augment/whole_image_operation.h
 kernels/batch/pixel_run.h
 kernels/batch/sample.h
 kernels/batch/set_count.h
@@ -46,6 +50,7 @@ kernels/runtime/reduce.h
 kernels/runtime/team.h
 kernels/runtime/team_loop.h
 """.split()
+DEVICE_HEADERS += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "kernels/augment/operations").glob("*.h"))]
 # Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
 # The intrinsics are the compiler's own; a host with AVX2 alone includes them.
 FREESTANDING = {"immintrin.h", "atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}

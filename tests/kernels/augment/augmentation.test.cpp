@@ -112,9 +112,9 @@ TEST(Augmentation, FlipsAndShiftsAreExact) {
   const AugmentationPlan plan = plan_of("[flip_x: 0.5, flip_y: 0.5, shift: 0.3]", size);
   for (std::uint64_t i = 0; i < 200; ++i) {
     const Augmentation a = drawn(plan, i);
-    const bool fx = Words{i, AugmentOp::flip_x}.uniform(0) < 0.5;
-    const bool fy = Words{i, AugmentOp::flip_y}.uniform(0) < 0.5;
-    const Words shift{i, AugmentOp::shift};
+    const bool fx = Words{i, op_of<augment::FlipX>}.uniform(0) < 0.5;
+    const bool fy = Words{i, op_of<augment::FlipY>}.uniform(0) < 0.5;
+    const Words shift{i, op_of<augment::Shift>};
     // The flip comes first in the list: what is flipped is then moved by the opposite way.
     const double dx = shift.whole(1, 22) - 11, dy = shift.whole(2, 12) - 6;
     const auto lookup = [](bool flipped, double moved_by, double at, double side) {
@@ -132,16 +132,16 @@ TEST(Augmentation, FlipsAndShiftsAreExact) {
 TEST(Augmentation, EveryGeometryMatchesItsFormula) {
   const FrameSize size = {60, 44};
   for (std::uint64_t i = 0; i < 50; ++i) {
-    const double scale = 0.5 * std::pow(4., Words{i, AugmentOp::zoom}.uniform(1));
+    const double scale = 0.5 * std::pow(4., Words{i, op_of<augment::Zoom>}.uniform(1));
     expect_map(drawn(plan_of("[zoom: [0.5, 2]]", size), i),
                about(stretched(1 / scale, 1 / scale), 60, 44), size, 60, 2);
     const double turn =
-        (2 * Words{i, AugmentOp::rotate}.uniform(1) - 1) * 40 / 180 * 3.14159265358979323846;
+        (2 * Words{i, op_of<augment::Rotate>}.uniform(1) - 1) * 40 / 180 * 3.14159265358979323846;
     const Map rotation = about(
         {{std::cos(turn), -std::sin(turn), 0, std::sin(turn), std::cos(turn), 0, 0, 0, 1}}, 60, 44);
     expect_map(drawn(plan_of("[rotate: 40]", size), i), rotation, size, 60);
     // In the order of the list: the picture is turned, then made larger, then moved.
-    const Words shift{i, AugmentOp::shift};
+    const Words shift{i, op_of<augment::Shift>};
     const Map all = rotation.after(about(stretched(1 / scale, 1 / scale), 60, 44))
                         .after(moved(shift.whole(1, 12) - 6, shift.whole(2, 8) - 4));
     expect_map(drawn(plan_of("[rotate: 40, zoom: [0.5, 2], shift: 0.1]", size), i), all, size, 60,
@@ -155,7 +155,7 @@ TEST(Augmentation, CropsAreScaledToTheOutput) {
       plan_of("[crop_resize: {scale: [0.2, 0.5], ratio: [0.8, 1.25]}]", source, out);
   for (std::uint64_t i = 0; i < 100; ++i) {
     // With these ranges every first try fits: words 1 to 4.
-    const Words words{i, AugmentOp::crop_resize};
+    const Words words{i, op_of<augment::CropResize>};
     const double area = 90 * 70 * (0.2 + 0.3 * words.uniform(1));
     const double ratio = 0.8 * std::pow(1.25 / 0.8, words.uniform(2));
     const double w = std::nearbyint(std::sqrt(area * ratio));
@@ -201,7 +201,7 @@ TEST(Augmentation, PerspectiveTakesItsCornersToThoseOfTheImage) {
   const AugmentationPlan plan = plan_of("[perspective: {distortion: 0.5, probability: 1}]", size);
   bool bent = false;
   for (std::uint64_t i = 0; i < 200; ++i) {
-    const Words words{i, AugmentOp::perspective};
+    const Words words{i, op_of<augment::Perspective>};
     // Reach: int(0.5 * (61 // 2)) = 15 and int(0.5 * (40 // 2)) = 10.
     std::array<std::pair<double, double>, 4> corner;
     for (std::uint32_t k = 0; k < 4; ++k) {
@@ -360,7 +360,8 @@ TEST(AugmentationLaws, ProbabilitiesAreKept) {
   double counts[4] = {0, 0, 0, 0};
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const Augmentation a = drawn(plan, i);
-    for (int k = 0; k < a.colour_count; ++k) counts[a.colour[k].op == AugmentOp::grey ? 0 : 1] += 1;
+    for (int k = 0; k < a.colour_count; ++k)
+      counts[a.colour[k].op == op_of<augment::Grey> ? 0 : 1] += 1;
     counts[2] += a.blur_sigma > 0 ? 1 : 0;
     counts[3] += a.erase_x1 > a.erase_x0 ? 1 : 0;
   }
@@ -382,8 +383,9 @@ TEST(AugmentationLaws, AnOperationMovesNoOther) {
     ASSERT_EQ(a.m00, b.m00);
     ASSERT_EQ(std::abs(a.m11), std::abs(b.m11));
     ASSERT_EQ(a.erase_x0, b.erase_x0);
-    const auto bright = std::find_if(std::begin(b.colour), std::end(b.colour),
-                                     [](auto& step) { return step.op == AugmentOp::brightness; });
+    const auto bright = std::find_if(std::begin(b.colour), std::end(b.colour), [](auto& step) {
+      return step.op == op_of<augment::Brightness>;
+    });
     ASSERT_NE(bright, std::end(b.colour));
     ASSERT_EQ(a.colour[0].value, bright->value);
   }

@@ -41,15 +41,20 @@ void expect_refused(const std::string& text, const std::string& place, const std
   EXPECT_NE(said.find(words), std::string::npos) << said;
 }
 
+template <class Op>
+const OperationParams<Op>& params(const Augmentations& values, std::size_t i) {
+  return std::get<OperationParams<Op>>(values.list[i].params);
+}
+
 TEST(AugmentationOps, NamesAndNumbersAreUnique) {
   std::set<std::string> names;
-  std::set<AugmentOp> ops;
+  std::set<AugmentOp> ops = {op_of<augment::ContrastAboutMean>};
   for (const AugmentEntry& entry : augmentation_table()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_TRUE(ops.insert(entry.op).second) << entry.name;
     EXPECT_FALSE(entry.summary.empty());
     bool has_main = false;
-    for (const ParamRow& row : entry.table.rows()) has_main |= row.name == entry.main;
+    for (const ParamRow& row : entry.rows()) has_main |= row.name == entry.main;
     EXPECT_TRUE(has_main) << entry.name;
     EXPECT_EQ(&augmentation_entry(entry.op), &entry);
   }
@@ -69,16 +74,16 @@ normalise: {mean: [0.1, 0.2, 0.3], std: [0.5]}
 padding: edge
 )");
   ASSERT_EQ(values.list.size(), 6u);
-  EXPECT_EQ(values.list[0].params.ratio[1], 1.25);
-  EXPECT_EQ(values.list[1].params.probability, 0.25);
-  EXPECT_EQ(values.list[3].params.kernel, 5);
-  EXPECT_EQ(values.list[4].op, AugmentOp::grey);
-  EXPECT_EQ(values.list[4].params.probability, 0.1);
+  EXPECT_EQ(params<augment::CropResize>(values, 0).ratio[1], 1.25);
+  EXPECT_EQ(params<augment::FlipX>(values, 1).probability, 0.25);
+  EXPECT_EQ(params<augment::Blur>(values, 3).kernel, 5);
+  EXPECT_EQ(values.list[4].op(), op_of<augment::Grey>);
+  EXPECT_EQ(params<augment::Grey>(values, 4).probability, 0.1);
   EXPECT_EQ(values.list[5].place.line, 8);
 
   const AugmentationPlan plan = plan_augmentation(values, {40, 40}, {32, 32});
   EXPECT_EQ(plan.geometry_count, 2);
-  EXPECT_EQ(plan.geometry[0].op, AugmentOp::crop_resize);
+  EXPECT_EQ(plan.geometry[0].op, op_of<augment::CropResize>);
   EXPECT_EQ(plan.colour_count, 2);
   EXPECT_EQ(plan.colour_before_blur, 1);
   EXPECT_FLOAT_EQ(plan.colour[0].value[0], 0.6f);
@@ -92,9 +97,9 @@ padding: edge
 
 TEST(AugmentationOps, DefaultsAreThoseOfThePage) {
   const Augmentations values = read("augment: [flip_x, crop_resize, blur]");
-  EXPECT_EQ(values.list[0].params.probability, 0.5);
-  EXPECT_EQ(values.list[1].params.scale, (std::vector<double>{0.08, 1}));
-  EXPECT_EQ(values.list[2].params.probability, 0.5);
+  EXPECT_EQ(params<augment::FlipX>(values, 0).probability, 0.5);
+  EXPECT_EQ(params<augment::CropResize>(values, 1).scale, (std::vector<double>{0.08, 1}));
+  EXPECT_EQ(params<augment::Blur>(values, 2).probability, 0.5);
   EXPECT_EQ(plan_augmentation(read(""), {8, 8}, {8, 8}).colour_count, 0);
 }
 
@@ -110,7 +115,7 @@ TEST(AugmentationOps, ASourceReplacesTheListAsAWhole) {
   read_augmentations(document.root().section("bare"), bare);
   document.finish();
   ASSERT_EQ(own.list.size(), 1u);
-  EXPECT_EQ(own.list[0].op, AugmentOp::shift);
+  EXPECT_EQ(own.list[0].op(), op_of<augment::Shift>);
   EXPECT_EQ(own.normalisation.mean[0], 0.5);
   EXPECT_EQ(own.normalisation.std[0], 2);
   EXPECT_TRUE(bare.list.empty());
@@ -154,7 +159,7 @@ TEST(AugmentationOps, ARandAugmentStandsForGeometryAndColours) {
       read("augment: [crop_resize, rand_augment: {operations: 3, magnitude: 12}, grey: 0.2]"),
       {64, 64}, {32, 32});
   EXPECT_EQ(plan.geometry_count, 2);
-  EXPECT_EQ(plan.geometry[1].op, AugmentOp::rand_augment);
+  EXPECT_EQ(plan.geometry[1].op, op_of<augment::RandAugment>);
   EXPECT_EQ(plan.colour_count, 2);
   EXPECT_EQ(plan.colour[0].value[0], 3);
   EXPECT_EQ(plan.colour[0].value[1], 12);

@@ -1,7 +1,6 @@
-#include "kernels/augment/blur.h"
-
 #include "kernels/augment/augmentation_draw.h"
 #include "kernels/augment/augmentation_passes.h"
+#include "kernels/augment/blur_passes.h"
 #include "kernels/emission/emitter.h"
 #include "tests/kernels/emission_functors.h"
 #include "tests/support/augmentation.h"

@@ -57,14 +57,14 @@ double luma_of(const Colour& c) {
 
 TEST(Colour, BrightnessContrastAndSaturationBlendAndClamp) {
   for (const float f : {0.f, 0.3f, 1.f, 1.7f}) {
-    expect_step(AugmentOp::brightness, f, [&](const Colour& c) {
+    expect_step(op_of<augment::Brightness>, f, [&](const Colour& c) {
       return Colour{clamped(f * c[0]), clamped(f * c[1]), clamped(f * c[2])};
     });
-    expect_step(AugmentOp::contrast, f, [&](const Colour& c) {
+    expect_step(op_of<augment::Contrast>, f, [&](const Colour& c) {
       const auto about = [&](double v) { return clamped(f * v + (1. - f) * 0.5); };
       return Colour{about(c[0]), about(c[1]), about(c[2])};
     });
-    expect_step(AugmentOp::saturation, f, [&](const Colour& c) {
+    expect_step(op_of<augment::Saturation>, f, [&](const Colour& c) {
       const auto about = [&](double v) { return clamped(f * v + (1. - f) * luma_of(c)); };
       return Colour{about(c[0]), about(c[1]), about(c[2])};
     });
@@ -72,14 +72,14 @@ TEST(Colour, BrightnessContrastAndSaturationBlendAndClamp) {
 }
 
 TEST(Colour, GreyIsLuma) {
-  expect_step(AugmentOp::grey, 0, [](const Colour& c) {
+  expect_step(op_of<augment::Grey>, 0, [](const Colour& c) {
     return Colour{luma_of(c), luma_of(c), luma_of(c)};
   });
 }
 
 TEST(Colour, SolariseTurnsOverFromTheThresholdOn) {
   const auto turned = [](double v) { return static_cast<float>(v) < 0.5f ? v : 1 - v; };
-  expect_step(AugmentOp::solarise, 0.5f, [&](const Colour& c) {
+  expect_step(op_of<augment::Solarise>, 0.5f, [&](const Colour& c) {
     return Colour{turned(c[0]), turned(c[1]), turned(c[2])};
   });
 }
@@ -119,7 +119,7 @@ Colour hue_shifted(const Colour& c, double shift) {
 
 TEST(Colour, HueTurnsTheCircle) {
   for (const float shift : {0.f, 0.1f, -0.25f, 0.5f, -0.5f}) {
-    expect_step(AugmentOp::hue, shift, [&](const Colour& c) {
+    expect_step(op_of<augment::Hue>, shift, [&](const Colour& c) {
       return hue_shifted(
           {static_cast<float>(c[0]), static_cast<float>(c[1]), static_cast<float>(c[2])}, shift);
     });
@@ -128,8 +128,8 @@ TEST(Colour, HueTurnsTheCircle) {
 
 TEST(Colour, StepsAreAppliedInOrder) {
   Augmentation a;
-  a.colour[0] = {AugmentOp::brightness, 2};
-  a.colour[1] = {AugmentOp::solarise, 0.5f};
+  a.colour[0] = {op_of<augment::Brightness>, 2};
+  a.colour[1] = {op_of<augment::Solarise>, 0.5f};
   a.colour_count = 2;
   float r[1] = {0.3f}, g[1] = {0.2f}, b[1] = {0.9f};
   apply_colour(a, 0, 2, r, g, b);
@@ -150,12 +150,12 @@ TEST(Colour, NormalisationAndErasureComeLast) {
   normalise(a, r, g, b);
   EXPECT_EQ(r[3], 1.f);
   EXPECT_EQ(g[3], 1.f);
-  erase_box(a, 10, 5, r, g, b);
+  augment::erase_box(a, 10, 5, r, g, b);
   EXPECT_EQ(r[0], 1.f);
   EXPECT_EQ(r[1], 0.f);
   EXPECT_EQ(b[2], 0.f);
   EXPECT_EQ(r[3], 1.f);
-  erase_box(a, 13, 6, r, g, b);
+  augment::erase_box(a, 13, 6, r, g, b);
   EXPECT_EQ(r[0], 1.f);
 }
 

@@ -96,7 +96,7 @@ TEST(WholeImage, ContrastIsAboutTheMeanWhereItIsAskedFor) {
   const std::string yaml = "augment: [contrast: {strength: 0.6, about: mean}]";
   const auto seen = emit(yaml), plain = emit("");
   const Augmentation a = draw_augmentation(test::plan_of(yaml, kShape), {kSeed, 0});
-  ASSERT_EQ(a.colour[0].op, AugmentOp::contrast_about_mean);
+  ASSERT_EQ(a.colour[0].op, op_of<augment::ContrastAboutMean>);
   const double factor = static_cast<double>(a.colour[0].value);
   double mean = 0;
   for (std::size_t i = 0; i < plain.size(); i += 3)
@@ -109,17 +109,18 @@ TEST(WholeImage, ContrastIsAboutTheMeanWhereItIsAskedFor) {
     ASSERT_NEAR(std::clamp(mean + 1.6 * (plain[163 * i] - mean), 0., 1.), tv::kContrast[i], 1e-6);
 }
 
-/// An ordinal whose two operations of rand_augment are these; words as augment_words.h lays them
+/// An ordinal whose two operations of rand_augment are these; words as augment_rng.h lays them
 /// out.
-std::uint64_t ordinal_of(detail::RandOp first, int first_sign, detail::RandOp second,
+std::uint64_t ordinal_of(augment::RandOp first, int first_sign, augment::RandOp second,
                          int second_sign) {
   for (std::uint64_t ordinal = 0;; ++ordinal) {
     const auto word = [&](std::uint32_t i) {
       return SampleRng{kSeed, ordinal}
-          .block(Purpose::augment, static_cast<std::uint32_t>(AugmentOp::rand_augment) << 8 | i / 4)
+          .block(Purpose::augment,
+                 static_cast<std::uint32_t>(op_of<augment::RandAugment>) << 8 | i / 4)
           .word[i % 4];
     };
-    const auto is = [&](std::uint32_t at, detail::RandOp op, int sign) {
+    const auto is = [&](std::uint32_t at, augment::RandOp op, int sign) {
       return std::uint64_t{word(at)} * 14 >> 32 == static_cast<std::uint64_t>(op) &&
              (word(at + 1) < 0x80000000u ? -1 : 1) == sign;
     };
@@ -128,7 +129,7 @@ std::uint64_t ordinal_of(detail::RandOp first, int first_sign, detail::RandOp se
 }
 
 TEST(RandAugment, ChainsOfColoursEqualTorchvisions) {
-  using detail::RandOp;
+  using augment::RandOp;
   Emitted emit;
   const auto chain = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
     return emit("augment: [rand_augment]", {ordinal_of(first, first_sign, second, second_sign)});
@@ -155,7 +156,7 @@ void expect_places(const Augmentation& a, std::span<const float> expected) {
 }
 
 TEST(RandAugment, GeometryEqualsTorchvisionsInItsOrder) {
-  using detail::RandOp;
+  using augment::RandOp;
   const AugmentationPlan plan = test::plan_of("augment: [rand_augment]", {64, 80, 3});
   const auto seen = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
     return draw_augmentation(plan, {kSeed, ordinal_of(first, first_sign, second, second_sign)});
@@ -178,9 +179,10 @@ TEST(RandAugment, GeometryEqualsTorchvisionsInItsOrder) {
 
 TEST(RandAugment, AffineEqualsTorchvisions) {
   Augmentation a;
-  const Homography map = Homography::translation(40, 32) *
-                         detail::affine_lookup(20.f / 360, 3, -2, 1.3f, 10.f / 360, -15.f / 360) *
-                         Homography::translation(-40, -32);
+  const Homography map =
+      Homography::translation(40, 32) *
+      augment::Affine::inverse_map(20.f / 360, 3, -2, 1.3f, 10.f / 360, -15.f / 360) *
+      Homography::translation(-40, -32);
   a.m00 = map.m[0];
   a.m01 = map.m[1];
   a.origin_x = map.m[2];
@@ -192,22 +194,23 @@ TEST(RandAugment, AffineEqualsTorchvisions) {
 
 TEST(RandAugment, MagnitudesAreThoseOfTheTable) {
   for (int level = 0; level <= 30; ++level) {
-    const detail::RandStep brighter{detail::RandOp::brightness, static_cast<float>(level) / 30, 1};
-    const auto value = [&](detail::RandOp op) {
+    const augment::RandStep brighter{augment::RandOp::brightness, static_cast<float>(level) / 30,
+                                     1};
+    const auto value = [&](augment::RandOp op) {
       Augmentation a;
-      detail::ColourList list(a);
-      detail::add_rand_colour({op, brighter.strength, 1}, list);
+      ColourList list(a);
+      augment::add_rand_colour({op, brighter.strength, 1}, list);
       list.mark_blur();
       list.finish();
       return a.colour_count == 0 ? -1.f : a.colour[0].value;
     };
     const auto i = static_cast<std::size_t>(level);
     if (level > 0) {
-      EXPECT_NEAR(value(detail::RandOp::brightness), 1 + tv::kMagnitudes[i], 1e-6);
+      EXPECT_NEAR(value(augment::RandOp::brightness), 1 + tv::kMagnitudes[i], 1e-6);
     }
     const float bits = tv::kMagnitudes[31 + i];
-    EXPECT_EQ(value(detail::RandOp::posterise), bits < 8 ? std::exp2(bits) : -1.f);
-    EXPECT_NEAR(value(detail::RandOp::solarise), tv::kMagnitudes[62 + i], 1e-6);
+    EXPECT_EQ(value(augment::RandOp::posterise), bits < 8 ? std::exp2(bits) : -1.f);
+    EXPECT_NEAR(value(augment::RandOp::solarise), tv::kMagnitudes[62 + i], 1e-6);
   }
 }
 
@@ -219,10 +222,10 @@ TEST(RandAugment, OperationsSignsAndMagnitudesHaveTheirLaws) {
   step.value[2] = 0.5f;
   std::vector<double> pairs(14 * 14), signs(2), magnitudes;
   for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
-    AugmentRng words({kSeed, ordinal}, AugmentOp::rand_augment, 0);
+    AugmentRng words({kSeed, ordinal}, op_of<augment::RandAugment>, 0);
     ASSERT_TRUE(words.happens(step));
     std::size_t pair = 0;
-    detail::for_rand_steps(step, words, [&](const detail::RandStep& drawn) {
+    augment::for_rand_steps(step, words, [&](const augment::RandStep& drawn) {
       pair = 14 * pair + static_cast<std::size_t>(drawn.op);
       signs[drawn.sign > 0 ? 1 : 0] += 1;
       magnitudes.push_back((30 * static_cast<double>(drawn.strength) - 9) / 0.5);

@@ -1,12 +1,12 @@
-// Gaussian blur of a batch of images, the augmentation that needs neighbours: two passes after
-// emission, along rows and along columns, in planned memory. The second pass ends the list: colour
-// steps after the blur, normalisation, the erased box. Host and device.
+// The two passes of `blur` after emission, along rows and along columns, in planned memory. The
+// second pass ends the list: colour steps after the blur, normalisation, the erased box. Called by
+// augmentation_passes.h; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/augmentation_buffer.h"
 #include "kernels/augment/colour.h"
-#include "kernels/augment/pixel_noise.h"
+#include "kernels/augment/operations/operations.h"
 #include "kernels/batch/pixel_run.h"
 #include "kernels/batch/tiling.h"
 #include "kernels/runtime/launch_bound.h"
@@ -18,38 +18,24 @@ namespace wellspring {
 
 namespace detail {
 
-/// Radius of the largest kernel that the table of operations accepts.
-inline constexpr int kMostBlurRadius = 96;
-
 /// Shared by a team: the sample's drawn augmentation, and the kernel weights from the centre
 /// outwards.
 struct BlurredSample {
   Augmentation view;
-  float weight[kMostBlurRadius + 1];
+  float weight[augment::Blur::kMostRadius + 1];
 
   /// The weight of a pixel at a distance in either direction.
   WS_INLINE float at(int distance) const { return weight[distance < 0 ? -distance : distance]; }
 };
 
-/// Called by all members. The weights of torchvision.transforms.GaussianBlur: the density at
-/// integer distances, divided by their sum. A sample without blur has a single weight.
+/// Called by all members.
 template <class Team>
 WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn, int radius) {
   auto* const sample = team.template scratch<BlurredSample>(1);
   copy_together(team, drawn, &sample->view);
   team.sync();
-  if (team.rank() == 0) {
-    const float sigma = sample->view.blur_sigma;
-    float sum = 1;
-    sample->weight[0] = 1;
-    for (int k = 1; k <= radius; ++k) {
-      const float distance = static_cast<float>(k) / (sigma > 0 ? sigma : 1.f);
-      const float weight = sigma > 0 ? math::exp(-0.5f * distance * distance) : 0.f;
-      sample->weight[k] = weight;
-      sum += 2 * weight;
-    }
-    for (int k = 0; k <= radius; ++k) sample->weight[k] /= sum;
-  }
+  if (team.rank() == 0)
+    augment::Blur::make_weights(sample->view.blur_sigma, radius, sample->weight);
   team.sync();
   return *sample;
 }
@@ -175,8 +161,8 @@ struct BlurColumns : detail::BlurPass {
           const Augmentation& view = sample.view;
           apply_colour(view, view.colour_before_blur, view.colour_count, sum.r, sum.g, sum.b);
           normalise(view, sum.r, sum.g, sum.b);
-          erase_box(view, x, y, sum.r, sum.g, sum.b);
-          fill_box(view, x, y, sum);
+          augment::erase_box(view, x, y, sum.r, sum.g, sum.b);
+          augment::fill_box(view, x, y, sum);
         },
         out);
   }

@@ -1,4 +1,4 @@
-#include "kernels/augment/blur.h"
+#include "kernels/augment/blur_passes.h"
 #include "kernels/runtime/launch.cuh"
 
 WS_CUDA_TEAM(wellspring::BlurRows);

@@ -1,22 +1,26 @@
 // RandAugment: operations and signs drawn per sample. E. Cubuk, B. Zoph, J. Shlens, Q. Le,
 // "RandAugment: practical automated data augmentation with a reduced search space", NeurIPS 2020,
-// with the operations and magnitudes of torchvision.transforms.v2.RandAugment. Called by the draw
-// of an augmentation; host and device.
+// with the operations and magnitudes of torchvision.transforms.v2.RandAugment. Listed in
+// operations.h; host and device.
 //
 // The drawn operations become part of the sample's coordinate map and of its list of colour steps:
 // first the geometry in its order, then the colours in theirs.
 #pragma once
 
-#include "kernels/augment/augment_rng.h"
-#include "kernels/augment/augmentation.h"
-#include "kernels/augment/homography.h"
-#include "kernels/random/math.h"
+#include "kernels/augment/operation.h"
+#include "kernels/augment/operations/autocontrast.h"
+#include "kernels/augment/operations/brightness.h"
+#include "kernels/augment/operations/contrast.h"
+#include "kernels/augment/operations/equalise.h"
+#include "kernels/augment/operations/posterise.h"
+#include "kernels/augment/operations/saturation.h"
+#include "kernels/augment/operations/sharpen.h"
+#include "kernels/augment/operations/solarise.h"
 #include "kernels/random/philox.h"
-#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 
-namespace wellspring::detail {
+namespace wellspring::augment {
 
 /// The operations of RandAugment, in the order of torchvision's table.
 enum class RandOp : std::uint8_t {
@@ -99,24 +103,59 @@ WS_HD inline void add_rand_colour(const RandStep& step, ColourList& list) {
   const float factor = 1 + step.up_to(0.9f);
   switch (step.op) {
     case RandOp::brightness:
-      return list.add(AugmentOp::brightness, factor);
+      return list.add<Brightness>(factor);
     case RandOp::colour:
-      return list.add(AugmentOp::saturation, factor);
+      return list.add<Saturation>(factor);
     case RandOp::contrast:
-      return list.add(AugmentOp::contrast_about_mean, factor);
+      return list.add<ContrastAboutMean>(factor);
     case RandOp::sharpness:
-      return list.add(AugmentOp::sharpen, factor);
+      return list.add<Sharpen>(factor);
     case RandOp::posterise:
-      return list.add(AugmentOp::posterise, levels_of(8 - math::round(4 * step.strength)));
+      return Posterise::add(8 - math::round(4 * step.strength), list);
     case RandOp::solarise:
-      return list.add(AugmentOp::solarise, 1 - step.strength);
+      return list.add<Solarise>(1 - step.strength);
     case RandOp::autocontrast:
-      return list.add(AugmentOp::autocontrast, 0);
+      return list.add<Autocontrast>(0);
     case RandOp::equalise:
-      return list.add(AugmentOp::equalise, 0);
+      return list.add<Equalise>(0);
     default:
       return;
   }
 }
 
-}  // namespace wellspring::detail
+struct RandAugment {
+  static constexpr auto kInfo = OperationInfo(
+      48, AugmentStage::whole, "rand_augment", "magnitude",
+      "random operations per sample, from 14: first their geometry, then their colours",
+      "torchvision.transforms.v2.RandAugment; Cubuk et al., NeurIPS 2020");
+
+  template <class Reals>
+  struct Params {
+    double probability = 1;
+    int operations = 2;
+    double magnitude = 9;
+    double deviation = 0;
+
+    static void describe(ParamTable<Params>& table) {
+      table
+          .integer("operations", &Params::operations, {0, kMostRandOperations}, "",
+                   "number of operations, drawn with replacement (torchvision's num_ops)")
+          .real("magnitude", &Params::magnitude, {0, 30}, "of 30",
+                "magnitude: 0 weakest, 30 strongest")
+          .real("deviation", &Params::deviation, {0, 30}, "of 30",
+                "standard deviation of each operation's magnitude; torchvision: 0, DeiT: 0.5");
+    }
+    StepValues plan(FrameSize) const { return {operations, magnitude, deviation}; }
+  };
+
+  WS_HD static void compose(const AugmentStep& step, AugmentRng& words, GeometryDraw& draw) {
+    for_rand_steps(step, words, [&](const RandStep& drawn) {
+      draw.map = draw.map * rand_inverse_map(drawn, draw.frame);
+    });
+  }
+  WS_HD static void draw(const AugmentStep& step, AugmentRng& words, ColourList& list) {
+    for_rand_steps(step, words, [&](const RandStep& drawn) { add_rand_colour(drawn, list); });
+  }
+};
+
+}  // namespace wellspring::augment

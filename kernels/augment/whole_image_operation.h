@@ -1,0 +1,26 @@
+// Common parts of the operations of the whole-image pass. Included by their files in operations/;
+// host and device.
+#pragma once
+
+#include "kernels/augment/operation.h"
+#include "kernels/batch/batch.h"
+#include "kernels/batch/pixel_run.h"
+#include "kernels/runtime/macros.h"
+
+namespace wellspring {
+
+/// A run of pixels of a whole image, from (x, y) on.
+struct WholeRun {
+  const Augmentation& view;
+  SampleShape shape;
+  int x, y;
+
+  /// The channels that hold green and blue; an image of one channel is grey.
+  WS_INLINE int green() const { return shape.channels == 3 ? 1 : 0; }
+  WS_INLINE int blue() const { return shape.channels == 3 ? 2 : 0; }
+};
+
+/// For operations that need none.
+struct NoStatistics {};
+
+}  // namespace wellspring
