@@ -10,6 +10,8 @@
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
+#include "train/config/run_config.h"
+#include "train/metrics/observer.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -73,6 +75,8 @@ struct Work {
   std::function<void()> run;
   double work = 1;
   std::function<void()> wait = {};
+  /// Seconds of so many runs, in place of `run` and `wait`: for work that something untimed surrounds.
+  std::function<double(int)> seconds = {};
 };
 /// What a work is held against: of the same unit.
 struct Beside {
@@ -80,14 +84,18 @@ struct Beside {
   Work work;
 };
 
+inline constexpr double kShortestWindow =
+    0.02;  ///< seconds; clock and scheduler matter less than 1 %
+inline constexpr int kUsualPairs = 11;
+
 /// Warms up both until two runs agree, then measures them by turns, `repeats` times each, each time
-/// for 20 ms at least, so that clock and scheduler do not matter, and as long as the other: what
-/// else runs on the machine meets both alike. Who goes first changes with each pair.
+/// for kShortestWindow at least, and as long as the other: what else runs on the machine meets both
+/// alike. Who goes first changes with each pair.
 Row measure(const std::string& name, const std::string& unit, const Work& work, const Beside& bound,
-            int repeats = 11);
+            int repeats = kUsualPairs);
 /// The same beside what bounds nothing.
 Row compare(const std::string& name, const std::string& unit, const Work& work, const Beside& rival,
-            int repeats = 11);
+            int repeats = kUsualPairs);
 
 /// Writes a buffer with random words, or copies one of two halves into the other, as our kernels
 /// do: every thread a part, ordinary stores.
@@ -130,7 +138,7 @@ struct LaunchChoice {
   std::optional<std::int64_t> batch = {};  ///< samples a launch, or a step
   std::optional<int> size = {};            ///< side of images, pixels
   std::optional<int> threads = {};         ///< of the CPU; of generators alone
-  int repeats = 11;                        ///< pairs of windows; of generators alone
+  std::optional<int> repeats = {};         ///< pairs of windows; of generators and train
 
   bool any() const { return batch || size || threads; }
 };
@@ -140,6 +148,10 @@ void bench_generators(Report& report, const Filter& filter, const LaunchChoice& 
 void bench_augmentation(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);
 void bench_train(Report& report, const Filter& filter, const LaunchChoice& choice = {});
+/// The training step of a configuration. `observer` is told how far reading its data is. Error
+/// (config): train.graph is check.
+void bench_run(Report& report, RunConfig config, TrainObserver& observer,
+               std::optional<int> repeats = {});
 
 /// "shapes 32x32x3   12.3 k/s (12.1 k to 12.4 k)   97.4 % (...) of 12.6 k (memory write)".
 std::string to_string(const Row& row);

@@ -1,5 +1,5 @@
 // A rate beside the one that bounds it: what share is reached, how sure that is, and whether the
-// two fit together. For benchmarks and training runs; host only.
+// two fit together. For benchmarks; host only.
 #pragma once
 
 #include "core/measure/processor_load.h"
@@ -19,8 +19,7 @@ struct RatePair {
 };
 
 enum class Verdict : std::uint8_t {
-  unmeasured,  ///< there are no pairs
-  too_few,     ///< no interval can be given
+  too_few,  ///< no interval can be given
   stands,
   scattered,    ///< the ends of the interval differ by more than kWidest
   contradicts,  ///< the rate lies above its ceiling, by more than the intervals allow
@@ -31,7 +30,7 @@ struct CeilingShare {
   double median = 0;  ///< of rate / ceiling of each pair: 1 is all of it
   std::optional<Interval> interval;
   std::size_t pairs = 0;
-  Verdict verdict = Verdict::unmeasured;
+  Verdict verdict = Verdict::too_few;
 };
 
 /// By how much two windows of equal work may differ in a systematic way, caches being warmer in one
@@ -42,11 +41,8 @@ inline constexpr double kUnequalWindows = 0.02;
 inline constexpr double kWidest = 2;
 
 /// The halves of a pair have met the same load, so that the median of their ratios is more certain
-/// than the ratio of the medians. `rate`, `ceiling`: intervals of both, where known; the first may
-/// be of more windows than the pairs'.
-CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
-                              const std::optional<Interval>& rate = {},
-                              const std::optional<Interval>& ceiling = {});
+/// than the ratio of the medians.
+CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
 
 /// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs, too few for an interval"; "inconclusive:
 /// the machine was busy (other programs took 0.93 of its 2 processors, this one 1.05)". No share is
