@@ -75,7 +75,8 @@ struct Work {
   std::function<void()> run;
   double work = 1;
   std::function<void()> wait = {};
-  /// Seconds of so many runs, in place of `run` and `wait`: for work that something untimed surrounds.
+  /// Makes so many runs and returns their seconds; replaces `run` and `wait` if not all of the work
+  /// is timed.
   std::function<double(int)> seconds = {};
 };
 /// What a work is held against: of the same unit.

@@ -1,5 +1,5 @@
-// `wellspring bench`: rates of generators, augmentation, operations and training steps, each next to
-// what bounds it.
+// `wellspring bench`: rates of generators, augmentation, operations and training steps, each next
+// to what bounds it.
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "cli/command.h"

@@ -95,7 +95,7 @@ class Trainer::Impl {
   TrainingStep step_;
   MetricsWindows windows_;
   StepRunner runner_;
-  StepRunner resident_runner_;       ///< the step without its data part
+  StepRunner resident_;              ///< step without its data part, recorded at once
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
 
   std::vector<double> rates_;
@@ -127,9 +127,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
                [this](const WindowLines& window) { on_window(window); }),
       runner_(
           config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, memory_),
-      resident_runner_(
-          config.train.graph, [this](Stream& stream) { step_.enqueue_resident(stream); }, memory_,
-          /*warm_up=*/0) {
+      resident_(
+          config.train.graph, [this](Stream& s) { step_.enqueue_resident(s); }, memory_, 0) {
   commit_memory();
   // Locked before reading its checkpoint, which another process could be replacing.
   if (options_.write_files) folder_.emplace(config);
@@ -312,7 +311,6 @@ void Trainer::Impl::train_until(std::uint64_t last) {
 }
 
 double Trainer::Impl::time_steps(std::uint64_t count) {
-  // Library choices, recording, caches.
   train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps) + 1);
   stream_.synchronize();
   const auto begin = Clock::now();
@@ -322,14 +320,13 @@ double Trainer::Impl::time_steps(std::uint64_t count) {
 }
 
 double Trainer::Impl::time_resident_steps(std::uint64_t count) {
-  train_until(first_step_ + StepRunner::kWarmUpSteps + 1);
-  windows_.flush(stream_);  // resident steps also write to the ring
+  train_until(first_step_ + StepRunner::kWarmUpSteps + 1);  // also empties the ring
   Snapshot state;
   state.save(stream_, memory_.state());
-  resident_runner_.run(stream_, step);  // the copy has emptied the caches
+  resident_.run(stream_, step);  // the copy has emptied the caches
   stream_.synchronize();
   const auto begin = Clock::now();
-  for (std::uint64_t i = 0; i < count; ++i) resident_runner_.run(stream_, step);
+  for (std::uint64_t i = 0; i < count; ++i) resident_.run(stream_, step);
   stream_.synchronize();
   const double seconds = seconds_since(begin);
   state.restore(stream_, memory_.state());

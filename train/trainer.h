@@ -52,8 +52,8 @@ class Trainer {
   /// Writes a checkpoint of the current step to the run folder.
   CheckpointReport checkpoint();
 
-  /// Seconds that `count` steps take, for benchmarks. Warms up first; training continues, beyond the
-  /// last step if necessary.
+  /// Seconds that `count` steps take, for benchmarks. Warms up first; training continues, beyond
+  /// the last step if necessary.
   double time_steps(std::uint64_t count);
   /// Seconds that `count` steps without their data part take, on the batch in memory: a step's time
   /// if data were free. Warms up first and restores the state at the end.
