@@ -176,7 +176,7 @@ constexpr const char* kConfig = R"(name: mixed
 device: cpu
 data:
   size: 12
-  sources: [{name: drawn, generator: shapes, params: {classes: 3}}, {name: photos, kind: files, path: .}]
+  sources: [{name: drawn, generator: shapes, params: {classes: 3}}, {name: photos, kind: files, path: images}]
 eval: {samples: 8, sources: [{of: drawn}]}
 model: {name: cnn, widths: [4], blocks: [0], pool: [1], norm: none}
 optimizer: {kind: sgd, lr: 0.01}
@@ -185,7 +185,7 @@ train: {batch: 8, steps: 10}
 
 TEST(Bench, TrainMeasuresAConfigurationNextToAResidentBatch) {
   const TemporaryFolder folder;
-  write_as_npy(folder.path(), labelled_noise(3, 5, 12));
+  write_as_folder(folder / "images", labelled_noise(3, 5, 12));
   spill(folder / "mixed.yaml", kConfig);
   const Outcome outcome = wellspring(
       {"bench", "train", "mixed.yaml", "train.batch=4", "data.root=" + folder.path().string(),
@@ -217,7 +217,7 @@ TEST(Bench, RefusesAConfigurationThatItCannotMeasure) {
     EXPECT_EQ(outcome.exit_code, 2) << why;
     EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
   };
-  expect_refused({"train", "mixed.yaml", "train.bach=4"}, "train.bach");
+  expect_refused({"train", "mixed.yaml", "train.bach=4"}, "unknown key 'bach'");
   expect_refused({"train", "mixed.yaml", "train.graph=check"}, "runs every step twice");
   expect_refused({"train", "mixed.yaml", "--batch", "4"}, "do not apply to a configuration");
   expect_refused({"train", "mixed.yaml", "--filter", "x"}, "do not apply to a configuration");
